@@ -1,0 +1,31 @@
+# `make demo` and `make test` are all there is to know: each sets up .venv when needed, then runs.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: demo test test-quick lint wheel-smoke clean
+
+demo: $(STAMP)
+	HF_HUB_OFFLINE=1 $(BIN)/cardiobench demo
+
+test: $(STAMP)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+test-quick: $(STAMP)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# The wheel in a fresh environment without extras: it imports, and it scores a CSV.
+wheel-smoke: $(STAMP)
+	$(BIN)/python tests/wheel_smoke.py
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,analysis,test]"
+	touch $@
+
+clean:
+	rm -rf .venv dist results

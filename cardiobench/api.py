@@ -1,0 +1,111 @@
+"""The Python API: what the command line does, as functions."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cardiobench.config import RunConfig
+
+if TYPE_CHECKING:
+    import datasets
+    import pandas as pd
+
+    from cardiobench.report.result import Result
+    from cardiobench.scoring.compare import Comparison
+
+
+def evaluate(
+    model: str | Sequence[str], tasks: Sequence[str] = (), protocols: Sequence[str] = (), **options
+) -> "list[Result]":
+    """Evaluate models on tasks, as `python -m cardiobench.eval` does.
+
+    Args:
+        model: Hub id or local folder, or several.
+        tasks: task or dataset names; empty = every task of the model's modality that has data here.
+        protocols: names; empty = all.
+        options: further fields of `RunConfig`, such as `data_dir`, `output_dir`, `allow_missing`, `limit`.
+
+    Returns:
+        The results, new and kept; also saved below `output_dir`.
+
+    Raises:
+        CardioBenchError: the request is wrong, or nothing could be evaluated.
+    """
+    from cardiobench.runner import run
+
+    for name in ("data_dir", "output_dir", "cache_dir", "prompts"):
+        if options.get(name) is not None:
+            options[name] = Path(options[name])
+    models = (model,) if isinstance(model, str) else tuple(model)
+    return run(RunConfig(models=models, tasks=tuple(tasks), protocols=tuple(protocols), **options)).results
+
+
+def score(
+    predictions: "str | Path | pd.DataFrame", task: str, references: "str | Path | pd.DataFrame", **options
+) -> "Result":
+    """Score predictions from anywhere.
+
+    Args:
+        predictions: file, or frame with id and y_pred or p_<class>, a row a test unit.
+        task: name of the task.
+        references: file made by `cardiobench references`, or frame with id, patient_id, split, y_true.
+        options: of `cardiobench.scoring.score.score`, such as `resamples` and `seed`.
+
+    Raises:
+        BadPredictions: ids missing, extra or repeated; values that are none.
+    """
+    from cardiobench.scoring.score import score as score_joined
+
+    joined, truth = _joined(predictions, task, references)
+    return score_joined(joined, truth, **options)
+
+
+def compare(
+    a: "str | Path | pd.DataFrame",
+    b: "str | Path | pd.DataFrame",
+    task: str,
+    references: "str | Path | pd.DataFrame",
+    **options,
+) -> "Comparison":
+    """Difference between two models on the same patients, with interval and p-value; arguments as of `score`."""
+    from cardiobench.scoring.compare import compare as compare_joined
+
+    return compare_joined(_joined(a, task, references)[0], _joined(b, task, references)[0], **options)
+
+
+def _joined(predictions, task, references):
+    import pandas as pd
+
+    from cardiobench.data import catalog
+    from cardiobench.scoring.predictions import Predictions, read_predictions
+    from cardiobench.scoring.references import read_references
+
+    asked = catalog.task(task)
+    truth = references if isinstance(references, pd.DataFrame) else read_references(references, asked)
+    is_frame = isinstance(predictions, pd.DataFrame)
+    answers = predictions if is_frame else read_predictions(predictions, asked)
+    source = "predictions" if is_frame else Path(predictions).name
+    return Predictions.join(truth, answers, asked, source=source), truth
+
+
+def load_dataset(
+    name: str, data_dir: str | Path | None = None, *, split: str | None = None, allow_missing: bool = False, **options
+) -> "datasets.DatasetDict | datasets.Dataset":
+    """A dataset of the benchmark as a `datasets` object, built from its raw folder and cached.
+
+    Args:
+        name: such as "tmed2" or "cardiobench/tmed2".
+        data_dir: the raw folder; None = CARDIOBENCH_DATA. Generated and bundled data need none.
+        split: one split only.
+        allow_missing: go on with an incomplete copy.
+        options: of `DatasetBuilder.download_and_prepare`, such as `num_proc`.
+
+    Raises:
+        MissingData: the raw data is not here, or not complete.
+    """
+    from cardiobench.data import catalog
+
+    kind = catalog.builder(name.removeprefix("cardiobench/"))
+    builder = kind(data_dir=None if data_dir is None else str(data_dir), allow_missing=allow_missing)
+    builder.download_and_prepare(**options)
+    return builder.as_dataset(split=split)

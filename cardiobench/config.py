@@ -1,0 +1,51 @@
+"""What a run is asked to do; the flags of the command line are its fields."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+def default_cache() -> Path:
+    """Where embeddings are kept: CARDIOBENCH_CACHE, else a folder of the user's cache."""
+    return Path(os.environ.get("CARDIOBENCH_CACHE") or Path.home() / ".cache" / "cardiobench")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One run of the benchmark.
+
+    Attributes:
+        models: Hub ids or local folders.
+        tasks: task names, or dataset names for all their tasks; empty = every task of the model's modality that has data here.
+        protocols: names; empty = all.
+        data_dir: folder of the raw data (`Source`); None = CARDIOBENCH_DATA.
+        output_dir: results go below it.
+        cache_dir: embeddings go below it.
+        allow_missing: go on with an incomplete copy of a release.
+        limit: only the first so many patients of each split, to try things out; stamped as a warning.
+        prompts: JSON file with another prompt set.
+        revision: of the models on the Hub.
+        trust_remote_code: let a model's own code run.
+        batch_size: recordings encoded together.
+        workers: decoding processes for each encoding process; None = by the number of cores.
+        seed: of the bootstrap.
+        resamples: of the bootstrap.
+        overwrite: score again what has a result already.
+    """
+
+    models: tuple[str, ...]
+    tasks: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = ()
+    data_dir: Path | None = None
+    output_dir: Path = Path("results")
+    cache_dir: Path = field(default_factory=default_cache)
+    allow_missing: bool = False
+    limit: int | None = None
+    prompts: Path | None = None
+    revision: str | None = None
+    trust_remote_code: bool = False
+    batch_size: int = 8
+    workers: int | None = None
+    seed: int = 0
+    resamples: int = 1000
+    overwrite: bool = False

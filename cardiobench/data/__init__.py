@@ -1,0 +1,26 @@
+"""Datasets: what is known of them, their rows, their recordings. Nothing heavy is imported before it is used."""
+
+from importlib import import_module
+
+from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, VIEWS, DatasetSpec, Group, Ladder, Task
+
+_LAZY = {
+    "CardioBuilder": "cardiobench.data.builder",
+    "as_number": "cardiobench.data.builder",
+    "Clip": "cardiobench.data.media",
+    "Ecg": "cardiobench.data.media",
+    "FrameSampling": "cardiobench.data.media",
+    "decode": "cardiobench.data.media",
+    "read_clip": "cardiobench.data.media",
+    "read_ecg": "cardiobench.data.media",
+    "Source": "cardiobench.data.source",
+    "open_source": "cardiobench.data.source",
+}
+
+__all__ = ["AGE_GROUPS", "SEX_GROUPS", "VIEWS", "DatasetSpec", "Group", "Ladder", "Task", *_LAZY]
+
+
+def __getattr__(name: str):
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'cardiobench.data' has no attribute '{name}'")

@@ -1,0 +1,193 @@
+"""The base of every dataset: raw folder in, checked rows and recordings out, the same way for all."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+import numpy as np
+import pandas as pd
+
+from cardiobench.data.media import Clip, Ecg, FrameSampling, decode, read_ecg
+from cardiobench.data.rows import RowTable, inside, row_table
+from cardiobench.data.spec import DatasetSpec
+from cardiobench.errors import MissingData
+
+DATA_VARIABLE = "CARDIOBENCH_DATA"
+
+
+def _searched(spec: DatasetSpec, data_dir: str | os.PathLike | None) -> list[Path]:
+    """The folders in which a dataset's raw data may lie, the likeliest first."""
+    roots = (
+        [Path(data_dir)] if data_dir else [Path(p) for p in os.environ.get(DATA_VARIABLE, "").split(os.pathsep) if p]
+    )
+    return [folder for root in roots for folder in (root / spec.name, root)]
+
+
+class CardioBuilder(datasets.GeneratorBasedBuilder):
+    """A dataset: its `SPEC`, and `rows`, which reads the release's own tables.
+
+    A subclass gives `SPEC` and `rows`; `recording_bytes` too where the recording is not a file of its own. Everything
+    that holds for all datasets stands here: finding the raw folder, checks, counts of what is missing, the cache key.
+    """
+
+    SPEC: ClassVar[DatasetSpec]
+
+    # ---- what a dataset gives -------------------------------------------------------------------------------------
+
+    @classmethod
+    def rows(cls, raw: Path | None) -> Iterator[dict]:
+        """One dict a recording: id, patient_id, split, media (path below `raw`), labels and the other columns of the spec."""
+        raise NotImplementedError(f"{cls.__name__} must say how its rows are read")
+
+    @classmethod
+    def excluded(cls, raw: Path | None) -> Mapping[str, tuple[str, ...]]:
+        """Reason -> ids that the release has and the benchmark leaves out on purpose."""
+        return {}
+
+    @classmethod
+    def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The media columns of a row: a file's path for echo (decoded when needed), signal and rate for an ECG."""
+        path = inside(raw, row["media"])
+        if cls.SPEC.media != "ecg":
+            return {cls.SPEC.media: {"path": str(path), "bytes": None}}
+        record = row["record"]
+        ecg = read_ecg(path, None if pd.isna(record) else record)
+        return {"ecg": ecg.signal, "fs": ecg.fs}
+
+    @classmethod
+    def generator(cls) -> str:
+        """Digest of the code that generates the recordings; empty where they are files."""
+        return _phantom_code() if cls.SPEC.generated else ""
+
+    @staticmethod
+    def tenths(patient_id: str) -> str:
+        """Split of a generated patient, by the last digit of the number: six of ten train, one validates, three test."""
+        digit = int(patient_id[-1])
+        return "train" if digit < 6 else "validation" if digit == 6 else "test"
+
+    # ---- the same for all ------------------------------------------------------------------------------------------
+
+    @classmethod
+    def find_raw(cls, data_dir: str | os.PathLike | None = None) -> Path | None:
+        """The raw folder: `data_dir/<name>`, `data_dir`, or the same below each folder of CARDIOBENCH_DATA.
+
+        Returns None for generated data. Raises `MissingData` saying what was looked for, where, and where to ask for it.
+        """
+        spec = cls.SPEC
+        if spec.generated:
+            return None
+        searched = _searched(spec, data_dir)
+        for folder in searched:
+            if any((folder / mark).exists() for mark in spec.marker):
+                return folder
+        for folder in searched:
+            for mark in spec.marker:
+                for deeper in sorted(folder.glob(f"*/{mark}")) + sorted(folder.glob(f"*/*/{mark}")):
+                    right = deeper.parents[len(Path(mark).parts) - 1]
+                    raise MissingData(
+                        f"{spec.title} was not found in {folder}, but {right} looks like it (it has {mark}). Use --data-dir {right}"
+                    )
+                higher = folder.resolve().parent
+                if folder.is_dir() and (higher / mark).exists():
+                    raise MissingData(
+                        f"{spec.title} was not found in {folder}, but {higher} looks like it (it has {mark}). Use --data-dir {higher}"
+                    )
+        where = (
+            " nor in ".join(str(folder) for folder in searched)
+            or f"any folder (neither --data-dir nor {DATA_VARIABLE} is set)"
+        )
+        raise MissingData(
+            f"{spec.title} was not found in {where} (no {' or '.join(spec.marker)}).\n"
+            f"  Ask for it at {spec.access}, unpack it, and give its folder with --data-dir or {DATA_VARIABLE};\n"
+            f"  or rehearse on a synthetic twin: cardiobench phantom {spec.name} --out {spec.name}_twin"
+        )
+
+    @classmethod
+    def table(
+        cls, data_dir: str | os.PathLike | None = None, *, allow_missing: bool = False, need_media: bool = True
+    ) -> RowTable:
+        """Checked rows of the raw folder, no recording read."""
+        raw = cls.find_raw(data_dir)
+        return row_table(
+            cls.SPEC,
+            cls.rows(raw),
+            raw,
+            excluded=cls.excluded(raw),
+            generator=cls.generator(),
+            allow_missing=allow_missing,
+            need_media=need_media,
+        )
+
+    @classmethod
+    def recording(cls, raw: Path | None, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Clip | Ecg:
+        """One recording in canonical form; raises `BadMedia` naming the file."""
+        return decode({**row, **cls.media(raw, row)}, sampling)
+
+    # ---- the `datasets` builder ------------------------------------------------------------------------------------
+
+    def __init__(self, *args, data_dir: str | None = None, allow_missing: bool = False, **kwargs):
+        self._raw = self.find_raw(data_dir)
+        self._rows = self.table(data_dir, allow_missing=allow_missing)
+        # A changed label or file is a new cache entry: `datasets` itself would look at the folder's name only.
+        kwargs["hash"] = self._rows.digest
+        super().__init__(*args, dataset_name=self.SPEC.name, data_dir=data_dir, **kwargs)
+
+    VERSION = datasets.Version("1.0.0")
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description=self.SPEC.title,
+            features=features(self.SPEC),
+            license=self.SPEC.licence,
+            homepage=self.SPEC.access,
+        )
+
+    def _split_generators(self, dl_manager) -> list[datasets.SplitGenerator]:
+        frame = self._rows.frame
+        return [
+            datasets.SplitGenerator(name=split, gen_kwargs={"numbers": list(frame.index[frame["split"] == split])})
+            for split in self.SPEC.splits
+            if (frame["split"] == split).any()
+        ]
+
+    def _generate_examples(self, numbers: list[int]) -> Iterator[tuple[str, dict]]:
+        names = [name for name in features(self.SPEC) if name in self._rows.frame]
+        for number in numbers:
+            row = self._rows.frame.loc[number].to_dict()
+            example = {name: None if pd.isna(row[name]) else row[name] for name in names}
+            yield row["id"], {**example, **self.media(self._raw, row)}
+
+
+@cache
+def _phantom_code() -> str:
+    folder = Path(__file__).parent / "phantom"
+    code = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
+    return hashlib.sha256(code).hexdigest()[:12]
+
+
+def features(spec: DatasetSpec) -> datasets.Features:
+    """The columns of a built dataset; flat, so that `datasets` 3 and 5 both read them, and readable without any decoder."""
+    columns: dict[str, Any] = {name: datasets.Value("string") for name in ("id", "patient_id", "study_id", "split")}
+    if spec.media == "ecg":
+        columns |= {"ecg": datasets.Array2D((None, 12), "float32"), "fs": datasets.Value("float64")}
+    elif spec.media == "image":
+        columns["image"] = datasets.Image(decode=False)
+    else:
+        columns["video"] = datasets.Video(decode=False)
+    columns |= {name: datasets.Value(kind) for name, kind in spec.columns.items()}
+    for task in spec.tasks:
+        if task.classes:
+            columns[task.target] = datasets.ClassLabel(names=list(task.classes))
+    return datasets.Features(columns)
+
+
+def as_number(value: Any) -> float | None:
+    """A table cell as a number; None where it is empty. Raises `ValueError` on text that is no number."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    number = float(value)
+    return None if np.isnan(number) else number

@@ -1,0 +1,67 @@
+"""Which datasets and tasks there are: one folder of `hf_datasets/` each, found by looking."""
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cardiobench import resources
+from cardiobench.data.spec import DatasetSpec, Task
+from cardiobench.registry import unknown_name
+
+if TYPE_CHECKING:
+    from cardiobench.data.builder import CardioBuilder
+
+
+def list_datasets() -> tuple[str, ...]:
+    """Names of all datasets, in alphabetical order."""
+    return tuple(sorted(path.parent.name for path in resources.folder("hf_datasets").glob("*/builder.py")))
+
+
+def dataset_folder(name: str) -> Path:
+    """The folder of a dataset: its builder, card, splits and prompts."""
+    if name not in list_datasets():
+        raise unknown_name("dataset", name, list_datasets())
+    return resources.folder("hf_datasets") / name
+
+
+@cache
+def builder(name: str) -> "type[CardioBuilder]":
+    """The builder class of a dataset, imported from its own file."""
+    from cardiobench.data.builder import CardioBuilder
+
+    path = dataset_folder(name) / "builder.py"
+    module_name = f"cardiobench_builder_{name}"
+    module_spec = importlib.util.spec_from_file_location(module_name, path)
+    module = importlib.util.module_from_spec(module_spec)
+    sys.modules[module_name] = module
+    module_spec.loader.exec_module(module)
+    found = [
+        member
+        for member in vars(module).values()
+        if isinstance(member, type) and issubclass(member, CardioBuilder) and member.__module__ == module_name
+    ]
+    if len(found) != 1:
+        raise TypeError(f"{path} must define exactly one CardioBuilder, found {len(found)}")
+    return found[0]
+
+
+def spec(name: str) -> DatasetSpec:
+    """What is known about a dataset without its files."""
+    return builder(name).SPEC
+
+
+def list_tasks() -> tuple[str, ...]:
+    """Names of all tasks, `<dataset>/<target>`, in alphabetical order."""
+    return tuple(sorted(task.name for name in list_datasets() for task in spec(name).tasks))
+
+
+def task(name: str) -> Task:
+    """The task of that name; `UnknownName` with the nearest name otherwise."""
+    dataset = name.partition("/")[0]
+    if dataset in list_datasets():
+        for candidate in spec(dataset).tasks:
+            if candidate.name == name:
+                return candidate
+    raise unknown_name("task", name, list_tasks())

@@ -1,0 +1,69 @@
+"""The two kinds of recording, in the one canonical form that every model's preprocessing starts from."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+# Bumped whenever a recording would be decoded to other values than before; part of every embedding key.
+READER_VERSION = 1
+
+LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Frames of an echo recording; a still image is a clip of one frame.
+
+    Attributes:
+        frames: uint8 RGB, (T, H, W, 3), in display orientation.
+        indices: (T,) index of each frame in the recording.
+        n_frames: frames of the whole recording, whatever was decoded.
+        fps: frames per second, or None where the recording does not say.
+    """
+
+    frames: np.ndarray
+    indices: np.ndarray
+    n_frames: int
+    fps: float | None = None
+
+
+@dataclass(frozen=True)
+class Ecg:
+    """A 12-lead ECG.
+
+    Attributes:
+        signal: float32, (samples, 12), millivolts, leads in the order of `LEADS`.
+        fs: sampling rate in Hz.
+    """
+
+    signal: np.ndarray
+    fs: float
+
+
+@dataclass(frozen=True)
+class FrameSampling:
+    """Which frames of a clip a model looks at.
+
+    `start="key_frame"`: `count` frames from the key frame on, every `stride`-th, fewer near the end (never padded);
+    `start="uniform"`: `count` frames spread evenly over the clip, first and last included; `count=None`: every frame.
+    """
+
+    count: int | None = 16
+    stride: int = 1
+    start: Literal["key_frame", "uniform"] = "key_frame"
+
+    def __post_init__(self):
+        if self.start not in ("key_frame", "uniform"):
+            raise ValueError(f"start='{self.start}': expected 'key_frame' or 'uniform'")
+        if (self.count is not None and self.count < 1) or self.stride < 1:
+            raise ValueError(f"count={self.count}, stride={self.stride}: expected 1 or more")
+
+    def indices(self, n_frames: int, key_frame: int = 0) -> np.ndarray:
+        """Frame numbers, ascending, each at most once."""
+        if self.count is None:
+            return np.arange(0, n_frames, self.stride)
+        if self.start == "uniform":
+            return np.unique(np.linspace(0, n_frames - 1, self.count).round().astype(int))
+        first = min(max(key_frame, 0), n_frames - 1)
+        return np.arange(first, n_frames, self.stride)[: self.count]

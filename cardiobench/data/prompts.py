@@ -1,0 +1,58 @@
+"""The sentences that zero-shot compares a recording with: versioned data in the dataset's folder."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cardiobench.data import catalog
+from cardiobench.data.spec import Task
+from cardiobench.errors import BadData, NotApplicable
+from cardiobench.registry import unknown_name
+
+# Views and measurements are asked for in the same words in every echo dataset.
+COMMON = Path(__file__).with_name("common_prompts.json")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadData(
+            f"{path} is not a prompt set ({error}). It is a JSON object like a dataset's prompts.json."
+        ) from None
+
+
+def prompt_files(task: Task, file: Path | None = None) -> list[Path]:
+    """Files in which the prompts of a task may stand, the first that has them counts."""
+    if file:
+        return [file]
+    own = catalog.dataset_folder(task.dataset) / "prompts.json"
+    return [own, COMMON] if own.is_file() else [COMMON]
+
+
+def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], str]:
+    """Prompts of a task and the version of their set: the dataset's own, else the common ones.
+
+    Classification: class -> texts. Regression: {"templates": texts with `<#>` for the number}.
+
+    Args:
+        task: the task.
+        file: a JSON of the same form as a dataset's `prompts.json`, used instead of it.
+
+    Raises:
+        NotApplicable: the set has no prompts for this task.
+    """
+    for path in prompt_files(task, file):
+        content = _read(path)
+        if task.target in content:
+            break
+    else:
+        place = file or f"hf_datasets/{task.dataset}/prompts.json"
+        raise NotApplicable(f"there are no prompts for {task.name} (none for '{task.target}' in {place})")
+    chosen = content[task.target]
+    needed = ("templates",) if task.kind == "regression" else task.classes
+    for key in needed:
+        if not chosen.get(key):
+            raise unknown_name(f"prompts of {task.name} for", key, chosen)
+    return chosen, str(content["version"])

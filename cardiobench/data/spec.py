@@ -1,0 +1,143 @@
+"""What is known about a dataset and its tasks without touching a file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Modality = Literal["echo", "ecg"]
+Kind = Literal["regression", "binary", "multiclass"]
+
+VIEWS = ("A2C", "A3C", "A4C", "PSAX", "PLAX", "Other")
+
+
+@dataclass(frozen=True)
+class Group:
+    """A breakdown of the scores by a column of the rows: as it stands (sex) or cut into ranges (age).
+
+    `edges` are the inner cut points of a number; a value equal to an edge belongs to the range below it when
+    `right` is true: edges (45, 65) make (-inf, 45], (45, 65], (65, inf). `labels` name the ranges in order.
+    """
+
+    name: str
+    column: str
+    edges: tuple[float, ...] = ()
+    labels: tuple[str, ...] = ()
+    right: bool = True
+
+    def __post_init__(self):
+        if self.edges and len(self.labels) != len(self.edges) + 1:
+            raise ValueError(
+                f"group {self.name}: {len(self.edges)} edges need {len(self.edges) + 1} labels, got {len(self.labels)}"
+            )
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """The numbers that a numeric prompt is filled with: `start, start + step, ... stop`, both ends included."""
+
+    start: float
+    stop: float
+    step: float
+    decimals: int = 0
+
+    def values(self) -> tuple[float, ...]:
+        """All numbers of the ladder, in order."""
+        count = round((self.stop - self.start) / self.step) + 1
+        return tuple(round(self.start + i * self.step, 10) for i in range(count))
+
+    def texts(self) -> tuple[str, ...]:
+        """The numbers as they are written into a prompt."""
+        return tuple(f"{value:.{self.decimals}f}" for value in self.values())
+
+
+@dataclass(frozen=True)
+class Task:
+    """One question asked of one dataset: `camus/ef` asks for the ejection fraction of a patient.
+
+    Attributes:
+        name: `<dataset>/<target>`.
+        kind: regression, binary or multiclass.
+        target: column of the rows that holds the label; a null label keeps the row out of the task.
+        metrics: folders of `hf_metrics/`; the first one ranks models.
+        classes: names in label order; the last of two is the positive class.
+        unit: unit of a regression label (`%`, `cm`).
+        label_range: labels outside are an error at build time.
+        scored_by: column whose values are the units of scoring (`id`, `study_id`, `patient_id`); predictions of its rows are averaged.
+        where: column -> accepted values: which rows the task looks at.
+        groups: breakdowns of the score.
+        ladder: numbers of the prompts for zero-shot regression.
+    """
+
+    name: str
+    kind: Kind
+    target: str
+    metrics: tuple[str, ...]
+    classes: tuple[str, ...] = ()
+    unit: str = ""
+    label_range: tuple[float, float] | None = None
+    scored_by: str = "id"
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: tuple[Group, ...] = ()
+    ladder: Ladder | None = None
+    description: str = ""
+
+    @property
+    def dataset(self) -> str:
+        """Name of the dataset that the task belongs to."""
+        return self.name.partition("/")[0]
+
+    def __post_init__(self):
+        if self.kind == "binary" and len(self.classes) != 2:
+            raise ValueError(f"{self.name}: a binary task has two classes, got {self.classes}")
+        if self.kind == "multiclass" and len(self.classes) < 3:
+            raise ValueError(f"{self.name}: a multiclass task has three classes or more, got {self.classes}")
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """Everything known about a dataset without touching its files.
+
+    Attributes:
+        name: folder of `hf_datasets/` and repository name on the Hub.
+        title: name that people use.
+        version: bumped whenever a split, a label or the preprocessing changes.
+        modality: echo or ecg.
+        media: column of the rows that holds the recording: `video`, `image` or `ecg`.
+        licence: of the raw data; `redistributable` says whether a built copy may be published.
+        access: page where one asks for the data; empty for generated and bundled data.
+        marker: files or folders that make a folder recognisable as this dataset's raw folder (any one suffices).
+        tasks: the questions asked of it.
+        expected: split -> rows of the complete release; checked at build, empty when unknown.
+        columns: further columns of the rows (labels, patient facts) -> `string`, `int64`, `float64` or `bool`.
+        splits: in order.
+        generated: true for phantoms, which need no raw folder.
+    """
+
+    name: str
+    title: str
+    version: str
+    modality: Modality
+    media: Literal["video", "image", "ecg"]
+    licence: str
+    access: str
+    redistributable: bool
+    tasks: tuple[Task, ...]
+    columns: Mapping[str, str]
+    marker: tuple[str, ...] = ()
+    expected: Mapping[str, int] = field(default_factory=dict)
+    splits: tuple[str, ...] = ("train", "validation", "test")
+    generated: bool = False
+    citation: str = ""
+
+    def task(self, target: str) -> Task:
+        """The task of that target; raises `KeyError` when there is none."""
+        return next(task for task in self.tasks if task.name == f"{self.name}/{target}")
+
+
+AGE_GROUPS = Group("age", "age", edges=(45.0, 65.0, 80.0), labels=("≤45", "46-65", "66-80", ">80"))
+SEX_GROUPS = Group("sex", "sex")
+
+
+def class_names(task: Task) -> Sequence[str]:
+    """Class names of a classification task; empty for regression."""
+    return task.classes

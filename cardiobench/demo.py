@@ -1,0 +1,39 @@
+"""The demonstration: the weightless baselines through the real runner, on real and generated recordings."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+MODELS = (
+    "cardiobench/constant",
+    "cardiobench/pixel-motion",
+    "cardiobench/random-vit",
+    "cardiobench/ecg-morphology",
+    "cardiobench/minirocket",
+)
+TASKS = ("ptb_xl_sample/cd", "phantom_ecg/cd", "phantom_ecg/af", "phantom_echo/ef", "phantom_echo/view")
+
+
+def command(output_dir: Path) -> list[str]:
+    """The line that the demonstration runs, as a user would type it."""
+    launch = [
+        "accelerate",
+        "launch",
+        "--num_processes",
+        "1",
+        "--num_machines",
+        "1",
+        "--mixed_precision",
+        "no",
+        "--dynamo_backend",
+        "no",
+    ]
+    return [*launch, "-m", "cardiobench.eval", "--model", *MODELS, "--tasks", *TASKS, "--output-dir", str(output_dir)]
+
+
+def demo(output_dir: Path) -> int:
+    """Run it; returns the exit code."""
+    line = command(output_dir)
+    sys.stdout.write("$ " + " ".join(line) + "\n")
+    sys.stdout.flush()
+    return subprocess.run([str(Path(sys.executable).parent / line[0]), *line[1:]], check=False).returncode

@@ -1,0 +1,56 @@
+"""What can go wrong for a user: each error says what, where, and what to do next; the command line prints it without a traceback."""
+
+
+class CardioBenchError(Exception):
+    """Base of every error that the user can act on.
+
+    `exit_code` follows the runner's contract: 1 = some work failed, 2 = the request itself was wrong.
+    """
+
+    exit_code = 2
+
+    def __str__(self) -> str:
+        return " ".join(str(part) for part in self.args)
+
+
+class UnknownName(CardioBenchError):
+    """A task, dataset, model, metric or protocol that does not exist."""
+
+
+class MissingData(CardioBenchError):
+    """Raw data that is absent, incomplete or one folder level off."""
+
+
+class BadData(CardioBenchError):
+    """Raw data that is there and contradicts the dataset's own rules (duplicate id, label out of range, patient in two splits)."""
+
+
+class BadMedia(CardioBenchError):
+    """One clip, image or ECG that cannot be read: truncated, empty, not finite, wrong leads."""
+
+    exit_code = 1
+
+
+class BadPredictions(CardioBenchError):
+    """Predictions that do not fit the references: missing, extra or repeated ids, values that are not finite."""
+
+
+class BadModel(CardioBenchError):
+    """A model that cannot be loaded whole: no weights, missing or unexpected keys, an architecture nobody here knows."""
+
+
+class NotApplicable(CardioBenchError):
+    """A protocol that a model cannot take part in, such as prompts for a model without a text tower."""
+
+
+class MissingExtra(CardioBenchError):
+    """A feature whose optional packages are not installed."""
+
+    def __init__(self, feature: str, extra: str, package: str):
+        super().__init__(
+            f"{feature} needs the package '{package}'. Install it with: pip install 'cardiobench[{extra}]'"
+        )
+
+
+class UnwritableOutput(CardioBenchError):
+    """An output folder that cannot be written to (permission, full or read-only disk)."""

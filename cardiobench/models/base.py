@@ -1,0 +1,78 @@
+"""What a model is to the benchmark: a frozen encoder together with its own preprocessing. Nothing has to be inherited."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import torch
+
+    from cardiobench.data.media.types import Clip, Ecg, FrameSampling
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """A frozen model that turns a recording into vectors; it never learns which task it is on.
+
+    A recording becomes one or more *parts*: the frames of a clip for an image model, the whole clip for a video
+    model, the record or its windows for an ECG model. `transform` makes the parts, in the loader's workers;
+    `encode` gives one vector a part, on the device; the parts' vectors are stored and pooled when they are read.
+
+    Attributes:
+        name: `org/name` on the Hub, or the folder it came from.
+        revision: commit, or digest of the weights where there is no commit.
+        modalities: which recordings it takes: "echo", "ecg" or both.
+        dim: length of a vector.
+        pooling: how parts become one vector: "mean" of the raw vectors, or "mean_l2": each part to unit length,
+            mean, unit length again.
+        sampling: frames of a clip that `transform` wants; None for ECG models.
+        preprocessing: JSON-able facts about everything between the recording and the network; printed, stamped
+            and part of the embedding key.
+        loaded_by: the rule that chose the loader, in words.
+        warnings: sentences that every result of the model carries.
+    """
+
+    name: str
+    revision: str
+    modalities: tuple[str, ...]
+    dim: int
+    pooling: Literal["mean", "mean_l2"]
+    sampling: "FrameSampling | None"
+    preprocessing: Mapping[str, Any]
+    loaded_by: str
+    warnings: tuple[str, ...]
+
+    def transform(self, recording: "Clip | Ecg") -> "torch.Tensor":
+        """One recording to its parts, (P, ...), P >= 1, the same trailing shape for every recording."""
+        ...
+
+    def encode(self, parts: "torch.Tensor") -> "torch.Tensor":
+        """Parts (N, ...) on the encoder's device to vectors (N, dim), float32."""
+        ...
+
+    def to(self, device: "torch.device") -> "Encoder":
+        """Move the network to a device and return the encoder."""
+        ...
+
+
+@runtime_checkable
+class TextEncoder(Encoder, Protocol):
+    """An encoder with a text tower in the same space: what zero-shot and alignment need.
+
+    Attributes:
+        logit_scale: factor on cosines before the softmax (the model's learned temperature, inverted).
+    """
+
+    logit_scale: float
+
+    def encode_text(self, texts: Sequence[str]) -> "torch.Tensor":
+        """Texts to vectors (len(texts), dim), float32, unit length."""
+        ...
+
+
+@runtime_checkable
+class NativeHeads(Encoder, Protocol):
+    """An encoder whose own trained heads answer some of the benchmark's questions."""
+
+    def predict_native(self, target: str, parts: "torch.Tensor") -> "torch.Tensor":
+        """Parts (N, ...) to the head's value (N,) or class probabilities (N, K) for a target such as `ef`."""
+        ...

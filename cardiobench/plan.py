@@ -1,0 +1,103 @@
+"""What a run has to do: which tasks, which recordings of them, and what is encoded already."""
+
+import hashlib
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.config import RunConfig
+from cardiobench.data import catalog
+from cardiobench.data.media.types import READER_VERSION
+from cardiobench.data.source import Source, open_source
+from cardiobench.data.spec import Task
+from cardiobench.embeddings.store import EmbeddingStore, missing
+from cardiobench.errors import MissingData
+from cardiobench.models.base import Encoder
+from cardiobench.registry import unknown_name
+
+
+@dataclass(frozen=True)
+class DatasetPlan:
+    """One dataset for one model.
+
+    Attributes:
+        source: the dataset, opened.
+        tasks: asked of it.
+        lines: of `source.frame` that any of the tasks needs.
+        store: where the model's embeddings of it are kept.
+        to_encode: the lines that the store lacks.
+    """
+
+    source: Source
+    tasks: tuple[Task, ...]
+    lines: np.ndarray
+    store: EmbeddingStore
+    to_encode: np.ndarray
+
+
+def resolve_tasks(names: Sequence[str]) -> tuple[Task, ...]:
+    """Tasks of these names; a dataset's name stands for all its tasks; none at all stands for every task there is."""
+    tasks: dict[str, Task] = {}
+    for name in names or catalog.list_datasets():
+        if "/" in name:
+            tasks[name] = catalog.task(name)
+        elif name in catalog.list_datasets():
+            tasks |= {task.name: task for task in catalog.spec(name).tasks}
+        else:
+            raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
+    return tuple(tasks.values())
+
+
+def open_sources(tasks: Sequence[Task], config: RunConfig) -> tuple[dict[str, Source], dict[str, str]]:
+    """The datasets of these tasks that are here, and for the others why not.
+
+    Raises:
+        MissingData: a task that was asked for by name has no data.
+    """
+    sources, absent = {}, {}
+    for name in dict.fromkeys(task.dataset for task in tasks):
+        try:
+            sources[name] = open_source(name, config.data_dir, allow_missing=config.allow_missing)
+        except MissingData as error:
+            if config.tasks:
+                raise
+            absent[name] = str(error)
+    return sources, absent
+
+
+def first_patients(frame: pd.DataFrame, limit: int | None) -> pd.DataFrame:
+    """The lines of the first `limit` patients of each split; all lines when there is no limit."""
+    if limit is None:
+        return frame
+    kept = [list(dict.fromkeys(part["patient_id"]))[:limit] for _, part in frame.groupby("split", sort=False)]
+    return frame[frame["patient_id"].isin({patient for patients in kept for patient in patients})]
+
+
+def embedding_key(encoder: Encoder, source: Source) -> dict:
+    """Everything but the recording itself that can change an embedding."""
+    return {
+        "model": encoder.name,
+        "revision": encoder.revision,
+        "preprocessing": dict(encoder.preprocessing),
+        "adapter": hashlib.sha256(Path(inspect.getfile(type(encoder))).read_bytes()).hexdigest()[:12],
+        "dataset": source.spec.name,
+        "dataset_version": source.spec.version,
+        "media_reader": READER_VERSION,
+        "dtype": "float32",
+    }
+
+
+def plan_dataset(encoder: Encoder, source: Source, tasks: Sequence[Task], config: RunConfig) -> DatasetPlan:
+    """What a model still has to encode of a dataset for these tasks."""
+    wanted = [first_patients(source.task_rows(task), config.limit).index for task in tasks]
+    lines = np.unique(np.concatenate(wanted)) if wanted else np.array([], dtype=int)
+    store = EmbeddingStore(
+        config.cache_dir / "embeddings", encoder.name, source.spec.name, embedding_key(encoder, source)
+    )
+    part = source.frame.loc[lines]
+    gaps = missing(store.have(), part["id"], part["stamp"])
+    return DatasetPlan(source, tuple(tasks), lines, store, lines[gaps])

@@ -1,0 +1,79 @@
+"""k nearest neighbours by cosine similarity of frozen embeddings."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GroupKFold
+
+from cardiobench.data.spec import Task
+from cardiobench.embeddings.store import unit
+from cardiobench.errors import NotApplicable
+from cardiobench.models.base import Encoder
+from cardiobench.protocols.base import Output, TaskData
+from cardiobench.protocols.features import standardiser
+
+
+def nearest(known: np.ndarray, asked: np.ndarray, count: int) -> np.ndarray:
+    """Positions (n, count) of the `count` known vectors most like each asked one, the likest first; ties by position.
+
+    Args:
+        known: unit vectors (m, d).
+        asked: unit vectors (n, d).
+        count: at most m.
+    """
+    return np.argsort(-(asked @ known.T), axis=1, kind="stable")[:, :count]
+
+
+@dataclass(frozen=True)
+class NearestNeighbours:
+    """The mean label of the k nearest training and validation recordings, by cosine.
+
+    k is chosen by patient-grouped folds of train and validation: macro F1, or mean absolute error. Features of
+    models whose vectors have no common scale (pooling "mean") are standardised first.
+
+    Attributes:
+        neighbours: values of k to choose from.
+        folds: of the choice.
+    """
+
+    neighbours: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 15, 21)
+    folds: int = 5
+
+    name = "knn"
+
+    def variants(self, task: Task) -> tuple[str, ...]:
+        """One way only."""
+        return ("",)
+
+    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> Output:
+        """Predictions for the test lines from their neighbours among train and validation."""
+        known, test = data.lines("train", "validation"), data.lines("test")
+        patients = np.unique(data.patients[known])
+        if len(patients) < 2:
+            raise NotApplicable(
+                f"{data.task.name} has {len(patients)} training patients here, and neighbours need 2 or more"
+            )
+        splitter = GroupKFold(min(self.folds, len(patients)))
+        held = [(known[a], known[b]) for a, b in splitter.split(known, groups=data.patients[known])]
+        allowed = [k for k in self.neighbours if k <= min(len(a) for a, _ in held)]
+        losses = [self._loss(data, held, k) for k in allowed]
+        best = allowed[int(np.argmin(losses))]
+        return Output(test, self._ask(data, known, test, best), {"k": best, "from": list(allowed)})
+
+    def _ask(self, data: TaskData, known: np.ndarray, asked: np.ndarray, k: int) -> np.ndarray:
+        features = data.features
+        if data.pooling == "mean":
+            mean, deviation = standardiser(features[known])
+            features = (features - mean) / deviation
+        labels = data.labels[known][nearest(unit(features[known]), unit(features[asked]), k)]
+        if data.task.kind == "regression":
+            return labels.mean(axis=1)
+        return np.stack([(labels == index).mean(axis=1) for index in range(len(data.task.classes))], axis=1)
+
+    def _loss(self, data: TaskData, held: list[tuple[np.ndarray, np.ndarray]], k: int) -> float:
+        truth = np.concatenate([data.labels[asked] for _, asked in held])
+        answers = np.concatenate([self._ask(data, known, asked, k) for known, asked in held])
+        if data.task.kind == "regression":
+            return float(np.abs(answers - truth).mean())
+        return -float(f1_score(truth, answers.argmax(axis=1), average="macro"))

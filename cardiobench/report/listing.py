@@ -1,0 +1,51 @@
+"""What there is: datasets and their tasks, models, and what data is on this machine."""
+
+from pathlib import Path
+
+from cardiobench.data import catalog
+from cardiobench.data.source import open_source
+from cardiobench.errors import CardioBenchError
+from cardiobench.report.console import Console
+
+
+def print_listing(data_dir: Path | None = None, *, datasets: bool = True) -> None:
+    """Print the tables of datasets (with the data found here) and of models."""
+    from cardiobench.models.cards import card, list_models
+
+    screen = Console()
+    if datasets:
+        rows = []
+        for name in catalog.list_datasets():
+            spec = catalog.spec(name)
+            try:
+                source = open_source(name, data_dir, allow_missing=True)
+                counts = source.frame["split"].value_counts()
+                here = " / ".join(str(int(counts.get(split, 0))) for split in spec.splits)
+            except CardioBenchError as error:
+                here = "no" if type(error).__name__ == "MissingData" else f"unreadable: {error}"
+            release = (
+                " / ".join(str(spec.expected.get(split, "?")) for split in spec.splits)
+                if spec.expected
+                else "generated"
+            )
+            rows.append(
+                (
+                    name,
+                    spec.modality,
+                    ", ".join(task.target for task in spec.tasks),
+                    release,
+                    here,
+                    spec.licence,
+                    spec.access or "comes with the package",
+                )
+            )
+        screen.table(
+            "datasets",
+            ("dataset", "modality", "tasks", "release: train / validation / test", "here", "licence", "access"),
+            rows,
+        )
+    rows = [
+        (name, " + ".join(card(name).modalities), card(name).licence, card(name).pretraining_data)
+        for name in list_models()
+    ]
+    screen.table("models", ("model", "modality", "licence", "pretraining data"), rows)

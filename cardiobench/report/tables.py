@@ -1,0 +1,94 @@
+"""How a result is written in a table: the only place where numbers are rounded."""
+
+import math
+
+from cardiobench.report.result import Estimate, Result
+
+FRACTIONS = {"f1_macro", "accuracy", "balanced_accuracy", "auroc", "auprc"}
+
+COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "n", "coverage", "flags")
+
+
+def number(value: float, result: Result) -> str:
+    """A value of the ranking metric: fractions in percent, measurements in their unit; two decimals."""
+    if math.isnan(value):
+        return "undefined"
+    return f"{100 * value:.2f}" if result.metric in FRACTIONS else f"{value:.2f}"
+
+
+def metric_name(result: Result) -> str:
+    """The ranking metric, its unit and the direction in which it is better."""
+    unit = "%" if result.metric in FRACTIONS else result.unit
+    return f"{result.metric} {unit} {'↑' if result.higher_is_better else '↓'}".replace("  ", " ")
+
+
+def interval(estimate: Estimate, result: Result) -> str:
+    """The 95 % interval, or why there is none."""
+    if math.isnan(estimate.low):
+        return "none"
+    return f"{number(estimate.low, result)} – {number(estimate.high, result)}"
+
+
+def floor(result: Result) -> str:
+    """The best constant prediction, and whether the model is above it."""
+    sign = {"yes": "beaten", "no": "NOT beaten", "tied": "tied", "unknown": "?"}[result.beats_floor.verdict]
+    return f"{number(result.floors['best_constant'].value, result)} {sign}"
+
+
+def flags(result: Result) -> list[str]:
+    """Short marks that a reader must see beside the number; the warnings say them in full."""
+    marks = []
+    if result.collapsed:
+        marks.append("collapsed")
+    if result.seen_in_pretraining:
+        marks.append("seen in pretraining")
+    if result.coverage["scored"] < result.coverage["expected"]:
+        marks.append("incomplete")
+    if result.dataset.get("twin"):
+        marks.append("synthetic twin")
+    if result.dataset.get("limit"):
+        marks.append(f"first {result.dataset['limit']} patients")
+    return marks
+
+
+def row(result: Result) -> tuple[str, ...]:
+    """The cells of `COLUMNS`."""
+    estimate = result.overall[result.metric]
+    return (
+        result.task,
+        result.model["name"],
+        f"{result.protocol}.{result.variant}" if result.variant else result.protocol,
+        metric_name(result),
+        number(estimate.value, result),
+        interval(estimate, result),
+        floor(result),
+        f"{estimate.n}" if estimate.n == estimate.n_patients else f"{estimate.n} ({estimate.n_patients} patients)",
+        f"{result.coverage['scored']}/{result.coverage['expected']}",
+        ", ".join(flags(result)) or "–",
+    )
+
+
+def ordered(results: list[Result]) -> list[Result]:
+    """By task, then the best first; an undefined score last."""
+
+    def key(result: Result):
+        value = result.overall[result.metric].value
+        worse = math.inf if math.isnan(value) else (-value if result.higher_is_better else value)
+        return result.task, worse, result.model["name"], result.protocol, result.variant
+
+    return sorted(results, key=key)
+
+
+def markdown_text(text: str) -> str:
+    """Text that stays text in a Markdown table: no markup, no cell border, one line."""
+    text = " ".join(str(text).split())
+    for sign in "\\`*_[]<>|":
+        text = text.replace(sign, f"\\{sign}" if sign not in "<>" else {"<": "&lt;", ">": "&gt;"}[sign])
+    return text
+
+
+def markdown(results: list[Result]) -> str:
+    """The table of results in Markdown."""
+    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    lines += ["| " + " | ".join(markdown_text(cell) for cell in row(result)) + " |" for result in ordered(results)]
+    return "\n".join(lines) + "\n"

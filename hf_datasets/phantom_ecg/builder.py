@@ -1,0 +1,82 @@
+"""ECG phantom: generated 12-lead ECGs with known rhythm and conduction."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Task
+from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
+from cardiobench.data.phantom.ecg import EcgRecord, ecg_patients, ecg_signal
+
+PATIENTS, SEED, FS = 150, 0, 500.0
+GROUPS = (SEX_GROUPS, AGE_GROUPS)
+
+SPEC = DatasetSpec(
+    name="phantom_ecg",
+    title="ECG phantom",
+    version="1.0.0",
+    modality="ecg",
+    media="ecg",
+    licence="Apache-2.0",
+    access="",
+    redistributable=True,
+    generated=True,
+    columns={"sex": "string", "age": "float64", "heart_rate": "float64", "qrs_ms": "float64", "pr_ms": "float64"},
+    tasks=(
+        Task(
+            "phantom_ecg/cd",
+            "binary",
+            "cd",
+            ("f1_macro",),
+            CD_CLASSES,
+            groups=GROUPS,
+            description="conduction disturbance: wide QRS or long PR",
+        ),
+        Task(
+            "phantom_ecg/af",
+            "binary",
+            "af",
+            ("f1_macro",),
+            AF_CLASSES,
+            groups=GROUPS,
+            description="atrial fibrillation: irregular RR without P waves",
+        ),
+    ),
+)
+
+
+@cache
+def records() -> dict[str, EcgRecord]:
+    """All recordings by id."""
+    return {record.id: record for record in ecg_patients(PATIENTS, SEED)}
+
+
+class PhantomEcg(CardioBuilder):
+    """150 generated patients with one to three ten-second records each, at 500 Hz."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def rows(cls, raw: Path | None) -> Iterator[dict]:
+        """One row a record."""
+        for record in records().values():
+            truth = record.truth
+            yield {
+                "id": record.id,
+                "patient_id": record.patient_id,
+                "split": cls.tenths(record.patient_id),
+                "media": record.id,
+                "sex": truth.sex,
+                "age": truth.age,
+                "heart_rate": truth.heart_rate,
+                "qrs_ms": truth.qrs_ms,
+                "pr_ms": truth.pr_ms,
+                "cd": CD_CLASSES[truth.cd],
+                "af": AF_CLASSES[truth.af],
+            }
+
+    @classmethod
+    def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Signal in mV and rate."""
+        return {"ecg": ecg_signal(records()[row["id"]].truth, FS), "fs": FS}

@@ -1,0 +1,105 @@
+"""Echo phantom: generated cines of a beating left ventricle whose ejection fraction, sizes and view are known exactly."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cardiobench.data import AGE_GROUPS, SEX_GROUPS, VIEWS, CardioBuilder, DatasetSpec, Group, Ladder, Task
+from cardiobench.data.phantom.echo import EchoRecord, echo_clip, echo_patients
+
+PATIENTS, SEED, FPS = 150, 0, 30.0
+QUALITY = Group("image_quality", "image_quality")
+BMI = Group("bmi", "bmi", edges=(18.5, 25.0, 30.0), labels=("<18.5", "18.5-25", "25-30", "≥30"), right=False)
+GROUPS = (SEX_GROUPS, AGE_GROUPS, BMI, QUALITY)
+
+SPEC = DatasetSpec(
+    name="phantom_echo",
+    title="Echo phantom",
+    version="1.0.0",
+    modality="echo",
+    media="video",
+    licence="Apache-2.0",
+    access="",
+    redistributable=True,
+    generated=True,
+    columns={
+        "key_frame": "int64",
+        "fps": "float64",
+        "sex": "string",
+        "age": "float64",
+        "bmi": "float64",
+        "image_quality": "string",
+        "ivsd": "float64",
+        "lvidd": "float64",
+        "lvpwd": "float64",
+    },
+    tasks=(
+        Task(
+            "phantom_echo/ef",
+            "regression",
+            "ef",
+            ("mae",),
+            unit="%",
+            label_range=(0, 100),
+            scored_by="patient_id",
+            where={"view": ("A2C", "A4C")},
+            groups=GROUPS,
+            ladder=Ladder(0, 100, 1),
+            description="ejection fraction of a patient: mean over the apical two- and four-chamber recordings",
+        ),
+        Task(
+            "phantom_echo/view",
+            "multiclass",
+            "view",
+            ("f1_macro",),
+            VIEWS,
+            groups=(QUALITY,),
+            description="echo view, a recording at a time",
+        ),
+    ),
+)
+
+
+@cache
+def records() -> dict[str, EchoRecord]:
+    """All recordings by id."""
+    return {record.id: record for record in echo_patients(PATIENTS, SEED)}
+
+
+class PhantomEcho(CardioBuilder):
+    """150 generated patients with one to three recordings of different views each."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def rows(cls, raw: Path | None) -> Iterator[dict]:
+        """One row a recording."""
+        for record in records().values():
+            truth = record.truth
+            yield {
+                "id": record.id,
+                "patient_id": record.patient_id,
+                "split": cls.tenths(record.patient_id),
+                "media": record.id,
+                "view": truth.view,
+                "key_frame": 0,
+                "fps": FPS,
+                "sex": truth.sex,
+                "age": truth.age,
+                "bmi": truth.bmi,
+                "image_quality": truth.image_quality,
+                "ef": truth.ejection_fraction,
+                "ivsd": truth.ivsd,
+                "lvidd": truth.lvidd,
+                "lvpwd": truth.lvpwd,
+            }
+
+    @classmethod
+    def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The cine, encoded as the releases encode theirs (motion JPEG in AVI)."""
+        from cardiobench.data.media.write import avi
+
+        return {
+            "video": {"path": f"{row['id']}.avi", "bytes": avi(echo_clip(records()[row["id"]].truth, fps=FPS), FPS)}
+        }

@@ -1,0 +1,131 @@
+"""TMED-2: transthoracic echo stills labelled by view and by severity of aortic stenosis (Tufts Medical Center)."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task
+from cardiobench.data.tables import read_table
+from cardiobench.errors import BadData, MissingData
+
+CLASSES = ("no_AS", "AS")
+DIAGNOSIS = {  # any stenosis, mild ones too, is a positive (the echo benchmark's rule)
+    "no_AS": "no_AS",
+    "mild_AS": "AS",
+    "mildtomod_AS": "AS",
+    "moderate_AS": "AS",
+    "severe_AS": "AS",
+}
+UNLABELLED = "Not_Provided"
+VIEW = {"A2C": "A2C", "A4C": "A4C", "PLAX": "PLAX", "PSAX": "PSAX", "A4CorA2CorOther": "Other"}
+SPLIT = {"train": "train", "val": "validation", "test": "test"}
+
+PICTURES = "view_and_diagnosis_labeled_set/labeled"
+FOLD = "DEV479/TMED2_fold0_labeledpart.csv"
+
+SPEC = DatasetSpec(
+    name="tmed2",
+    title="TMED-2",
+    version="1.0.0",
+    modality="echo",
+    media="image",
+    licence="TMED-2 academic use agreement; no redistribution",
+    access="https://tmed.cs.tufts.edu/tmed_v2.html",
+    redistributable=False,
+    marker=("approved_users_only/labels_per_image.csv", "labels_per_image.csv"),
+    expected={"train": 10066, "validation": 3602, "test": 3602},
+    columns={"diagnosis": "string", "key_frame": "int64"},
+    tasks=(
+        Task(
+            "tmed2/as",
+            "binary",
+            "as",
+            ("f1_macro",),
+            CLASSES,
+            scored_by="study_id",
+            where={"view": ("PLAX", "PSAX")},
+            description="aortic stenosis of any severity, a study at a time: mean probability over its PLAX and PSAX images",
+        ),
+        Task("tmed2/view", "multiclass", "view", ("f1_macro",), VIEWS, description="echo view, an image at a time"),
+    ),
+    citation="Huang et al., TMED 2: A dataset for semi-supervised classification of echocardiograms, 2022",
+)
+
+
+class Tmed2(CardioBuilder):
+    """Images of the view-and-diagnosis set; diagnosis split of the release's DEV479 fold 0, as the echo benchmark fixed it by study."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def images(cls, raw: Path) -> pd.DataFrame:
+        """All labelled images of the release: query_key, study_id, patient_id, view_label, diagnosis_label, split (null where unused)."""
+        base = cls.base(raw)
+        fold = base / FOLD
+        labels = fold if fold.is_file() else base / "labels_per_image.csv"
+        table = read_table(labels, ("query_key", "view_label", "diagnosis_label"), dtype=str)
+        table = table[table["diagnosis_label"] != UNLABELLED].copy()
+        for column, known in (("diagnosis_label", DIAGNOSIS), ("view_label", VIEW)):
+            strange = sorted(set(table[column].dropna()) - set(known))
+            if strange:
+                raise BadData(
+                    f"{labels}: {column} has unknown values {', '.join(strange)}; expected {', '.join(known)}."
+                )
+        table["study_id"] = table["query_key"].str.rpartition("_")[0]
+        table["patient_id"] = table["study_id"].str.partition("s")[0]
+        fixed = pd.read_csv(Path(__file__).parent / "splits" / "studies.csv", dtype=str).set_index("study_id")["split"]
+        own = table.get("diagnosis_classifier_split", pd.Series(index=table.index, dtype=str)).map(SPLIT)
+        table["split"] = table["study_id"].map(fixed)
+        # A release with ids of its own (a synthetic twin, a later edition) keeps its own split; the study that the
+        # published split leaves out stays out.
+        if table["split"].isna().all():
+            table["split"] = own
+        differs = table["split"].notna() & own.notna() & (table["split"] != own)
+        if differs.any():
+            row = table[differs].iloc[0]
+            raise BadData(
+                f"{fold}: study {row['study_id']} is '{own[row.name]}' there and '{row['split']}' in the benchmark's fixed split "
+                f"({int(differs.sum())} images differ). This is not fold 0 of DEV479 as released; download it again."
+            )
+        return table
+
+    @classmethod
+    def base(cls, raw: Path) -> Path:
+        """The folder that holds the tables: `approved_users_only`, given itself or its parent."""
+        return raw / "approved_users_only" if (raw / "approved_users_only").is_dir() else raw
+
+    @classmethod
+    def rows(cls, raw: Path) -> Iterator[dict]:
+        """One row an image; all images of a study carry the study's diagnosis."""
+        table = cls.images(raw)
+        table = table[table["split"].notna()]
+        if table.empty:
+            raise MissingData(
+                f"TMED-2 in {raw}: no image belongs to a split. {FOLD} is missing there; complete the download."
+            )
+        mixed = table.groupby("study_id")["diagnosis_label"].nunique()
+        mixed = mixed.index[mixed > 1]
+        if len(mixed):
+            raise BadData(
+                f"TMED-2: study {mixed[0]} has images with different diagnoses ({len(mixed)} such studies). Check {FOLD}."
+            )
+        folder = cls.base(raw).relative_to(raw) / PICTURES
+        for row in table.itertuples():
+            yield {
+                "id": row.query_key,
+                "patient_id": row.patient_id,
+                "study_id": row.study_id,
+                "split": row.split,
+                "media": (folder / row.query_key).as_posix(),
+                "key_frame": 0,
+                "view": VIEW.get(row.view_label),
+                "diagnosis": row.diagnosis_label,
+                "as": DIAGNOSIS[row.diagnosis_label],
+            }
+
+    @classmethod
+    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+        """Studies of the release that are in no split (one of the official test set, 5611s1, among them)."""
+        table = cls.images(raw)
+        return {"study in no split": tuple(sorted(table.loc[table["split"].isna(), "study_id"].unique()))}

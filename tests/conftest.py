@@ -1,0 +1,31 @@
+"""Fixtures that every test may use."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+# Read by the Hugging Face libraries when they are imported: no test reads or leaves anything in the user's caches.
+_HOME = tempfile.TemporaryDirectory(prefix="cardiobench-tests-")
+os.environ["HF_HOME"] = _HOME.name
+os.environ["CARDIOBENCH_CACHE"] = str(Path(_HOME.name) / "cardiobench")
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.pop("CARDIOBENCH_DATA", None)
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """A folder of real samples and reference outputs beside the checkout; tests that need it skip without it."""
+    folder = ROOT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("no folder of real samples beside this checkout")
+    return folder

@@ -1,0 +1,149 @@
+"""What a dataset's rows are refused for, what is counted, and what their digests depend on."""
+
+import pandas as pd
+import pytest
+
+from cardiobench.data.rows import TWIN_MARK, inside, row_table
+from cardiobench.data.spec import AGE_GROUPS, DatasetSpec, Group, Ladder, Task
+from cardiobench.errors import BadData, MissingData
+
+SPEC = DatasetSpec(
+    name="toy",
+    title="Toy",
+    version="1.0.0",
+    modality="echo",
+    media="video",
+    licence="-",
+    access="the toy page",
+    redistributable=False,
+    marker=("list.csv",),
+    columns={"key_frame": "int64"},
+    expected={"train": 2, "test": 1},
+    tasks=(
+        Task("toy/ef", "regression", "ef", ("mae",), unit="%", label_range=(0, 100)),
+        Task("toy/as", "binary", "as", ("f1_macro",), ("no", "yes")),
+    ),
+)
+
+
+def row(number, split="train", patient=None, **other):
+    return {
+        "id": f"r{number}",
+        "patient_id": patient or f"p{number}",
+        "split": split,
+        "media": f"{number}.avi",
+        "ef": 55.0,
+        "as": "no",
+        "key_frame": 0,
+        **other,
+    }
+
+
+def rows():
+    return [row(1), row(2), row(3, "test")]
+
+
+@pytest.fixture
+def raw(tmp_path):
+    for number in (1, 2, 3):
+        (tmp_path / f"{number}.avi").write_bytes(b"x" * number)
+    return tmp_path
+
+
+def test_a_whole_release(raw):
+    table = row_table(SPEC, rows(), raw)
+    assert list(table.frame["id"]) == ["r1", "r2", "r3"]
+    assert table.missing == () and table.absent == {} and not table.twin
+
+
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        (row(1), r"1 ids stand more than once: r1"),
+        (row(4, "test", patient="p1"), r"1 patients stand in two splits: p1"),
+        (row(4, ef=400.0), r"'ef' lie outside 0-100 %: r4 has 400"),
+        (row(4, ef=-1.0), r"r4 has -1"),
+        (row(4, **{"as": "maybe"}), r"unknown values maybe; expected no, yes"),
+        (row(4, "Test"), r"unknown split Test"),
+    ],
+)
+def test_rows_that_break_the_rules_are_named(raw, bad, message):
+    with pytest.raises(BadData, match=message):
+        row_table(SPEC, [*rows(), bad], raw, allow_missing=True)
+
+
+def test_no_rows_at_all(raw):
+    with pytest.raises(MissingData, match="the toy page"):
+        row_table(SPEC, [], raw)
+
+
+def test_a_null_label_is_no_error(raw):
+    assert row_table(SPEC, [row(1, ef=None), row(2, **{"as": None}), row(3, "test")], raw).frame["ef"].isna().sum() == 1
+
+
+def test_missing_files_are_counted_and_named_and_only_skipped_on_demand(raw):
+    (raw / "2.avi").unlink()
+    with pytest.raises(MissingData, match=r"1 of 3 files .* 2\.avi.*--allow-missing"):
+        row_table(SPEC, rows(), raw)
+    table = row_table(SPEC, rows(), raw, allow_missing=True)
+    assert table.missing == ("2.avi",)
+    assert list(table.frame["id"]) == ["r1", "r3"] and list(table.listed["id"]) == ["r1", "r2", "r3"]
+
+
+def test_labels_alone_need_no_files(tmp_path):
+    assert len(row_table(SPEC, rows(), tmp_path, need_media=False).frame) == 3
+
+
+def test_an_incomplete_table_is_refused_unless_allowed_or_a_twin(raw):
+    with pytest.raises(MissingData, match="train 1 of 2"):
+        row_table(SPEC, rows()[1:], raw)
+    assert row_table(SPEC, rows()[1:], raw, allow_missing=True).absent == {"train": 1}
+    (raw / TWIN_MARK).write_text("{}")
+    assert row_table(SPEC, rows()[1:], raw).twin
+
+
+def test_a_path_out_of_the_folder_is_refused(raw, tmp_path_factory):
+    with pytest.raises(BadData, match=r"\.\./secret\.avi leads out"):
+        row_table(SPEC, [*rows(), {**row(4), "media": "../secret.avi"}], raw, allow_missing=True)
+    outside = tmp_path_factory.mktemp("outside") / "x.avi"
+    outside.write_bytes(b"x")
+    (raw / "link.avi").symlink_to(outside)
+    with pytest.raises(BadData, match=r"link\.avi leads out"):
+        inside(raw, "link.avi")
+
+
+def test_digest_and_stamps_follow_what_they_should(raw):
+    before = row_table(SPEC, rows(), raw)
+    again = row_table(SPEC, rows(), raw)
+    assert before.digest == again.digest and list(before.frame["stamp"]) == list(again.frame["stamp"])
+
+    relabelled = row_table(SPEC, [row(1, ef=30.0), *rows()[1:]], raw)
+    assert relabelled.digest != before.digest, "a changed label is another dataset"
+    assert list(relabelled.frame["stamp"]) == list(before.frame["stamp"]), "its recordings are the same"
+
+    (raw / "2.avi").write_bytes(b"another recording")
+    replaced = row_table(SPEC, rows(), raw)
+    changed = replaced.frame["stamp"] != before.frame["stamp"]
+    assert list(replaced.frame["id"][changed]) == ["r2"]
+    assert replaced.digest != before.digest
+
+    later = row_table(SPEC, [row(1, key_frame=7), *rows()[1:]], raw)
+    assert list(later.frame["id"][later.frame["stamp"] != replaced.frame["stamp"]]) == ["r1"]
+
+
+def test_another_generator_is_another_dataset():
+    one = row_table(SPEC, rows(), None, generator="a", allow_missing=True)
+    two = row_table(SPEC, rows(), None, generator="b", allow_missing=True)
+    assert one.digest != two.digest and not set(one.frame["stamp"]) & set(two.frame["stamp"])
+
+
+def test_ladders_and_groups():
+    assert len(Ladder(0, 100, 1).values()) == 101
+    assert (
+        Ladder(2.0, 8.0, 0.1, decimals=1).texts()[:2] == ("2.0", "2.1") and len(Ladder(2.0, 8.0, 0.1, 1).values()) == 61
+    )
+    assert Ladder(0.5, 2.0, 0.1, 1).values()[-1] == 2.0
+    with pytest.raises(ValueError, match="2 edges need 3 labels"):
+        Group("age", "age", (1, 2), ("a", "b"))
+    cut = pd.cut([45, 46, 80, 81], [-float("inf"), *AGE_GROUPS.edges, float("inf")], labels=AGE_GROUPS.labels)
+    assert list(cut) == ["≤45", "46-65", "66-80", ">80"]

@@ -1,0 +1,114 @@
+"""Embeddings on disk: found by id, never taken from a replaced file, whole or not there."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cardiobench.embeddings.store import Embeddings, EmbeddingStore, folder_name, missing
+from cardiobench.errors import BadData, UnwritableOutput
+
+
+def store(folder, **key):
+    return EmbeddingStore(folder, "org/name", "camus", {"revision": "abc", **key})
+
+
+def filled(folder):
+    kept = store(folder)
+    kept.append(["a", "b"], ["1", "1"], [np.arange(6.0).reshape(3, 2), np.array([[9.0, 8.0]])])
+    kept.append(["c"], ["1"], [np.full((2, 2), 5.0)], rank=1)
+    return kept
+
+
+def test_vectors_come_back_in_the_order_asked_for_with_their_parts(tmp_path):
+    got = filled(tmp_path).load(["c", "a"], ["1", "1"])
+    assert got.ids == ("c", "a")
+    np.testing.assert_array_equal(got.parts(0), [[5, 5], [5, 5]])
+    np.testing.assert_array_equal(got.parts(1), [[0, 1], [2, 3], [4, 5]])
+
+
+def test_absent_ids_are_named(tmp_path):
+    with pytest.raises(BadData, match=r"1 of 2 recordings have no embedding.*nobody"):
+        filled(tmp_path).load(["a", "nobody"], ["1", "1"])
+
+
+def test_a_replaced_file_is_missing_again(tmp_path):
+    kept = filled(tmp_path)
+    assert missing(kept.have(), ["a", "b", "c"], ["1", "other", "1"]) == [1]
+    kept.append(["b"], ["other"], [np.zeros((1, 2))])
+    np.testing.assert_array_equal(kept.load(["b"], ["other"]).parts(0), [[0, 0]])
+    np.testing.assert_array_equal(kept.load(["b"], ["1"]).parts(0), [[9, 8]])
+
+
+@pytest.mark.parametrize("change", [{"revision": "abd"}, {"preprocessing": {"frames": 8}}])
+def test_anything_in_the_key_is_another_folder(tmp_path, change):
+    assert store(tmp_path, **change).folder != store(tmp_path).folder
+    assert store(tmp_path).folder == store(tmp_path).folder
+
+
+def test_shards_are_plain_arrow_files(tmp_path):
+    path = store(tmp_path).append(["a"], ["1"], [np.ones((2, 4))])
+    with pa.memory_map(str(path)) as source:
+        table = pa.ipc.open_file(source).read_all()
+    assert table.column_names == ["id", "stamp", "part", "vector"]
+    assert table["part"].to_pylist() == [0, 1]
+    assert table["vector"].to_pylist() == [[1.0] * 4] * 2
+
+
+def test_half_a_shard_is_refused_by_name_and_a_leftover_is_ignored(tmp_path):
+    kept = filled(tmp_path)
+    (kept.folder / ".x.arrow.1.tmp").write_bytes(b"half")
+    assert len(kept.have()) == 3
+    shard = sorted(kept.folder.glob("*.arrow"))[0]
+    shard.write_bytes(shard.read_bytes()[:100])
+    with pytest.raises(BadData, match=shard.name):
+        kept.have()
+
+
+def test_pooling_by_hand():
+    embeddings = Embeddings(("a", "b"), np.array([[3.0, 4.0], [0.0, 2.0], [1.0, 0.0]], np.float32), np.array([0, 2, 3]))
+    np.testing.assert_allclose(embeddings.pooled("mean"), [[1.5, 3.0], [1.0, 0.0]])
+    # unit parts (0.6, 0.8) and (0, 1); their mean (0.3, 0.9) to unit length
+    np.testing.assert_allclose(
+        embeddings.pooled("mean_l2"), [np.array([0.3, 0.9]) / np.sqrt(0.9), [1.0, 0.0]], rtol=1e-7
+    )
+
+
+def test_an_unwritable_folder_is_said_so(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UnwritableOutput, match="cannot be written to"):
+        store(tmp_path / "file").append(["a"], ["1"], [np.ones((1, 2))])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_leaves_no_shard(tmp_path, monkeypatch):
+    kept = filled(tmp_path)
+    before = sorted(kept.folder.iterdir())
+    real = pa.OSFile
+    monkeypatch.setattr(pa, "OSFile", lambda path, mode: real("/dev/full", mode))
+    with pytest.raises(UnwritableOutput, match="Free the disk"):
+        kept.append(["z"], ["1"], [np.ones((1000, 64))])
+    assert sorted(kept.folder.iterdir()) == before
+
+
+def test_two_processes_write_side_by_side(tmp_path):
+    code = (
+        "import sys, numpy as np; from cardiobench.embeddings.store import EmbeddingStore\n"
+        "s = EmbeddingStore(sys.argv[1], 'org/name', 'camus', {'revision': 'abc'})\n"
+        "[s.append([f'{sys.argv[2]}{i}'], ['1'], [np.full((1, 2), float(i))]) for i in range(20)]"
+    )
+    both = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in "xy"]
+    assert [process.wait() for process in both] == [0, 0]
+    names = [f"{name}{i}" for name in "xy" for i in range(20)]
+    got = store(tmp_path).load(names, ["1"] * 40)
+    np.testing.assert_array_equal(got.vectors[:, 0], [*range(20), *range(20)])
+
+
+@pytest.mark.parametrize(
+    "name, folder", [("org/name", "org__name"), ("../a/b/model", "b__model"), ("./x", "x"), ("/", "")]
+)
+def test_a_model_name_never_leads_out_of_the_folder(name, folder):
+    assert folder_name(name) == folder

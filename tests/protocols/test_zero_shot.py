@@ -1,0 +1,121 @@
+"""Prompts: the two numeric rules against published outputs and by hand, classes against the formula."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from cardiobench.errors import NotApplicable, UnknownName
+from cardiobench.protocols.numeric_prompts import RULES, per_frame_median, rank_mean_median
+from cardiobench.protocols.zero_shot import ZeroShot
+from tests.protocols.conftest import BINARY, REGRESSION, task_data
+
+
+@pytest.mark.parametrize("case", ["ef1", "ef16", "ef20", "ivsd16", "lvidd16"])
+def test_the_rules_give_the_published_codes_answers(shared, case):
+    golden = np.load(shared / "golden" / "models" / "prep_regression_decode_A.npz")
+    similarity, values = golden[f"{case}/similarity"], golden[f"{case}/values"]
+    assert per_frame_median(similarity, values) == pytest.approx(
+        float(golden[f"{case}/cardiobench_per_frame_median"]), abs=1e-4
+    )
+    assert rank_mean_median(similarity, values) == pytest.approx(
+        float(golden[f"{case}/echoclip_rank_mean_median"]), abs=1e-4
+    )
+
+
+def test_the_rules_by_hand():
+    numbers = np.arange(0.0, 100.0, 10.0)
+    # likest of frame one: 90, 0 (and of frame two: 20, 30); a fifth of ten prompts is two, and the lower is the median
+    similarity = np.zeros((2, 10))
+    similarity[0, [9, 0]] = [1.0, 0.9]
+    similarity[1, [2, 3]] = [1.0, 0.9]
+    assert per_frame_median(similarity, numbers) == (0 + 20) / 2
+    # rank by rank the means are (90 + 20) / 2 = 55 and (0 + 30) / 2 = 15; the lower is 15
+    assert rank_mean_median(similarity, numbers) == 15
+
+
+class Toy:
+    """A model whose text and picture space is the plane: a text is a direction given by the number in it, or by its name."""
+
+    name, modalities, pooling, logit_scale = "toy", ("echo",), "mean_l2", 10.0
+    revision, dim, sampling, preprocessing, loaded_by, warnings = "0", 2, None, {}, "", ()
+    named = {"sick": (1.0, 0.0), "ill": (0.8, 0.6), "well": (0.0, 1.0)}
+
+    def transform(self, recording): ...
+
+    def encode(self, parts): ...
+
+    def to(self, device):
+        return self
+
+    def encode_text(self, texts):
+        angle = [np.deg2rad(float(t.split()[-1][:-1]) * 0.9) if t.endswith("%") else None for t in texts]
+        return torch.tensor(
+            [self.named[t] if a is None else (np.cos(a), np.sin(a)) for t, a in zip(texts, angle, strict=True)],
+            dtype=torch.float32,
+        )
+
+
+@pytest.fixture
+def prompt_file(tmp_path):
+    file = tmp_path / "mine.json"
+    file.write_text(
+        json.dumps(
+            {
+                "version": "7",
+                "as": {"yes": ["sick", "ill"], "no": ["well"]},
+                "ef": {"templates": ["EF is <#>%", "about <#>%"]},
+            }
+        )
+    )
+    return file
+
+
+def with_prompts(data, file):
+    import dataclasses
+
+    return dataclasses.replace(data, prompts=file)
+
+
+def test_classes_are_softmax_of_scaled_mean_cosines(prompt_file):
+    data = with_prompts(
+        task_data(BINARY, [[2.0, 0.0], [0.0, 3.0]], ["yes", "no"], ["test"] * 2, pooling="mean_l2"), prompt_file
+    )
+    output = ZeroShot().predict(data, Toy(), "")
+    # cosines to (sick, ill | well): (1, .8 | 0) and (0, .6 | 1); means .9 and .3
+    expected = [1 / (1 + np.exp(-10 * (0.9 - 0.0))), 1 / (1 + np.exp(-10 * (0.3 - 1.0)))]
+    np.testing.assert_allclose(output.values[:, 1], expected, rtol=1e-6)
+    assert output.details == {"prompt_set": "7", "prompt_file": "mine.json"}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_picture_that_lies_on_the_numbers_axis_gets_its_number(prompt_file, rule):
+    """Similarity falls evenly on both sides of the true number, so the likest 20 numbers lie around it; the lower median may be 1 below."""
+    truth = [30.0, 55.0, 70.0]
+    angle = np.deg2rad(np.array(truth) * 0.9)
+    features = [np.tile([np.cos(a), np.sin(a)], (4, 1)) for a in angle]
+    data = with_prompts(task_data(REGRESSION, features, truth, ["test"] * 3, pooling="mean_l2"), prompt_file)
+    np.testing.assert_allclose(ZeroShot().predict(data, Toy(), rule).values, truth, atol=1.0)
+
+
+def test_without_text_tower_or_prompts_it_does_not_apply(prompt_file):
+    data = task_data(BINARY, [[1.0, 0.0]], ["yes"], ["test"])
+
+    class Blind(Toy):
+        encode_text = None
+
+    del Blind.encode_text
+    mute = type(
+        "Mute", (), {k: v for k, v in vars(Toy).items() if k not in ("encode_text", "__dict__", "__weakref__")}
+    )()
+    with pytest.raises(NotApplicable, match="no text tower"):
+        ZeroShot().predict(with_prompts(data, prompt_file), mute, "")
+
+
+def test_a_prompt_set_without_a_class_is_named(tmp_path):
+    file = tmp_path / "half.json"
+    file.write_text(json.dumps({"version": "1", "as": {"yes": ["sick"]}}))
+    data = with_prompts(task_data(BINARY, [[1.0, 0.0]], ["yes"], ["test"]), file)
+    with pytest.raises(UnknownName, match="toy/as for 'no'"):
+        ZeroShot().predict(data, Toy(), "")
