@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test test-quick lint wheel-smoke clean
+.PHONY: demo test test-quick test-scripts lint wheel-smoke clean
 
 demo: $(STAMP)
 	HF_HUB_OFFLINE=1 $(BIN)/cardiobench demo
@@ -13,6 +13,17 @@ test: $(STAMP)
 
 test-quick: $(STAMP)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
+
+# The builders as loading scripts, with the last `datasets` that runs them, in an environment of its own.
+test-scripts: .venv-scripts/.installed
+	HF_HUB_OFFLINE=1 .venv-scripts/bin/python -m pytest tests/loading_scripts -n auto --dist worksteal
+
+.venv-scripts/.installed: pyproject.toml constraints.txt constraints-scripts.txt
+	$(PYTHON) -m venv .venv-scripts
+	.venv-scripts/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-scripts.txt \
+		datasets av h5py nibabel openpyxl pillow pydicom wfdb pytest pytest-timeout pytest-xdist
+	.venv-scripts/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-scripts.txt -e .
+	touch $@
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -28,4 +39,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv dist results
+	rm -rf .venv .venv-scripts dist results

@@ -45,6 +45,18 @@ def build_parser() -> argparse.ArgumentParser:
     twin.add_argument("--patients", type=int, default=20, metavar="N")
     twin.add_argument("--seed", type=int, default=0)
 
+    audit = commands.add_parser("audit", help="what to know of a copy of a dataset: counts, crossings, doubles, gaps")
+    audit.add_argument("dataset", metavar="DATASET")
+    audit.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
+    audit.add_argument("--no-media", action="store_true", help="do not read the recordings to find doubles")
+
+    prepare = commands.add_parser("prepare", help="build a dataset as a folder that datasets.load_dataset reads")
+    prepare.add_argument("dataset", metavar="DATASET")
+    prepare.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
+    prepare.add_argument("--out", type=Path, required=True, metavar="DIR", help="DIR/cardiobench/<dataset>/ is written")
+    prepare.add_argument("--allow-missing", action="store_true", help="go on with an incomplete copy")
+    prepare.add_argument("--num-proc", type=int, metavar="N", help="processes that read recordings")
+
     report = commands.add_parser("report", help="one page of the results in a folder")
     report.add_argument("results", type=Path, nargs="?", default=Path("results"), metavar="RESULTS")
     report.add_argument("--out", type=Path, metavar="DIR", help="default: the results folder itself")
@@ -71,6 +83,23 @@ def execute(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> i
         from cardiobench.data.twin import write_twin
 
         write_twin(arguments.dataset, arguments.out, patients=arguments.patients, seed=arguments.seed)
+    elif arguments.command == "audit":
+        from cardiobench.data.audit import print_audit
+
+        print_audit(arguments.dataset, arguments.data_dir, media=not arguments.no_media)
+    elif arguments.command == "prepare":
+        from cardiobench.data.prepare import prepare
+
+        folder = prepare(
+            arguments.dataset,
+            arguments.data_dir,
+            arguments.out,
+            allow_missing=arguments.allow_missing,
+            num_proc=arguments.num_proc,
+        )
+        sys.stdout.write(
+            f"wrote {folder}\nfrom {arguments.out}: datasets.load_dataset('cardiobench/{arguments.dataset}')\n"
+        )
     elif arguments.command == "report":
         from cardiobench.report.markdown import report_folder
 

@@ -2,10 +2,11 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import datasets
 import numpy as np
@@ -16,15 +17,17 @@ from cardiobench.data.rows import RowTable, inside, row_table
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.errors import MissingData
 
+if TYPE_CHECKING:
+    from cardiobench.data.audit import Finding
+
 DATA_VARIABLE = "CARDIOBENCH_DATA"
+LOOSE = re.compile(r"(?:[A-Za-z]+[-_ ]?)?0*(?P<number>\d+)(?:[-_].*)?")
 
 
-def _searched(spec: DatasetSpec, data_dir: str | os.PathLike | None) -> list[Path]:
-    """The folders in which a dataset's raw data may lie, the likeliest first."""
-    roots = (
-        [Path(data_dir)] if data_dir else [Path(p) for p in os.environ.get(DATA_VARIABLE, "").split(os.pathsep) if p]
-    )
-    return [folder for root in roots for folder in (root / spec.name, root)]
+def searched(name: str, data_dir: str | os.PathLike | None) -> list[Path]:
+    """The folders in which a dataset's data may lie, the likeliest first."""
+    given = [data_dir] if data_dir else os.environ.get(DATA_VARIABLE, "").split(os.pathsep)
+    return [folder for root in given if root for folder in (Path(root) / name, Path(root))]
 
 
 class CardioBuilder(datasets.GeneratorBasedBuilder):
@@ -47,6 +50,20 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     def excluded(cls, raw: Path | None) -> Mapping[str, tuple[str, ...]]:
         """Reason -> ids that the release has and the benchmark leaves out on purpose."""
         return {}
+
+    @classmethod
+    def findings(cls, raw: Path | None, listed: pd.DataFrame) -> "Iterator[Finding]":
+        """What the audit should say of this dataset alone: known traps, and how a release was read that can be read in more ways than one."""
+        yield from ()
+
+    @classmethod
+    def loose_patient(cls, row: Mapping[str, Any]) -> str | None:
+        """Who the patient may be if the spelling of the id is read loosely; None where an id has no such reading.
+
+        `patient-26`, `patient26` and `P0026` all give `26`. For the audit only: nothing is merged by it.
+        """
+        number = LOOSE.fullmatch(str(row["patient_id"]))
+        return number["number"] if number else None
 
     @classmethod
     def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,11 +97,11 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         spec = cls.SPEC
         if spec.generated:
             return None
-        searched = _searched(spec, data_dir)
-        for folder in searched:
+        folders = searched(spec.name, data_dir)
+        for folder in folders:
             if any((folder / mark).exists() for mark in spec.marker):
                 return folder
-        for folder in searched:
+        for folder in folders:
             for mark in spec.marker:
                 for deeper in sorted(folder.glob(f"*/{mark}")) + sorted(folder.glob(f"*/*/{mark}")):
                     right = deeper.parents[len(Path(mark).parts) - 1]
@@ -97,7 +114,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
                         f"{spec.title} was not found in {folder}, but {higher} looks like it (it has {mark}). Use --data-dir {higher}"
                     )
         where = (
-            " nor in ".join(str(folder) for folder in searched)
+            " nor in ".join(str(folder) for folder in folders)
             or f"any folder (neither --data-dir nor {DATA_VARIABLE} is set)"
         )
         raise MissingData(
@@ -133,10 +150,11 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         self._raw = self.find_raw(data_dir)
         self._rows = self.table(data_dir, allow_missing=allow_missing)
         # A changed label or file is a new cache entry: `datasets` itself would look at the folder's name only.
-        kwargs["hash"] = self._rows.digest
-        super().__init__(*args, dataset_name=self.SPEC.name, data_dir=data_dir, **kwargs)
+        kwargs |= {"hash": self._rows.digest, "dataset_name": self.SPEC.name, "data_dir": data_dir}
+        super().__init__(*args, **kwargs)
 
     VERSION = datasets.Version("1.0.0")
+    DEFAULT_WRITER_BATCH_SIZE = 64  # rows held in memory; one row can be a whole cine
 
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
@@ -164,8 +182,9 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
 @cache
 def _phantom_code() -> str:
-    folder = Path(__file__).parent / "phantom"
-    code = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
+    here = Path(__file__).parent
+    files = [*sorted((here / "phantom").glob("*.py")), here / "media" / "write.py"]
+    code = b"".join(path.read_bytes() for path in files)
     return hashlib.sha256(code).hexdigest()[:12]
 
 
@@ -180,8 +199,8 @@ def features(spec: DatasetSpec) -> datasets.Features:
         columns["video"] = datasets.Video(decode=False)
     columns |= {name: datasets.Value(kind) for name, kind in spec.columns.items()}
     for task in spec.tasks:
-        if task.classes:
-            columns[task.target] = datasets.ClassLabel(names=list(task.classes))
+        labels = datasets.ClassLabel(names=list(task.classes)) if task.classes else datasets.Value("float64")
+        columns[task.target] = labels
     return datasets.Features(columns)
 
 

@@ -1,30 +1,107 @@
-"""Which diagnostic statements make a conduction disturbance (CD) and atrial fibrillation (AF), per coding system.
+"""Which codes make a conduction disturbance (CD) and atrial fibrillation (AF): one table per coding system and named set.
 
-Two named sets:
+Two named sets, for a record's codes in any of the three systems:
 
-* `corrected` (default): every statement of PTB-XL's superclass CD (Wagner et al. 2020, doi:10.1038/s41597-020-0495-6),
-  left posterior fascicular block included; atrial flutter without fibrillation is neither a positive nor a negative of AF.
-* `paper`: the list of arXiv:2601.21830, Table 2, which omits left posterior fascicular block and gives PTB-XL no AF task.
+* `corrected` (default): CD is every statement of PTB-XL's superclass CD (Wagner et al. 2020,
+  doi:10.1038/s41597-020-0495-6): AV blocks, bundle branch and fascicular blocks, intraventricular conduction
+  disturbance, pre-excitation. "Right bundle branch block" and "complete right bundle branch block" are one diagnosis,
+  and so on the left, as the PhysioNet/CinC Challenge 2021 scores them (its `dx_mapping_scored.csv`).
+  Flutter without fibrillation is neither a positive nor a negative of AF.
+* `paper`: the lists of arXiv:2601.21830, Table 2. No left posterior fascicular block, no AF task in PTB-XL; in the
+  SNOMED sets four codes only, so that a plain bundle branch block counts as a negative of CD, and flutter as one of AF.
 """
 
-SCP_CONDUCTION = {
-    "paper": frozenset({"1AVB", "2AVB", "3AVB", "CRBBB", "IRBBB", "CLBBB", "ILBBB", "LAFB", "IVCD", "WPW"}),
-    "corrected": frozenset({"1AVB", "2AVB", "3AVB", "CRBBB", "IRBBB", "CLBBB", "ILBBB", "LAFB", "LPFB", "IVCD", "WPW"}),
-}
-SCP_FIBRILLATION = "AFIB"
-SCP_FLUTTER = "AFLT"
+import csv
+from collections.abc import Set
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+System = Literal["scp", "snomed", "code15"]
+Definition = Literal["corrected", "paper"]
 
 CD_CLASSES = ("no CD", "CD")
 AF_CLASSES = ("no AF", "AF")
 
 
-def scp_conduction(statements: set[str], definition: str = "corrected") -> str:
-    """Class of the CD task for a set of SCP statements, whatever their likelihood (0 means 'not stated' in PTB-XL)."""
-    return CD_CLASSES[bool(statements & SCP_CONDUCTION[definition])]
+@dataclass(frozen=True)
+class CodeSet:
+    """The codes that decide about the two labels, in one coding system.
+
+    Attributes:
+        conduction: any of them makes a CD.
+        fibrillation: any of them makes an AF; empty where the definition gives the system no AF task.
+        undecided: any of them, without fibrillation, keeps a record out of the AF task.
+    """
+
+    conduction: frozenset[str]
+    fibrillation: frozenset[str]
+    undecided: frozenset[str] = frozenset()
 
 
-def scp_fibrillation(statements: set[str]) -> str | None:
-    """Class of the AF task for a set of SCP statements; None for flutter alone, which is neither."""
-    if SCP_FIBRILLATION in statements:
+_SCP_PAPER = frozenset({"1AVB", "2AVB", "3AVB", "CRBBB", "IRBBB", "CLBBB", "ILBBB", "LAFB", "IVCD", "WPW"})
+_CODE15_CONDUCTION = frozenset({"1dAVb", "RBBB", "LBBB"})
+
+# SNOMED CT codes as the PhysioNet/CinC Challenge 2021 uses them, by its abbreviations (`snomed_ecg.csv`).
+_SNOMED_PAPER = {"IAVB": "270492004", "CRBBB": "713427006", "IRBBB": "713426002", "LAnFB": "445118002"}
+_SNOMED_CONDUCTION = _SNOMED_PAPER | {
+    "AVB": "233917008",
+    "IIAVB": "195042002",
+    "MoI": "54016002",
+    "IIAVBII": "426183003",
+    "CHB": "27885002",
+    "CIAHB": "204384007",
+    "BBB": "6374002",
+    "RBBB": "59118001",
+    "LBBB": "164909002",
+    "CLBBB": "733534002",
+    "ILBBB": "251120003",
+    "LPFB": "445211001",
+    "NSIVCB": "698252002",
+    "DIB": "82226007",
+    "WPW": "74390002",
+    "VPEx": "195060002",
+}
+_SNOMED_FIBRILLATION = {"AF": "164889003", "CAF": "426749004", "PAF": "282825002", "RAF": "314208002"}
+_SNOMED_FLUTTER = {"AFL": "164890007", "AFAFL": "195080001"}
+
+CODE_SETS: dict[System, dict[Definition, CodeSet]] = {
+    "scp": {
+        "corrected": CodeSet(_SCP_PAPER | {"LPFB"}, frozenset({"AFIB"}), frozenset({"AFLT"})),
+        "paper": CodeSet(_SCP_PAPER, frozenset()),
+    },
+    "snomed": {
+        "corrected": CodeSet(
+            frozenset(_SNOMED_CONDUCTION.values()),
+            frozenset(_SNOMED_FIBRILLATION.values()),
+            frozenset(_SNOMED_FLUTTER.values()),
+        ),
+        "paper": CodeSet(frozenset(_SNOMED_PAPER.values()), frozenset({_SNOMED_FIBRILLATION["AF"]})),
+    },
+    # The release knows these classes only, so the two definitions are the same.
+    "code15": {
+        "corrected": CodeSet(_CODE15_CONDUCTION, frozenset({"AF"})),
+        "paper": CodeSet(_CODE15_CONDUCTION, frozenset({"AF"})),
+    },
+}
+
+
+def conduction(codes: Set[str], system: System, definition: Definition = "corrected") -> str:
+    """Class of the CD task for the codes of a record."""
+    return CD_CLASSES[bool(codes & CODE_SETS[system][definition].conduction)]
+
+
+def fibrillation(codes: Set[str], system: System, definition: Definition = "corrected") -> str | None:
+    """Class of the AF task for the codes of a record; None where the definition leaves the record, or the system, out."""
+    chosen = CODE_SETS[system][definition]
+    if codes & chosen.fibrillation:
         return AF_CLASSES[1]
-    return None if SCP_FLUTTER in statements else AF_CLASSES[0]
+    return AF_CLASSES[0] if chosen.fibrillation and not codes & chosen.undecided else None
+
+
+@cache
+def snomed_names() -> dict[str, str]:
+    """SNOMED CT code -> abbreviation, for every code that the PhysioNet/CinC Challenge 2021 lists."""
+    with Path(__file__).with_name("snomed_ecg.csv").open(encoding="utf-8", newline="") as stream:
+        return {row["code"]: row["abbreviation"] for row in csv.DictReader(stream)}

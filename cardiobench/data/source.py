@@ -36,10 +36,13 @@ class Source:
         return catalog.builder(self.spec.name).recording(self.raw, self.frame.iloc[number].to_dict(), sampling)
 
     def task_rows(self, task: Task) -> pd.DataFrame:
-        """The lines that take part in a task: those with a label, in the views that the task looks at."""
+        """The lines that answer for the units of a task: labelled, in the task, and of a unit's lines the preferred ones."""
         frame = self.frame[self.frame[task.target].notna()]
         for column, accepted in task.where.items():
             frame = frame[frame[column].isin(accepted)]
+        for column, preferred in task.prefer.items():
+            liked = frame[column].isin(preferred)
+            frame = frame[liked | ~liked.groupby(frame[task.scored_by]).transform("any")]
         return frame
 
     def references(self, task: Task) -> pd.DataFrame:
@@ -64,7 +67,7 @@ class Source:
 def open_source(
     name: str, data_dir: str | os.PathLike | None = None, *, allow_missing: bool = False, need_media: bool = True
 ) -> Source:
-    """Find a dataset's raw folder, read its tables and check them.
+    """Find a dataset: a folder made by `cardiobench prepare`, or the raw folder, whose tables are then read and checked.
 
     Args:
         name: folder of `hf_datasets/`.
@@ -77,6 +80,11 @@ def open_source(
         MissingData: not here, or not complete.
         BadData: its tables break the dataset's own rules.
     """
+    from cardiobench.data.prepared import find_prepared, open_prepared
+
     builder = catalog.builder(name)
+    folder = find_prepared(name, data_dir)
+    if folder is not None:
+        return open_prepared(builder.SPEC, folder)
     raw = builder.find_raw(data_dir)
     return Source(builder.SPEC, raw, builder.table(data_dir, allow_missing=allow_missing, need_media=need_media))

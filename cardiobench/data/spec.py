@@ -7,6 +7,9 @@ from typing import Literal
 Modality = Literal["echo", "ecg"]
 Kind = Literal["regression", "binary", "multiclass"]
 
+IN_ALL = "in all"
+"""Key of `DatasetSpec.expected` for a release whose count is known as a whole and not by split."""
+
 VIEWS = ("A2C", "A3C", "A4C", "PSAX", "PLAX", "Other")
 
 
@@ -63,7 +66,8 @@ class Task:
         unit: unit of a regression label (`%`, `cm`).
         label_range: labels outside are an error at build time.
         scored_by: column whose values are the units of scoring (`id`, `study_id`, `patient_id`); predictions of its rows are averaged.
-        where: column -> accepted values: which rows the task looks at.
+        where: column -> accepted values: which rows belong to the task; a unit without any is no unit of it.
+        prefer: column -> values: which of a unit's rows answer for it, where it has any such; else all of them do.
         groups: breakdowns of the score.
         ladder: numbers of the prompts for zero-shot regression.
     """
@@ -77,6 +81,7 @@ class Task:
     label_range: tuple[float, float] | None = None
     scored_by: str = "id"
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    prefer: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: tuple[Group, ...] = ()
     ladder: Ladder | None = None
     description: str = ""
@@ -107,7 +112,7 @@ class DatasetSpec:
         access: page where one asks for the data; empty for generated and bundled data.
         marker: files or folders that make a folder recognisable as this dataset's raw folder (any one suffices).
         tasks: the questions asked of it.
-        expected: split -> rows of the complete release; checked at build, empty when unknown.
+        expected: split -> rows of the complete release, or `IN_ALL` -> their sum; checked at build, empty when unknown.
         columns: further columns of the rows (labels, patient facts) -> `string`, `int64`, `float64` or `bool`.
         splits: in order.
         generated: true for phantoms, which need no raw folder.

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from cardiobench.errors import BadData, MissingData
@@ -37,3 +38,27 @@ def read_table(path: Path, needed: Sequence[str], **options) -> pd.DataFrame:
             f"{path} has no column {', '.join(repr(c) for c in absent)}; it has {', '.join(map(str, table.columns))}.{hint}"
         )
     return table
+
+
+def numbers(table: pd.DataFrame, column: str, key: str, path: Path, *, empty: bool = False) -> pd.Series:
+    """A column of a release as float64.
+
+    Args:
+        table: the release's table.
+        column: which.
+        key: column that names a row in messages.
+        path: file that the table came from, for messages.
+        empty: accept cells without a value, which become NaN.
+
+    Raises:
+        BadData: text that is no number, an infinite number, or an empty cell where none may be.
+    """
+    values = pd.to_numeric(table[column], errors="coerce").astype("float64")
+    bad = ~np.isfinite(values) & ~(table[column].isna() & empty)
+    if bad.any():
+        first = table[bad].iloc[0]
+        raise BadData(
+            f"{path}: {int(bad.sum())} of {len(table)} rows have no number in column '{column}'; "
+            f"the first is {first[key]} with {first[column]!r}. Mend the row or download the file again."
+        )
+    return values

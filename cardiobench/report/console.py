@@ -123,20 +123,19 @@ class Console:
     def results(self, results: "list[Result]") -> None:
         """The table at the end, and every warning under it."""
         self.table("results", tables.COLUMNS, [tables.row(result) for result in tables.ordered(results)])
-        seen = set()
-        for result in tables.ordered(results):
-            for warning in result.warnings:
-                line = f"{result.task}, {result.model['name']}, {result.protocol}: {warning}"
-                if line not in seen:
-                    seen.add(line)
-                    self.say(f"! {line}")
+        for task, sentence, who in tables.warnings(results):
+            self.say(f"! {task}: {sentence}" + (f" ({who})" if who else ""))
 
     def outcome(self, outcome: "Outcome", folder: Path) -> None:
         """Table, what does not apply, what failed, and the files."""
         if not self.main:
             return
         self.results(outcome.results)
-        self.table("not applicable", ("model", "task", "protocol", "reason"), outcome.not_applicable)
+        apart: dict[tuple[str, str], list[str]] = {}
+        for model, task, protocol, reason in outcome.not_applicable:
+            apart.setdefault((model, reason), []).append(f"{task} {protocol}")
+        rows = [(model, reason, ", ".join(what)) for (model, reason), what in apart.items()]
+        self.table("not applicable", ("model", "reason", "task and protocol"), rows)
         self.table("FAILED", ("model", "what", "id", "reason"), outcome.failures[:SHOWN_FAILURES])
         if len(outcome.failures) > SHOWN_FAILURES:
             self.say(f"... and {len(outcome.failures) - SHOWN_FAILURES} more failures, all in failures.csv")

@@ -4,8 +4,18 @@ from pathlib import Path
 
 from cardiobench.data import catalog
 from cardiobench.data.source import open_source
+from cardiobench.data.spec import IN_ALL, DatasetSpec
 from cardiobench.errors import CardioBenchError
 from cardiobench.report.console import Console
+
+
+def _release(spec: DatasetSpec) -> str:
+    """Rows of the complete release, by split where that is known."""
+    if not spec.expected:
+        return "generated"
+    if IN_ALL in spec.expected:
+        return f"{spec.expected[IN_ALL]} in all"
+    return " / ".join(str(spec.expected.get(split, "?")) for split in spec.splits)
 
 
 def print_listing(data_dir: Path | None = None, *, datasets: bool = True) -> None:
@@ -23,17 +33,12 @@ def print_listing(data_dir: Path | None = None, *, datasets: bool = True) -> Non
                 here = " / ".join(str(int(counts.get(split, 0))) for split in spec.splits)
             except CardioBenchError as error:
                 here = "no" if type(error).__name__ == "MissingData" else f"unreadable: {error}"
-            release = (
-                " / ".join(str(spec.expected.get(split, "?")) for split in spec.splits)
-                if spec.expected
-                else "generated"
-            )
             rows.append(
                 (
                     name,
                     spec.modality,
                     ", ".join(task.target for task in spec.tasks),
-                    release,
+                    _release(spec),
                     here,
                     spec.licence,
                     spec.access or "comes with the package",

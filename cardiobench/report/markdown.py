@@ -89,13 +89,10 @@ def _section(task: str, results: list[Result], drawn: list[Path], out: Path) -> 
     if description:
         lines += [description + ".", ""]
     lines += [f"![{path.stem}]({path.relative_to(out).as_posix()})" for path in drawn]
-    warned = [(result, warning) for result in tables.ordered(results) for warning in result.warnings]
-    if warned:
-        lines.append("")
-        lines += [
-            f"* {tables.markdown_text(result.model['name'])}, {result.protocol}: {tables.markdown_text(warning)}"
-            for result, warning in warned
-        ]
+    warned = [
+        f"* {tables.markdown_text(text + (f' ({who})' if who else ''))}" for _, text, who in tables.warnings(results)
+    ]
+    lines += ["", *warned]
     lines += ["", *_groups(results)]
     return "\n".join(lines) + "\n"
 
@@ -110,7 +107,7 @@ def _groups(results: list[Result]) -> list[str]:
                 for label, e in breakdown.values.items()
             ]
             gap = f"{tables.number(breakdown.gap.value, result)}"
-            protocol = f"{result.protocol}.{result.variant}" if result.variant else result.protocol
+            protocol = tables.protocol_name(result)
             rows.append(
                 f"| {tables.markdown_text(result.model['name'])} | {protocol} | {name} | {tables.markdown_text('; '.join(cells))} | {gap} |"
             )

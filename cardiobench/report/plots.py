@@ -25,8 +25,7 @@ def _pyplot():
 
 
 def _label(result: Result) -> str:
-    protocol = f"{result.protocol}.{result.variant}" if result.variant else result.protocol
-    return f"{result.model['name']}\n{protocol}"
+    return f"{result.model['name']}\n{tables.protocol_name(result)}"
 
 
 def _scale(result: Result) -> float:

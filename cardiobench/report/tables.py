@@ -1,6 +1,7 @@
 """How a result is written in a table: the only place where numbers are rounded."""
 
 import math
+from collections import Counter
 
 from cardiobench.report.result import Estimate, Result
 
@@ -57,7 +58,7 @@ def row(result: Result) -> tuple[str, ...]:
     return (
         result.task,
         result.model["name"],
-        f"{result.protocol}.{result.variant}" if result.variant else result.protocol,
+        protocol_name(result),
         metric_name(result),
         number(estimate.value, result),
         interval(estimate, result),
@@ -66,6 +67,21 @@ def row(result: Result) -> tuple[str, ...]:
         f"{result.coverage['scored']}/{result.coverage['expected']}",
         ", ".join(flags(result)) or "–",
     )
+
+
+def protocol_name(result: Result) -> str:
+    """The protocol with its variant, as in file names."""
+    return f"{result.protocol}.{result.variant}" if result.variant else result.protocol
+
+
+def warnings(results: list[Result]) -> list[tuple[str, str, str]]:
+    """Every warning once a task: (task, sentence, the results that it is about; empty when it is about all of them)."""
+    about: dict[tuple[str, str], list[str]] = {}
+    for result in ordered(results):
+        for sentence in result.warnings:
+            about.setdefault((result.task, sentence), []).append(f"{result.model['name']} {protocol_name(result)}")
+    count = Counter(result.task for result in results)
+    return [(task, text, "" if len(who) == count[task] else ", ".join(who)) for (task, text), who in about.items()]
 
 
 def ordered(results: list[Result]) -> list[Result]:

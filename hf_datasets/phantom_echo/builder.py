@@ -7,6 +7,7 @@ from typing import Any
 
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, VIEWS, CardioBuilder, DatasetSpec, Group, Ladder, Task
 from cardiobench.data.phantom.echo import EchoRecord, echo_clip, echo_patients
+from cardiobench.data.phantom.kept import kept
 
 PATIENTS, SEED, FPS = 150, 0, 30.0
 QUALITY = Group("image_quality", "image_quality")
@@ -100,6 +101,6 @@ class PhantomEcho(CardioBuilder):
         """The cine, encoded as the releases encode theirs (motion JPEG in AVI)."""
         from cardiobench.data.media.write import avi
 
-        return {
-            "video": {"path": f"{row['id']}.avi", "bytes": avi(echo_clip(records()[row["id"]].truth, fps=FPS), FPS)}
-        }
+        name = f"{row['id']}.avi"
+        truth = records()[row["id"]].truth
+        return {"video": {"path": name, "bytes": kept(name, cls.generator(), lambda: avi(echo_clip(truth, fps=FPS), FPS))}}

@@ -7,8 +7,9 @@ from pathlib import Path
 import pandas as pd
 
 from cardiobench.data import CardioBuilder, DatasetSpec, Group, Task
-from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, scp_conduction, scp_fibrillation
+from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
 from cardiobench.data.tables import read_table
+from cardiobench.errors import BadData
 
 OVER_89 = 300  # how the release writes every age above 89
 
@@ -26,7 +27,14 @@ SPEC = DatasetSpec(
     marker=("ptbxl_database.csv",),
     # Folds 1-8, 9 and 10 of the release.
     expected={"train": 17418, "validation": 2183, "test": 2198},
-    columns={"sex": "string", "age": "float64", "age_group": "string", "strat_fold": "int64", "scp_codes": "string"},
+    columns={
+        "sex": "string",
+        "age": "float64",
+        "age_group": "string",
+        "strat_fold": "int64",
+        "scp_codes": "string",
+        "cd_paper": "string",
+    },
     tasks=(
         Task(
             "ptb_xl/cd", "binary", "cd", ("f1_macro",), CD_CLASSES, groups=GROUPS, description="conduction disturbance"
@@ -36,7 +44,7 @@ SPEC = DatasetSpec(
     citation="Wagner et al., PTB-XL, a large publicly available electrocardiography dataset, Scientific Data 7:154 (2020)",
 )
 
-NEEDED = ("ecg_id", "patient_id", "age", "sex", "scp_codes", "strat_fold", "filename_lr")
+NEEDED = ("ecg_id", "patient_id", "age", "sex", "scp_codes", "strat_fold")
 
 
 def age_group(age: float) -> str | None:
@@ -46,10 +54,26 @@ def age_group(age: float) -> str | None:
     return "≤45" if age <= 45 else "46-65" if age <= 65 else "66-80" if age <= 80 else ">80"
 
 
+def statements(text: str, record: int) -> frozenset[str]:
+    """SCP statements in a cell of `scp_codes`, whatever their likelihood: 0 means "not stated" there."""
+    try:
+        return frozenset(ast.literal_eval(text))
+    except (ValueError, SyntaxError, TypeError):
+        raise BadData(
+            f"ptbxl_database.csv: `scp_codes` of ecg_id {record} is {text!r}, expected statements such as "
+            "{'NORM': 100.0}. Download the table again."
+        ) from None
+
+
 class PtbXl(CardioBuilder):
-    """Rows of `ptbxl_database.csv` with the 100 Hz recordings; the authors' folds 1-8 train, 9 validation, 10 test."""
+    """Rows of `ptbxl_database.csv` with the 100 Hz recordings; the authors' folds 1-8 train, 9 validation, 10 test.
+
+    Attributes:
+        FILENAME: column that names the recordings: `filename_lr` at 100 Hz, `filename_hr` at 500 Hz.
+    """
 
     SPEC = SPEC
+    FILENAME = "filename_lr"
 
     @classmethod
     def split(cls, fold: int) -> str:
@@ -59,20 +83,21 @@ class PtbXl(CardioBuilder):
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
         """One row a record; `sex` is 0 = male, 1 = female in the release, and ages over 89 are marked, not used as numbers."""
-        table = read_table(raw / "ptbxl_database.csv", NEEDED, dtype={"filename_lr": str})
+        table = read_table(raw / "ptbxl_database.csv", (*NEEDED, cls.FILENAME), dtype={cls.FILENAME: str})
         for row in table.itertuples():
-            statements = set(ast.literal_eval(row.scp_codes))
+            codes = statements(row.scp_codes, row.ecg_id)
             hidden = row.age >= OVER_89
             yield {
                 "id": f"{row.ecg_id:05d}",
                 "patient_id": f"{row.patient_id:.0f}",
                 "split": cls.split(int(row.strat_fold)),
-                "media": f"{row.filename_lr}.dat",
+                "media": f"{getattr(row, cls.FILENAME)}.dat",
                 "sex": {0: "M", 1: "F"}.get(row.sex),
                 "age": None if hidden else row.age,
                 "age_group": age_group(row.age),
                 "strat_fold": int(row.strat_fold),
                 "scp_codes": row.scp_codes,
-                "cd": scp_conduction(statements),
-                "af": scp_fibrillation(statements),
+                "cd_paper": conduction(codes, "scp", "paper"),
+                "cd": conduction(codes, "scp"),
+                "af": fibrillation(codes, "scp"),
             }

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task
+from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
 from cardiobench.data.tables import read_table
 from cardiobench.errors import BadData, MissingData
 
@@ -44,8 +44,8 @@ SPEC = DatasetSpec(
             ("f1_macro",),
             CLASSES,
             scored_by="study_id",
-            where={"view": ("PLAX", "PSAX")},
-            description="aortic stenosis of any severity, a study at a time: mean probability over its PLAX and PSAX images",
+            prefer={"view": ("PLAX", "PSAX")},
+            description="aortic stenosis of any severity, a study at a time: mean probability over its PLAX and PSAX images, over all its images where it has none of these",
         ),
         Task("tmed2/view", "multiclass", "view", ("f1_macro",), VIEWS, description="echo view, an image at a time"),
     ),
@@ -74,7 +74,7 @@ class Tmed2(CardioBuilder):
                 )
         table["study_id"] = table["query_key"].str.rpartition("_")[0]
         table["patient_id"] = table["study_id"].str.partition("s")[0]
-        fixed = pd.read_csv(Path(__file__).parent / "splits" / "studies.csv", dtype=str).set_index("study_id")["split"]
+        fixed = pd.read_csv(catalog.dataset_folder("tmed2") / "splits" / "studies.csv", dtype=str).set_index("study_id")["split"]
         own = table.get("diagnosis_classifier_split", pd.Series(index=table.index, dtype=str)).map(SPLIT)
         table["split"] = table["study_id"].map(fixed)
         # A release with ids of its own (a synthetic twin, a later edition) keeps its own split; the study that the

@@ -4,20 +4,24 @@ import ast
 import importlib.util
 import shutil
 
+import numpy as np
 import pandas as pd
 import pytest
+import wfdb
 
 from cardiobench.data import catalog, open_source
-from cardiobench.data.ecg_labels import scp_conduction, scp_fibrillation
+from cardiobench.data.ecg_labels import conduction, fibrillation
+from cardiobench.data.media import LEADS
 from cardiobench.errors import BadData, BadMedia, MissingData
 
 SAMPLE = catalog.dataset_folder("ptb_xl_sample")
 
 
 def test_labels_by_hand():
-    assert scp_conduction({"NORM", "SR"}) == "no CD" and scp_conduction({"SR", "LPFB"}) == "CD"
-    assert scp_conduction({"SR", "LPFB"}, "paper") == "no CD"
-    assert [scp_fibrillation(s) for s in ({"AFIB"}, {"AFLT"}, {"AFIB", "AFLT"}, {"SR"})] == ["AF", None, "AF", "no AF"]
+    assert conduction({"NORM", "SR"}, "scp") == "no CD" and conduction({"SR", "LPFB"}, "scp") == "CD"
+    assert conduction({"SR", "LPFB"}, "scp", "paper") == "no CD"
+    sets = ({"AFIB"}, {"AFLT"}, {"AFIB", "AFLT"}, {"SR"})
+    assert [fibrillation(codes, "scp") for codes in sets] == ["AF", None, "AF", "no AF"]
 
 
 def test_the_sample_is_half_positive_and_keeps_patients_together():
@@ -66,6 +70,49 @@ def test_the_real_records(shared):
     assert (source.frame["cd"] == "CD").tolist() == expected and sum(expected) == 58
     assert (source.frame["sex"] == "M").tolist() == (table["sex"] == 0).tolist()
     assert source.expected(catalog.task("ptb_xl/cd"), source.references(catalog.task("ptb_xl/cd"))) == 2198
+
+
+def test_the_real_records_at_500_hz(shared):
+    """First samples of record 1 in its header: I -115, II -50, III 65 of 1000 per mV; all 60 as the wfdb package reads them."""
+    raw = shared / "data" / "samples" / "ptb-xl"
+    source = open_source("ptb_xl_500", raw, allow_missing=True)
+    assert len(source.frame) == 60 and len(source.table.missing) == 340
+    assert source.table.missing[0] == "records500/00000/00061_hr.dat"
+    slow = open_source("ptb_xl", raw, allow_missing=True).frame
+    columns = ["id", "patient_id", "split", "sex", "cd", "af"]
+    pd.testing.assert_frame_equal(source.frame[columns], slow[columns].head(60))
+    assert source.recording(0).signal[0, :3] == pytest.approx([-0.115, -0.05, 0.065])
+    for number, media in enumerate(source.frame["media"]):
+        ecg, theirs = source.recording(number), wfdb.rdrecord(str((raw / media).with_suffix("")))
+        assert ecg.fs == theirs.fs == 500 and [name.upper() for name in theirs.sig_name] == [x.upper() for x in LEADS]
+        np.testing.assert_allclose(ecg.signal, theirs.p_signal, atol=1e-6)
+
+
+def test_the_paper_s_labels_stand_beside_the_corrected_ones(shared):
+    """Of the 400 records, those whose only conduction statement is LPFB differ."""
+    raw = shared / "data" / "samples" / "ptb-xl"
+    frame = open_source("ptb_xl", raw, allow_missing=True).frame
+    others = "1AVB 2AVB 3AVB CRBBB IRBBB CLBBB ILBBB LAFB IVCD WPW".split()
+    codes = frame["scp_codes"].map(ast.literal_eval).map(set)
+    assert (frame["cd_paper"] == "CD").tolist() == [bool(found & set(others)) for found in codes]
+    only_posterior = ["LPFB" in found and not found & set(others) for found in codes]
+    assert (frame["cd_paper"] != frame["cd"]).tolist() == only_posterior
+
+
+def test_statements_that_cannot_be_read_are_named(copy):
+    path = copy / "ptbxl_database.csv"
+    table = pd.read_csv(path)
+    table.loc[3, "scp_codes"] = "{'NORM': 100.0"
+    table.to_csv(path, index=False)
+    with pytest.raises(BadData, match=f"ecg_id {table.loc[3, 'ecg_id']} is"):
+        open_source("ptb_xl", copy, allow_missing=True)
+
+
+def test_a_record_without_its_header_is_missing(copy):
+    victim = sorted((copy / "records100").rglob("*.hea"))[0]
+    victim.unlink()
+    with pytest.raises(MissingData, match=f"1 of 116 files .*{victim.name}"):
+        open_source("ptb_xl", copy)
 
 
 @pytest.fixture

@@ -59,8 +59,16 @@ def test_rows_of_a_release_with_ids_of_its_own(tmp_path):
     references = source.references(AS).set_index("id")
     assert references["y_true"].to_dict() == {"90001s1": "no_AS", "90002s1": "AS", "90003s1": "AS", "90003s2": "no_AS"}
     assert references.loc["90003s2", "patient_id"] == "90003"
-    assert len(source.task_rows(AS)) == 4, "PLAX and PSAX only"
+    answering = {"90001s1_0.png", "90002s1_0.png", "90003s1_0.png", "90003s2_1.png"}
+    assert set(source.task_rows(AS)["id"]) == answering, "PLAX and PSAX only"
     assert source.recording(0).frames.shape == (1, 112, 112, 3)
+
+
+def test_a_study_without_parasternal_images_is_answered_by_all_it_has(tmp_path):
+    table = [row for row in OWN if row[0] != "90003s2_1.png"]
+    source = open_source("tmed2", release(tmp_path, table), allow_missing=True)
+    assert "90003s2" in set(source.references(AS)["id"])
+    assert "90003s2_0.png" in set(source.task_rows(AS)["id"]) and "90001s1_1.png" not in set(source.task_rows(AS)["id"])
 
 
 def test_the_tables_alone_in_their_own_folder(tmp_path):

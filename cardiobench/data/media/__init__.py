@@ -1,0 +1,8 @@
+"""Recordings, read into one canonical form: `Clip` (uint8 RGB frames) and `Ecg` (12 leads in mV)."""
+
+from cardiobench.data.media.clip import read_clip
+from cardiobench.data.media.ecg import read_ecg
+from cardiobench.data.media.row import decode
+from cardiobench.data.media.types import LEADS, Clip, Ecg, FrameSampling
+
+__all__ = ["LEADS", "Clip", "Ecg", "FrameSampling", "decode", "read_clip", "read_ecg"]

@@ -1,0 +1,170 @@
+"""DICOM pictures and cines, in every colour space that ultrasound is stored in."""
+
+import io
+import struct
+from collections.abc import Iterable
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from cardiobench.data.media.file import MediaFile
+from cardiobench.data.media.optional import require
+from cardiobench.data.media.types import Clip, FrameSampling
+
+# Converted to RGB by pydicom (YBR_FULL) or by the codec itself (the JPEG 2000 transforms).
+COLOUR = frozenset({"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT"})
+GREY = frozenset({"MONOCHROME1", "MONOCHROME2"})
+
+JPEG_BASELINE = "1.2.840.10008.1.2.4.50"
+
+
+def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip:
+    """Decode the wanted frames of a DICOM file to RGB.
+
+    Grey values become display levels by the file's own VOI table or window; without one, 8-bit values stay as they are
+    and deeper ones are scaled between the least and the greatest of the whole recording.
+
+    Source: DICOM PS3.3 C.7.6.3 (pixels), C.11.1 and C.11.2 (modality and VOI transforms), C.7.6.5 (cine).
+
+    Raises:
+        BadMedia: damaged, without pixels, or in a colour space or compression that cannot be read.
+    """
+    pydicom = require("pydicom", "reading DICOM")
+    pixels = require("pydicom.pixels", "reading DICOM")
+    try:
+        with file.open() as stream:
+            header = pydicom.dcmread(stream, stop_before_pixels=True)
+            if header.file_meta.TransferSyntaxUID.is_encapsulated:
+                _check_fragments(file, stream)
+        if "Rows" not in header or "PhotometricInterpretation" not in header:
+            raise file.bad("is a DICOM file without a picture", "Take it out of the dataset's table.")
+        n_frames = int(header.get("NumberOfFrames") or 1)
+        if n_frames < 1:
+            raise file.bad(f"declares {n_frames} frames")
+        wanted = sampling.indices(n_frames, key_frame)
+        kind = header.PhotometricInterpretation
+        if kind in COLOUR:
+            frames = _eight_bit(file, _stored(file, header, wanted))
+        elif kind == "PALETTE COLOR":
+            frames = pixels.apply_color_lut(_stored(file, header, wanted), header)
+            frames = (frames >> 8).astype(np.uint8) if frames.dtype == np.uint16 else frames
+        elif kind in GREY:
+            frames = np.repeat(_grey(file, header, wanted, n_frames)[..., None], 3, axis=-1)
+        else:
+            raise file.bad(f"has the colour space {kind}, which is not read here", "Convert it to RGB.")
+        rate = _frame_rate(header)
+    except (
+        pydicom.errors.InvalidDicomError,
+        pydicom.errors.BytesLengthException,
+        AttributeError,
+        EOFError,
+        KeyError,
+        NotImplementedError,
+        OSError,
+        RuntimeError,
+        struct.error,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise file.bad(f"cannot be decoded as DICOM ({' '.join(str(error).split())})") from error
+    return Clip(np.ascontiguousarray(frames), wanted, n_frames, rate)
+
+
+def _check_fragments(file: MediaFile, stream: BinaryIO) -> None:
+    """Refuse compressed pixels of which a part is missing: a cut picture decodes without a word, grey where it ends.
+
+    Args:
+        file: for the message.
+        stream: at the start of the pixel data element (PS3.5 A.4: explicit VR little endian, items up to a delimiter).
+    """
+    stream.seek(12, io.SEEK_CUR)  # tag, VR and undefined length of the element
+    while item := stream.read(8):
+        group, element, length = struct.unpack("<HHI", item)
+        if (group, element) == (0xFFFE, 0xE0DD):
+            return
+        end = stream.seek(length, io.SEEK_CUR)
+        if (group, element) != (0xFFFE, 0xE000) or end > file.size:
+            raise file.bad(f"is cut short or damaged: a compressed picture ends at byte {end}, the file at {file.size}")
+
+
+def _stored(file: MediaFile, header: Any, indices: Iterable[int]) -> np.ndarray:
+    """Decoded values of those frames, (T, H, W) or (T, H, W, 3); nothing else is decompressed.
+
+    Decoders of lossy JPEG differ by a few levels, so one of them, always installed, is named.
+    """
+    pixels = require("pydicom.pixels", "reading DICOM")
+    plugin = "pillow" if header.file_meta.TransferSyntaxUID == JPEG_BASELINE else ""
+    with file.open() as stream:
+        return np.stack(list(pixels.iter_pixels(stream, indices=map(int, indices), decoding_plugin=plugin)))
+
+
+def _eight_bit(file: MediaFile, frames: np.ndarray) -> np.ndarray:
+    if frames.dtype != np.uint8 or frames.ndim != 4:
+        raise file.bad(
+            f"stores colour as {frames.dtype} of shape {frames.shape[1:]}, not 3 x 8 bits", "Convert it to RGB."
+        )
+    return frames
+
+
+def _grey(file: MediaFile, header: Any, wanted: np.ndarray, n_frames: int) -> np.ndarray:
+    """Display levels 0..255, uint8 (T, H, W), of a recording with one value a pixel."""
+    pixels = require("pydicom.pixels", "reading DICOM")
+    bits, signed = int(header.BitsStored), bool(header.PixelRepresentation)
+    rescaled = (
+        "ModalityLUTSequence" in header
+        or float(header.get("RescaleSlope") or 1) != 1
+        or float(header.get("RescaleIntercept") or 0) != 0
+    )
+    windowed = "WindowCenter" in header and "WindowWidth" in header
+    ranged = not ("VOILUTSequence" in header or windowed) and (bits > 8 or signed or rescaled)
+    values = _stored(file, header, range(n_frames) if ranged else wanted)
+    if rescaled:
+        values = pixels.apply_modality_lut(values, header)
+    if "VOILUTSequence" in header:
+        depth = header.VOILUTSequence[0].LUTDescriptor[2]
+        level = pixels.apply_voi(values, header) / (2**depth - 1)
+    elif windowed:
+        level = window(values, header)
+    elif ranged:
+        low, high = float(values.min()), float(values.max())
+        if low == high:
+            raise file.bad(f"is an empty picture: every value is {low:g}", "Take it out of the dataset's table.")
+        level = (values[wanted] - low) / (high - low)
+    else:
+        level = values / (2**bits - 1)
+    if header.PhotometricInterpretation == "MONOCHROME1":
+        level = 1 - level
+    return np.rint(255 * level).astype(np.uint8)
+
+
+def window(values: np.ndarray, header: Any) -> np.ndarray:
+    """Brightness 0..1 of values under a header's first window: its centre, width and function.
+
+    Source: DICOM PS3.3 C.11.2.1.2 (LINEAR) and C.11.2.1.3 (LINEAR_EXACT, SIGMOID).
+
+    Raises:
+        ValueError: a width that the function does not allow, or a function that the standard does not have.
+    """
+    center, width = (float(np.atleast_1d(header[tag].value)[0]) for tag in ("WindowCenter", "WindowWidth"))
+    function = header.get("VOILUTFunction") or "LINEAR"
+    if width <= 0 or (function == "LINEAR" and width < 1):
+        raise ValueError(f"window width {width:g}")
+    if function == "LINEAR" and width == 1:
+        return (values > center - 0.5).astype(float)
+    if function == "LINEAR":
+        return np.clip((values - (center - 0.5)) / (width - 1) + 0.5, 0, 1)
+    if function == "LINEAR_EXACT":
+        return np.clip((values - center) / width + 0.5, 0, 1)
+    if function == "SIGMOID":
+        return 1 / (1 + np.exp(-4 * (values - center) / width))
+    raise ValueError(f"window function {function}")
+
+
+def _frame_rate(header: Any) -> float | None:
+    """Frames per second: from the time between frames, else from the rate that the device recommends."""
+    if header.get("FrameTime"):
+        return 1000 / float(header.FrameTime)
+    if header.get("FrameTimeVector"):
+        return 1000 / float(np.mean(header.FrameTimeVector[1:]))
+    rate = header.get("CineRate") or header.get("RecommendedDisplayFrameRate")
+    return float(rate) if rate else None

@@ -1,0 +1,44 @@
+"""One function for every kind of ECG file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cardiobench.data.media.ecg_hdf5 import MAGIC, read_hdf5
+from cardiobench.data.media.ecg_wfdb import header_path, read_wfdb
+from cardiobench.data.media.file import COPY_AGAIN
+from cardiobench.data.media.types import Ecg
+from cardiobench.errors import BadMedia
+
+
+def read_ecg(source: Path, record: int | str | None = None, *, leads: Sequence[str] | None = None) -> Ecg:
+    """A 12-lead ECG in mV with the leads I II III aVR aVL aVF V1-V6, from WFDB or from HDF5 in the layout of CODE-15%.
+
+    Args:
+        source: of WFDB the header (.hea), the signal file (.dat, .mat) or the path without suffix; of HDF5 the file.
+        record: which record of an HDF5 file: a row number (int, 0-based) or an exam id (str).
+        leads: names of the stored channels in their order, where the file gives none or unusual ones.
+
+    Raises:
+        BadMedia: missing, cut short, not finite, all zero, without gain, in an unknown unit, or without a lead.
+        MissingExtra: HDF5 without h5py installed.
+    """
+    path = Path(source)
+    header = header_path(path)
+    if header.is_file():
+        if record is not None:
+            raise BadMedia(
+                f"{header} holds one record, and record {record!r} was asked for. Leave `record` out for WFDB."
+            )
+        return read_wfdb(header, leads)
+    try:
+        with path.open("rb") as stream:
+            magic = stream.read(len(MAGIC))
+    except OSError as error:
+        raise BadMedia(
+            f"{path} cannot be opened ({error.strerror}), and there is no header {header}. Check the path."
+        ) from error
+    if magic == MAGIC:
+        return read_hdf5(path, record, leads)
+    if not magic:
+        raise BadMedia(f"{path} is empty (0 bytes). {COPY_AGAIN}")
+    raise BadMedia(f"{path} is no HDF5 file and has no WFDB header beside it ({header.name}). Put the header there.")

@@ -1,0 +1,179 @@
+"""ECGs in WFDB: a text header and the signal files that it names (.dat, or the .mat of the PhysioNet challenges).
+
+The header is read here, not by a library, because what it leaves out or sets to 0 decides about the numbers, and as a
+benchmark reads tens of thousands of them. Source: header(5) and signal(5), WFDB Applications Guide, physionet.org.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from cardiobench.data.media.file import COPY_AGAIN
+from cardiobench.data.media.signal import lead_order, millivolts, twelve_leads
+from cardiobench.data.media.types import Ecg
+from cardiobench.errors import BadMedia
+
+BITS = {16: 16, 80: 8, 212: 12}  # a sample, by signal format
+_FORMAT = re.compile(r"(?P<format>\d+)(x(?P<per_frame>\d+))?(:(?P<skew>\d+))?(\+(?P<offset>\d+))?")
+_GAIN = re.compile(r"(?P<gain>[-+.\deE]+)(\((?P<baseline>-?\d+)\))?(/(?P<unit>\S+))?")
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One line of a header: where the samples of a channel lie and what they mean.
+
+    Attributes:
+        file: signal file beside the header.
+        format: signal format, a key of `BITS`.
+        offset: bytes before the first sample.
+        gain: stored steps a unit; 0 where the header gives none.
+        baseline: stored value that means 0.
+        unit: of voltage.
+        name: of the lead.
+    """
+
+    file: str
+    format: int
+    offset: int
+    gain: float
+    baseline: int
+    unit: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a header says: sampling rate in Hz, samples a channel (None where it leaves them out), channels in order."""
+
+    fs: float
+    samples: int | None
+    channels: tuple[Channel, ...]
+
+
+def header_path(path: Path) -> Path:
+    """The header of a record that is named by its header, a signal file or its path without suffix."""
+    return path.with_suffix(".hea") if path.suffix in (".hea", ".dat", ".mat") else path.with_name(f"{path.name}.hea")
+
+
+def read_wfdb(path: Path, leads: Sequence[str] | None = None) -> Ecg:
+    """The twelve leads of a record, by the names in its header, in mV.
+
+    Args:
+        path: the header.
+        leads: names of the channels in their order, instead of the header's.
+
+    Raises:
+        BadMedia: see `read_ecg`.
+    """
+    header = parse_header(path)
+    names = [channel.name for channel in header.channels] if leads is None else leads
+    if len(names) != len(header.channels):
+        raise BadMedia(
+            f"{path} has {len(header.channels)} channels, and {len(names)} leads were named: {', '.join(names)}."
+        )
+    order = lead_order(names, str(path))
+    gains, factors = np.ones(len(names)), np.ones(len(names))
+    for position in order:
+        channel = header.channels[position]
+        if channel.gain == 0 or not math.isfinite(channel.gain):
+            raise BadMedia(f"{path}: lead {names[position]} has no gain, so no known amplitude. Correct the header.")
+        gains[position] = channel.gain
+        factors[position] = millivolts(channel.unit, str(path), names[position])
+    blocks = groupby(header.channels, key=lambda channel: channel.file)
+    stored = np.concatenate([_samples(path, tuple(block), header.samples) for _, block in blocks], axis=1)
+    baselines = np.array([channel.baseline for channel in header.channels])
+    return twelve_leads(((stored - baselines) / gains * factors)[:, order], header.fs, str(path))
+
+
+def parse_header(path: Path) -> Header:
+    """Read the header of a record of one segment, whose channels are all sampled at the same rate."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadMedia(f"{path} cannot be opened ({error.strerror}). {COPY_AGAIN}") from error
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")  # older headers write the micro sign in one byte
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if not lines:
+        raise BadMedia(f"{path} is empty. {COPY_AGAIN}")
+    line = lines[0]
+    try:
+        name, count, rate, *more = line.split()
+        if "/" in name:
+            raise BadMedia(f"{path} is a record of several segments, which is not read here. Give one segment.")
+        fs = float(re.split(r"[/(]", rate)[0])
+        samples = int(more[0]) if more else 0
+        channels = []
+        for line in lines[1 : int(count) + 1]:
+            channels.append(_channel(path, line))
+    except (ValueError, IndexError) as error:
+        raise BadMedia(f"{path}: the line '{line}' is not what a WFDB header says. {COPY_AGAIN}") from error
+    if len(channels) != int(count):
+        raise BadMedia(f"{path} declares {count} channels and describes {len(channels)}. {COPY_AGAIN}")
+    return Header(fs, samples or None, tuple(channels))
+
+
+def _channel(path: Path, line: str) -> Channel:
+    file, stored, *more = line.split(maxsplit=8)
+    stored_as = _FORMAT.fullmatch(stored)
+    scaled = _GAIN.fullmatch(more[0]) if more else None
+    if stored_as is None or (more and scaled is None):
+        raise ValueError(line)
+    if Path(file).name != file or file in ("~", ".."):
+        raise BadMedia(f"{path} names the signal file '{file}', which is not one beside it. Correct the header.")
+    if int(stored_as["format"]) not in BITS or int(stored_as["per_frame"] or 1) != 1 or int(stored_as["skew"] or 0):
+        raise BadMedia(
+            f"{path} stores a signal in format {stored}; formats 16, 80 and 212 are read. Convert it with `xform`."
+        )
+    zero = int(more[2]) if len(more) > 2 else 0
+    return Channel(
+        file,
+        int(stored_as["format"]),
+        int(stored_as["offset"] or 0),
+        float(scaled["gain"]) if scaled else 0.0,
+        int(scaled["baseline"]) if scaled and scaled["baseline"] else zero,
+        (scaled["unit"] if scaled else None) or "mV",
+        more[6] if len(more) > 6 else "",
+    )
+
+
+def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -> np.ndarray:
+    """Stored values in one signal file, float64 (samples, channels); NaN where the format marks a gap."""
+    path = header.with_name(channels[0].file)
+    layout = {(channel.format, channel.offset) for channel in channels}
+    if len(layout) > 1:
+        raise BadMedia(f"{header} gives the signals of {path.name} different formats or offsets. Correct the header.")
+    form, offset = layout.pop()
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise BadMedia(f"{header} names {path.name}, which is not beside it. Copy the signal file there.") from error
+    except OSError as error:
+        raise BadMedia(f"{path} cannot be opened ({error.strerror}). {COPY_AGAIN}") from error
+    if samples is None:
+        samples = (len(content) - offset) * 8 // BITS[form] // len(channels)
+    count = samples * len(channels)
+    needed = offset + math.ceil(count * BITS[form] / 8)
+    if len(content) < needed:
+        raise BadMedia(f"{path} is cut short: its header declares {needed} bytes, it has {len(content)}. {COPY_AGAIN}")
+    stored = _unpack(content[offset:needed], form, count)
+    gap = -(1 << (BITS[form] - 1))
+    return np.where(stored == gap, np.nan, stored.astype(np.float64)).reshape(samples, len(channels))
+
+
+def _unpack(content: bytes, form: int, count: int) -> np.ndarray:
+    """Integers of signal format 16 (two's complement), 80 (offset binary) or 212 (12-bit pairs in 3 bytes)."""
+    if form == 16:
+        return np.frombuffer(content, "<i2", count)
+    if form == 80:
+        return np.frombuffer(content, np.uint8, count).astype(np.int16) - 128
+    low, middle, high = np.frombuffer(content + b"\0" * (-len(content) % 3), np.uint8).reshape(-1, 3).T.astype(np.int16)
+    pairs = np.stack([low | (middle & 0x0F) << 8, high | (middle & 0xF0) << 4], axis=1).reshape(-1)[:count]
+    return np.where(pairs > 2047, pairs - 4096, pairs)

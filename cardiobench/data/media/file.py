@@ -1,0 +1,89 @@
+"""A recording as it lies on disk or in memory, before anyone knows what it is."""
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal, Self
+
+from cardiobench.errors import BadMedia
+
+Format = Literal["avi", "mp4", "gif", "dicom", "nifti", "png", "jpeg"]
+
+HEAD = 352  # the longest header that a magic number stands in: NIfTI-1's, at byte 344
+COPY_AGAIN = "Copy the file again from its source."
+
+
+@dataclass(frozen=True)
+class MediaFile:
+    """Content of one recording, by path or by value.
+
+    Attributes:
+        content: where it lies, or the bytes themselves.
+        name: what messages call it.
+        size: bytes.
+        head: its first bytes.
+    """
+
+    content: Path | bytes
+    name: str
+    size: int
+    head: bytes
+
+    @classmethod
+    def of(cls, source: Path | str | bytes, name: str = "") -> Self:
+        """Look at a file, or at bytes; raises `BadMedia` when there is nothing to read."""
+        if isinstance(source, bytes | bytearray | memoryview):
+            content: Path | bytes = bytes(source)
+            name, size, head = name or "recording given as bytes", len(content), content[:HEAD]
+        else:
+            content = Path(source)
+            name = name or str(content)
+            try:
+                with content.open("rb") as stream:
+                    size, head = content.stat().st_size, stream.read(HEAD)
+            except OSError as error:
+                raise BadMedia(
+                    f"{name} cannot be opened ({error.strerror}). Check the path in the dataset's table."
+                ) from error
+        if size == 0:
+            raise BadMedia(f"{name} is empty (0 bytes). {COPY_AGAIN}")
+        return cls(content, name, size, head)
+
+    def open(self) -> BinaryIO:
+        """The content as a stream that can seek."""
+        return io.BytesIO(self.content) if isinstance(self.content, bytes) else self.content.open("rb")
+
+    def read(self) -> bytes:
+        """The whole content."""
+        return self.content if isinstance(self.content, bytes) else self.content.read_bytes()
+
+    def bad(self, why: str, action: str = COPY_AGAIN) -> BadMedia:
+        """The error that this file gives rise to: its name, what is wrong and what to do."""
+        return BadMedia(f"{self.name} {why}. {action}")
+
+
+def sniff(file: MediaFile) -> Format:
+    """Tell a format by the magic number in the content; the name of a file proves nothing.
+
+    Raises:
+        BadMedia: none of the formats that are read here.
+    """
+    head = file.head
+    if head[:4] == b"RIFF" and head[8:12] == b"AVI ":
+        return "avi"
+    if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide"):
+        return "mp4"
+    if head[:6] in (b"GIF87a", b"GIF89a"):
+        return "gif"
+    if head[128:132] == b"DICM":
+        return "dicom"
+    if head[:2] == b"\x1f\x8b" or head[344:348] == b"n+1\0" or head[4:8] == b"n+2\0":
+        return "nifti"
+    if head[:8] == b"\x89PNG\r\n\x1a\n":
+        return "png"
+    if head[:3] == b"\xff\xd8\xff":
+        return "jpeg"
+    raise file.bad(
+        f"is no AVI, MP4, GIF, DICOM, NIfTI, PNG or JPEG: it starts with {head[:12]!r}",
+        "Convert it to one of these, or take it out of the dataset's table.",
+    )

@@ -1,0 +1,99 @@
+"""NIfTI volumes whose third axis is time, as echo data sets are released."""
+
+import gzip
+import io
+import math
+import zlib
+
+import numpy as np
+
+from cardiobench.data.media.file import MediaFile
+from cardiobench.data.media.optional import require
+from cardiobench.data.media.types import Clip, FrameSampling
+
+AXES = "Expected axes (x, y), (x, y, time) or (x, y, 1, time)."
+
+
+def read_nifti(file: MediaFile, sampling: FrameSampling, key_frame: int, *, paper: bool = False) -> Clip:
+    """Frames of a NIfTI recording, .nii or .nii.gz, rows running down the picture.
+
+    Values are scaled to 0..255 between the least and the greatest of the whole volume, so brightness does not flicker.
+    NIfTI stores x first, so a frame is the transpose of `volume[:, :, t]`. Its header has no dependable frame rate:
+    fps is None.
+
+    Args:
+        file: the recording.
+        sampling: which frames.
+        key_frame: where key-frame sampling starts.
+        paper: scale every frame by itself and leave x as the rows, as the first CardioBench did (arXiv 2510.00520).
+
+    Raises:
+        BadMedia: cut short, other axes, values that are not finite, or all the same.
+    """
+    volume = _volume(file)
+    if volume.dtype.kind == "f" and not np.isfinite(volume).all():
+        count = int((~np.isfinite(volume)).sum())
+        raise file.bad(f"holds {count} values that are not finite", "Take it out of the dataset's table.")
+    low, high = float(volume.min()), float(volume.max())
+    if low == high:
+        raise file.bad(f"is an empty picture: every value is {low:g}", "Take it out of the dataset's table.")
+    n_frames = volume.shape[2]
+    wanted = sampling.indices(n_frames, key_frame)
+    chosen = volume[..., wanted].transpose(2, 0, 1)
+    if paper:
+        levels = np.stack([_own_range(frame) for frame in chosen])
+    else:
+        levels = np.rint((chosen.transpose(0, 2, 1).astype(np.float64) - low) * (255 / (high - low))).astype(np.uint8)
+    return Clip(np.repeat(levels[..., None], 3, axis=-1), wanted, n_frames, None)
+
+
+def _volume(file: MediaFile) -> np.ndarray:
+    """Scaled values (x, y, time)."""
+    nibabel = require("nibabel", "reading NIfTI")
+    errors = (
+        nibabel.filebasedimages.ImageFileError,
+        nibabel.spatialimages.HeaderDataError,
+        nibabel.wrapstruct.WrapStructError,
+        EOFError,
+        OSError,
+        OverflowError,
+        TypeError,
+        ValueError,
+        zlib.error,
+    )
+    try:
+        content = file.read()
+        if content[:2] == b"\x1f\x8b":
+            content = gzip.decompress(content)
+        image_class = nibabel.Nifti2Image if content[4:8] == b"n+2\0" else nibabel.Nifti1Image
+        header = image_class.header_class.from_fileobj(io.BytesIO(content))
+        needed = math.prod(header.get_data_shape()) * header.get_data_dtype().itemsize + int(header["vox_offset"])
+        if needed > len(content):
+            raise file.bad(f"is cut short: its header declares {needed} bytes, it has {len(content)}")
+        volume = np.asanyarray(image_class.from_bytes(content).dataobj)
+    except errors as error:
+        raise file.bad(f"cannot be decoded as NIfTI ({' '.join(str(error).split())})") from error
+    return _three_axes(file, volume)
+
+
+def _three_axes(file: MediaFile, volume: np.ndarray) -> np.ndarray:
+    """The volume as (x, y, time); axes that only pad the shape are dropped, anything else is refused."""
+    shape = volume.shape
+    if volume.dtype.kind not in "iuf":
+        raise file.bad(f"stores values as {volume.dtype}, not as one number a pixel", "Convert it to grey values.")
+    while volume.ndim > 3 and volume.shape[-1] == 1:
+        volume = volume[..., 0]
+    if volume.ndim == 4 and volume.shape[2] == 1:
+        volume = volume[:, :, 0]
+    if volume.ndim == 2:
+        volume = volume[..., None]
+    if volume.ndim != 3 or min(volume.shape[:2]) < 2 or volume.shape[2] < 1:
+        raise file.bad(f"has the shape {shape}", AXES)
+    return volume
+
+
+def _own_range(frame: np.ndarray) -> np.ndarray:
+    """One frame between its own least and greatest value, in single precision, rounded down; black if constant."""
+    frame = frame.astype(np.float32)
+    low, high = frame.min(), frame.max()
+    return ((frame - low) / (high - low) * 255).astype(np.uint8) if high > low else np.zeros(frame.shape, np.uint8)

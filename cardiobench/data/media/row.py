@@ -1,0 +1,48 @@
+"""The recording that a row of a dataset holds."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cardiobench.data.media.clip import EVERY_FRAME, read_clip
+from cardiobench.data.media.signal import twelve_leads
+from cardiobench.data.media.types import Clip, Ecg, FrameSampling
+from cardiobench.errors import BadMedia
+
+
+def decode(row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Clip | Ecg:
+    """Decode the `video`, `image` or `ecg` of a dataset row.
+
+    Args:
+        row: `video` or `image` as {"path", "bytes"}, of which the bytes count where there are any, with `key_frame`
+            where the dataset gives one; or `ecg`, (samples, 12) in mV, with `fs` in Hz.
+        sampling: frames of a clip; every one unless told otherwise. An ECG is always given whole.
+
+    Raises:
+        BadMedia: a recording that cannot be read, or a row without one.
+    """
+    name = str(row.get("id") or "row without id")
+    if row.get("ecg") is not None:
+        if row.get("fs") is None:
+            raise BadMedia(f"{name} has an `ecg` without its sampling rate `fs`. Add the column to the dataset.")
+        return twelve_leads(row["ecg"], row["fs"], name)
+    media = row.get("video") or row.get("image")
+    if not isinstance(media, Mapping) or not (media.get("bytes") or media.get("path")):
+        raise BadMedia(f"{name} has neither `video`, `image` nor `ecg`. Columns: {', '.join(map(str, row))}.")
+    path, content = media.get("path"), media.get("bytes")
+    return read_clip(
+        content if content else Path(path),
+        sampling or EVERY_FRAME,
+        key_frame=_key_frame(row, name),
+        name=str(path or name),
+    )
+
+
+def _key_frame(row: Mapping[str, Any], name: str) -> int:
+    """Key frame of a row; 0 where it is null, which a table of numbers writes as NaN."""
+    value = row.get("key_frame")
+    if value is None or value != value:
+        return 0
+    if value != int(value):
+        raise BadMedia(f"{name}: key frame {value}, expected a whole number. Correct the dataset's table.")
+    return int(value)

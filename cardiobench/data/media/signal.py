@@ -1,0 +1,79 @@
+"""What makes an array of numbers a 12-lead ECG."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cardiobench.data.media.types import LEADS, Ecg
+from cardiobench.errors import BadMedia
+
+TAKE_OUT = "Take the record out of the dataset's table, or copy it again."
+
+_MICRO = ("u", "\N{MICRO SIGN}", "\N{GREEK SMALL LETTER MU}")
+MILLIVOLTS = {"v": 1e3, "mv": 1.0, **{f"{sign}v": 1e-3 for sign in _MICRO}, "nv": 1e-6}
+
+
+def millivolts(unit: str, name: str, lead: str) -> float:
+    """Factor from a unit of voltage to mV; case does not matter, since headers write mV, mv and uV as they like."""
+    if unit.lower() not in MILLIVOLTS:
+        raise BadMedia(
+            f"{name}: lead {lead} is in '{unit}', which is no unit of voltage (V, mV, uV, nV). Correct the header."
+        )
+    return MILLIVOLTS[unit.lower()]
+
+
+def lead_order(names: Sequence[str], name: str) -> list[int]:
+    """Positions of I II III aVR aVL aVF V1-V6 among the channel names of a record; further channels are left out.
+
+    Raises:
+        BadMedia: a lead that is not there, or there twice.
+    """
+    plain = [channel.strip().lower() for channel in names]
+    missing = [lead for lead in LEADS if lead.lower() not in plain]
+    if missing:
+        raise BadMedia(
+            f"{name} has no lead {', '.join(missing)}: its {len(names)} channels are {', '.join(names)}. "
+            "A 12-lead ECG is needed; pass `leads` if the channels have other names."
+        )
+    for lead in LEADS:
+        if plain.count(lead.lower()) > 1:
+            raise BadMedia(f"{name} has lead {lead} {plain.count(lead.lower())} times. Correct the header.")
+    return [plain.index(lead.lower()) for lead in LEADS]
+
+
+def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:
+    """Check a signal (samples, 12) in mV, leads in the order of `LEADS`, and make it an ECG.
+
+    Raises:
+        BadMedia: another number of leads, no samples, values not finite, nothing but zeros, or no sampling rate.
+    """
+    try:
+        signal = np.asarray(signal)
+    except ValueError as error:
+        raise BadMedia(
+            f"{name} is not a rectangular array: its samples have different numbers of leads. {TAKE_OUT}"
+        ) from error
+    if signal.dtype.kind not in "iuf" or signal.ndim != 2 or signal.shape[1] != len(LEADS):
+        raise BadMedia(
+            f"{name}: expected numbers of shape (samples, 12), got {signal.dtype} of shape {signal.shape}. {TAKE_OUT}"
+        )
+    if len(signal) == 0:
+        raise BadMedia(f"{name} has no samples. {TAKE_OUT}")
+    if not (np.isfinite(fs) and fs > 0):
+        raise BadMedia(f"{name}: a sampling rate of {fs} Hz. Correct it in the header or the table.")
+    if signal.dtype != np.float32:
+        with np.errstate(over="ignore"):  # what single precision cannot hold becomes infinite, which is refused next
+            signal = signal.astype(np.float32)
+    signal = np.ascontiguousarray(signal)
+    # One pass that settles nearly every record: a finite sum of squares has finite terms, a positive one is not all zero.
+    energy = np.vdot(signal, signal)
+    if np.isfinite(energy) and energy > 0:
+        return Ecg(signal, float(fs))
+    broken = ~np.isfinite(signal)
+    if broken.any():
+        counts = ", ".join(f"{lead} ({n})" for lead, n in zip(LEADS, broken.sum(axis=0), strict=True) if n)
+        raise BadMedia(f"{name} has samples that are not finite in lead {counts} of {len(signal)} samples. {TAKE_OUT}")
+    if not signal.any():
+        raise BadMedia(f"{name} is flat: every sample is 0. {TAKE_OUT}")
+    return Ecg(signal, float(fs))

@@ -1,0 +1,54 @@
+"""PNG and JPEG pictures: clips of one frame."""
+
+import struct
+import warnings
+import zlib
+
+import numpy as np
+
+from cardiobench.data.media.file import MediaFile
+from cardiobench.data.media.optional import require
+from cardiobench.data.media.types import Clip
+
+
+def read_still(file: MediaFile) -> Clip:
+    """A picture as a clip of one RGB frame, upright where its EXIF data says how it was held.
+
+    Grey is repeated over the three channels. 16-bit samples keep their high byte. What is transparent lies on black,
+    the ground of an ultrasound screen.
+
+    Raises:
+        BadMedia: damaged, or of a pixel type that PNG and JPEG do not have.
+    """
+    image_module = require("PIL.Image", "reading pictures")
+    turn_upright = require("PIL.ImageOps", "reading pictures").exif_transpose
+    try:
+        with warnings.catch_warnings(), file.open() as stream:
+            warnings.simplefilter("error", image_module.DecompressionBombWarning)
+            with image_module.open(stream, formats=("PNG", "JPEG")) as picture:
+                frame = _rgb(file, turn_upright(picture))
+    except (
+        image_module.DecompressionBombError,
+        image_module.DecompressionBombWarning,
+        EOFError,
+        OSError,  # PIL.UnidentifiedImageError is one
+        SyntaxError,
+        ValueError,
+        struct.error,
+        zlib.error,
+    ) as error:
+        raise file.bad(f"cannot be decoded as a picture ({' '.join(str(error).split())})") from error
+    return Clip(frame[None], np.array([0]), 1, None)
+
+
+def _rgb(file: MediaFile, picture) -> np.ndarray:
+    """uint8 (H, W, 3) of a PIL image of any pixel type."""
+    if picture.mode.startswith("I"):  # 16-bit grey; PIL itself keeps the high byte of 16-bit colour
+        grey = (np.asarray(picture).astype(np.uint32) >> 8).astype(np.uint8)
+        return np.repeat(grey[..., None], 3, axis=-1)
+    if picture.mode == "F":
+        raise file.bad("has floating point pixels", "Convert it to 8-bit RGB.")
+    if picture.has_transparency_data:
+        pixels = np.asarray(picture.convert("RGBA")).astype(np.uint16)
+        return ((pixels[..., :3] * pixels[..., 3:] + 127) // 255).astype(np.uint8)
+    return np.array(picture.convert("RGB"))

@@ -1,0 +1,154 @@
+"""Videos: AVI, MP4 and GIF, of which only the wanted frames are decoded (PyAV, one thread)."""
+
+import struct
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from cardiobench.data.media.file import Format, MediaFile
+from cardiobench.data.media.optional import require
+from cardiobench.data.media.types import Clip, FrameSampling
+
+# Every packet of these is a picture of its own, so the packets in between need not be decoded.
+INTRA_ONLY = frozenset({"mjpeg", "rawvideo"})
+
+
+def read_video(file: MediaFile, form: Format, sampling: FrameSampling, key_frame: int) -> Clip:
+    """Decode the wanted frames of a video, bit-equal to those of a full decode.
+
+    Frames are numbered in the order of display. `n_frames` counts the pictures that are stored; where some of them turn
+    out to show nothing before the last wanted frame is found, it counts those that the decoder shows.
+
+    Raises:
+        BadMedia: cut short, damaged, or without a frame.
+    """
+    av = require("av", "reading video")
+    _check_end(file, form)
+    n_frames = None
+    try:
+        while n_frames != 0:
+            with _opened(file, form) as (container, stream):
+                if n_frames is None:
+                    n_frames = _listed(file, stream)
+                if n_frames is None:
+                    n_frames = sum(1 for packet in _packets(file, container, stream) if _holds_picture(packet))
+                    continue  # counting has used the container up
+                wanted = sampling.indices(n_frames, key_frame)
+                frames, shown = _decode(file, container, stream, wanted, n_frames)
+                if len(frames) == len(wanted):
+                    rate = stream.average_rate
+                    return Clip(np.stack(frames), wanted, n_frames, float(rate) if rate else None)
+                # A packet that shows nothing (a not-coded MPEG-4 picture) is only known once decoding has passed it.
+                n_frames = shown
+    except av.error.FFmpegError as error:
+        raise file.bad(f"cannot be decoded as {form.upper()} ({error.strerror})") from error
+    raise file.bad("is a video without a single frame")
+
+
+def _check_end(file: MediaFile, form: Format) -> None:
+    """Refuse a file whose own structure says that its end is missing: the RIFF size of AVI, the end mark of GIF."""
+    if form == "avi":
+        declared = struct.unpack("<I", file.head[4:8])[0] + 8
+        # One byte of grace, for writers that count the padding of the last chunk without writing it.
+        if declared > file.size + 1:
+            raise file.bad(f"is cut short: its header declares {declared} bytes, it has {file.size}")
+    if form == "gif":
+        with file.open() as stream:
+            stream.seek(-min(file.size, 512), 2)
+            if not stream.read().rstrip(b"\0").endswith(b";"):
+                raise file.bad("is cut short: it has no end mark")
+
+
+@contextmanager
+def _opened(file: MediaFile, form: Format) -> Iterator[tuple[Any, Any]]:
+    """The container and its first video stream; the format is given, so that no other demuxer is ever tried."""
+    av = require("av", "reading video")
+    with file.open() as source, av.open(source, format=form, metadata_errors="replace") as container:
+        if not container.streams.video:
+            raise file.bad("has no video stream")
+        stream = container.streams.video[0]
+        if stream.codec_context is None:
+            raise file.bad("has a video stream that no codec here can decode", "Convert it to MJPG or H.264.")
+        stream.thread_type = "NONE"
+        yield container, stream
+
+
+def _listed(file: MediaFile, stream: Any) -> int | None:
+    """Number of pictures in the container's index; None when the index lists fewer than the header counts, or none."""
+    index = stream.index_entries
+    if not 0 < stream.frames <= len(index):
+        return None
+    end = max(entry.pos + entry.size for entry in index)
+    if end > file.size:
+        raise file.bad(f"is cut short: its index leads to byte {end}, it has {file.size}")
+    return sum(1 for entry in index if entry.size and not entry.is_discard)
+
+
+def _packets(file: MediaFile, container: Any, stream: Any) -> Iterator[Any]:
+    """All packets in the order of the file; the last one is empty and makes the decoder give what it still holds."""
+    for packet in container.demux(stream):
+        if packet.is_corrupt:
+            raise file.bad("is cut short or damaged: a picture is incomplete")
+        yield packet
+
+
+def _holds_picture(packet: Any) -> bool:
+    return packet.size > 0 and not packet.is_discard
+
+
+def _pictures(
+    file: MediaFile, container: Any, stream: Any, wanted: Set[int], n_frames: int
+) -> Iterator[tuple[int, Any]]:
+    """Number and picture in the order of display: all from the first on, or only the wanted where each stands alone."""
+    alone = stream.codec_context.name in INTRA_ONLY
+    read = shown = 0
+    for packet in _packets(file, container, stream):
+        if not alone:
+            for picture in packet.decode():
+                yield shown, picture
+                shown += 1
+        elif read in wanted and _holds_picture(packet):
+            pictures = packet.decode()
+            if len(pictures) != 1:
+                raise file.bad(f"is damaged: frame {read} gives {len(pictures)} pictures")
+            yield read, pictures[0]
+        read += _holds_picture(packet)
+    if read < n_frames:
+        raise file.bad(f"is damaged: its index lists {n_frames} frames, {read} are there")
+
+
+def _decode(
+    file: MediaFile, container: Any, stream: Any, wanted: np.ndarray, n_frames: int
+) -> tuple[list[np.ndarray], int]:
+    """Wanted frames, and how many frames were passed: all that the video shows where a wanted one is missing."""
+    convert = require("av.video.reformatter", "reading video").VideoReformatter()
+    waiting = set(wanted.tolist())
+    frames: list[np.ndarray] = []
+    passed = 0
+    for number, picture in _pictures(file, container, stream, frozenset(waiting), n_frames):
+        passed = number + 1
+        # Later pictures build on earlier ones: one that the decoder patched up spoils those that follow.
+        if picture.is_corrupt:
+            raise file.bad(f"is damaged: frame {number} cannot be decoded whole")
+        if number in waiting:
+            waiting.remove(number)
+            frames.append(_rgb(convert, picture))
+            if frames[-1].shape != frames[0].shape:
+                raise file.bad(f"changes its frame size from {frames[0].shape[:2]} to {frames[-1].shape[:2]}")
+        if not waiting:
+            break
+    return frames, passed
+
+
+def _rgb(convert: Any, picture: Any) -> np.ndarray:
+    """uint8 RGB (H, W, 3) of a decoded picture, a view of its memory, turned upright where the recording says so.
+
+    Bicubic chroma is what OpenCV asks FFmpeg for too; one converter for all frames saves setting it up for each.
+    """
+    plane = convert.reformat(picture, format="rgb24", interpolation="BICUBIC", threads=1).planes[0]
+    height, width = picture.height, picture.width
+    rows = np.frombuffer(plane, np.uint8).reshape(height, plane.line_size)
+    pixels = rows[:, : 3 * width].reshape(height, width, 3)
+    return np.rot90(pixels, round(picture.rotation / 90)) if picture.rotation else pixels

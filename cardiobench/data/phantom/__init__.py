@@ -1,0 +1,1 @@
+"""Recordings that are drawn, not measured, so that what they show is known exactly."""

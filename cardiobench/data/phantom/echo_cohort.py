@@ -1,0 +1,89 @@
+"""A cohort of echo phantoms: patients with one to three recordings of different views, who share their heart."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cardiobench.data.phantom.heart import MITRAL_PLANE, SPHEROID, EchoTruth
+
+VIEWS = ("A4C", "A2C", "PLAX", "A3C", "PSAX")
+
+
+@dataclass(frozen=True)
+class EchoRecord:
+    """One recording: `id` is `<patient_id>_<view>`."""
+
+    id: str
+    patient_id: str
+    truth: EchoTruth
+
+
+def echo_patients(patients: int, seed: int = 0) -> list[EchoRecord]:
+    """Records of `patients` patients, in order of patient.
+
+    Ejection fractions 20-75 % (about one in three below 50 %), ages 18-95, half of them women, BMI null in one of ten;
+    low ejection fractions come with larger, rounder ventricles. Patient i is the same in a cohort of any size.
+    """
+    return [record for index in range(patients) for record in _patient(index, np.random.default_rng([seed, index]))]
+
+
+def _patient(index: int, rng: np.random.Generator) -> list[EchoRecord]:
+    sex = "F" if rng.random() < 0.5 else "M"
+    fraction = draw_fraction(rng)
+    heart = draw_heart(rng, fraction, sex)
+    age = float(np.clip(np.round(rng.normal(62.0, 16.0)), 18, 95))
+    bmi = None if rng.random() < 0.1 else float(np.round(np.clip(rng.normal(27.0, 5.0), 16.0, 48.0), 1))
+    rate = float(np.round(np.clip(rng.normal(72.0 + (55.0 - min(fraction, 55.0)) * 0.3, 10.0), 48.0, 115.0)))
+    views = rng.permutation(len(VIEWS))[: rng.integers(1, 4)]
+    patient = f"p{index + 1:05d}"
+    records = []
+    for view in (VIEWS[i] for i in views):
+        quality = str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.35, 0.15)))
+        truth = EchoTruth(
+            **heart,
+            view=view,
+            heart_rate=rate,
+            sex=sex,
+            age=age,
+            bmi=bmi,
+            image_quality=quality,
+            seed=int(rng.integers(2**31)),
+        )
+        records.append(EchoRecord(f"{patient}_{view}", patient, truth))
+    return records
+
+
+def draw_fraction(rng: np.random.Generator) -> float:
+    """An ejection fraction, 20-75 %; one in three hearts fails."""
+    failing = rng.random() < 0.35
+    return float(np.clip(rng.normal(36.0, 8.0) if failing else rng.normal(61.0, 6.0), 20.0, 75.0))
+
+
+def draw_heart(
+    rng: np.random.Generator, ejection_fraction: float, sex: str, *, scale: float = 1.0, thicker: float = 0.0
+) -> dict[str, float]:
+    """Volumes (mL) and sizes (cm) of a left ventricle, as keyword arguments of `EchoTruth`.
+
+    Args:
+        rng: draws the patient.
+        ejection_fraction: %.
+        sex: "F" or "M".
+        scale: of all lengths against an adult's; volumes go with its cube.
+        thicker: added to both walls, cm.
+    """
+    weak = max(0.0, 55.0 - ejection_fraction) / 35.0
+    edv = (108.0 if sex == "M" else 92.0) * float(np.exp(rng.normal(0.0, 0.16))) * (1 + 0.9 * weak) * scale**3
+    slenderness = float(np.clip(rng.normal(1.85 - 0.22 * weak, 0.07), 1.4, 2.1))
+    # edv = SPHEROID a b^2 with a = slenderness 2b / (1 + k)
+    lvidd = float(2 * (edv * (1 + MITRAL_PLANE) / (SPHEROID * 2 * slenderness)) ** (1 / 3))
+    wall = float(np.clip(rng.normal(0.95 + thicker, 0.17), 0.6, 1.8)) * scale
+    septum = float(np.clip(wall / scale + rng.normal(0.05, 0.08), 0.6, 1.9)) * scale
+    esv = edv * (1 - ejection_fraction / 100)
+    return {
+        "ejection_fraction": ejection_fraction,
+        "edv": edv,
+        "esv": esv,
+        "ivsd": septum,
+        "lvidd": lvidd,
+        "lvpwd": wall,
+    }

@@ -1,0 +1,161 @@
+"""The beating left ventricle behind every echo phantom: one body, cut by each view in its own way.
+
+The cavity is a prolate spheroid with semi-axes a (long) and b (short), cut by the mitral plane at z = k a beyond its
+centre (k = 1/2), so that its volume is exactly
+
+    V = pi a b^2 (2/3 + k - k^3/3) = 1.125 pi a b^2,      length L = (1 + k) a.
+
+When the volume falls to V the ventricle shortens as a = a0 (V/EDV)^s with s = 0.22, about one sixth of its length at an
+ejection fraction of 60 %, and b follows from the volume. Hence, whatever is measured (area-length or discs in an apical
+view, the area of a short-axis ring, the diameter in a parasternal view), the ejection fraction comes out exactly:
+
+    V/EDV = (A^2/L) / (A0^2/L0) = (ring area / its first value)^(1/(1-s)) = (diameter / its first value)^(2/(1-s)).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+View = Literal["A2C", "A3C", "A4C", "PSAX", "PLAX"]
+Quality = Literal["Good", "Medium", "Poor"]
+
+MITRAL_PLANE = 0.5
+LONGITUDINAL = 0.22
+SPHEROID = np.pi * (2 / 3 + MITRAL_PLANE - MITRAL_PLANE**3 / 3)
+
+
+@dataclass(frozen=True)
+class EchoTruth:
+    """What an echo phantom shows, exactly.
+
+    Attributes:
+        ejection_fraction: of the left ventricle, %; must equal 100 (edv - esv) / edv.
+        edv: end-diastolic volume, mL.
+        esv: end-systolic volume, mL.
+        ivsd: end-diastolic thickness of the septum, cm.
+        lvidd: end-diastolic inner diameter of the left ventricle, cm.
+        lvpwd: end-diastolic thickness of the posterior (free) wall, cm.
+        view: the plane that is shown.
+        heart_rate: beats per minute.
+        sex: "F" or "M".
+        age: years, or None.
+        bmi: kg/m2, or None.
+        image_quality: "Good", "Medium" or "Poor": haze in the cavity and drop-out of walls.
+        seed: of everything that is not anatomy (speckle, gain, depth, tilt): another seed is another recording.
+        valve_calcium: 0 (thin leaflets that open fully) to 1 (thick bright aortic valve that hardly opens).
+        aortic_level: for PSAX: the cut goes through the aortic valve instead of the ventricle.
+        akinetic: a part of the wall (the free wall near the apex) stays where it is at end-diastole. The numbers above and
+            the masks are then those of the ventricle as it would be without.
+        right_heart: width of the right chambers in A4C against a healthy one's.
+        septal_defect: in A4C a hole in the wall between the atria.
+    """
+
+    ejection_fraction: float
+    edv: float
+    esv: float
+    ivsd: float
+    lvidd: float
+    lvpwd: float
+    view: View
+    heart_rate: float = 70.0
+    sex: str | None = None
+    age: float | None = None
+    bmi: float | None = None
+    image_quality: Quality = "Good"
+    seed: int = 0
+    valve_calcium: float = 0.0
+    aortic_level: bool = False
+    akinetic: bool = False
+    right_heart: float = 1.0
+    septal_defect: bool = False
+
+    def __post_init__(self):
+        if abs(self.ejection_fraction - 100 * (self.edv - self.esv) / self.edv) > 1e-6:
+            raise ValueError(
+                f"ejection_fraction {self.ejection_fraction} is not 100 (edv - esv) / edv of {self.edv}, {self.esv}"
+            )
+        if not 1.0 <= self.length / self.lvidd <= 3.0:
+            raise ValueError(
+                f"edv {self.edv} mL and lvidd {self.lvidd} cm make a ventricle {self.length:.1f} cm long; "
+                "it has to be 1 to 3 times as long as wide"
+            )
+        if self.aortic_level and self.view != "PSAX":
+            raise ValueError(f"aortic_level is a cut of the view PSAX, not of {self.view}")
+
+    @property
+    def length(self) -> float:
+        """End-diastolic length from apex to mitral plane, cm."""
+        return (1 + MITRAL_PLANE) * self.edv / (SPHEROID * (self.lvidd / 2) ** 2)
+
+
+@dataclass(frozen=True)
+class Ventricle:
+    """The left ventricle in each of T frames.
+
+    Attributes:
+        volume: (T,) mL.
+        a: (T,) long semi-axis, cm.
+        b: (T,) short semi-axis, cm.
+        septum: (T,) thickness, cm.
+        wall: (T,) thickness of the posterior (free) wall, cm.
+        filled: (T,) 1 at end-diastole, 0 at end-systole.
+        mitral: (T,) opening of the mitral valve, 0 to 1.
+        aortic: (T,) opening of the aortic valve, 0 to 1.
+    """
+
+    volume: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    septum: np.ndarray
+    wall: np.ndarray
+    filled: np.ndarray
+    mitral: np.ndarray
+    aortic: np.ndarray
+
+
+def end_systole(truth: EchoTruth, fps: float = 30.0) -> int:
+    """Frame in which the first beat reaches exactly ESV; frame 0 is end-diastole.
+
+    Systole lasts 0.46 s - 1.7 ms per beat/min, after Weissler et al., Circulation 1968 (electromechanical systole),
+    rounded to a whole frame so that the smallest volume is one that is shown.
+    """
+    beat = 60.0 / truth.heart_rate
+    systole = np.clip(0.46 - 0.0017 * truth.heart_rate, 0.3 * beat, 0.6 * beat)
+    return max(1, round(float(systole) * fps))
+
+
+def beating(truth: EchoTruth, frames: int, fps: float = 30.0, first: int = 0) -> Ventricle:
+    """The ventricle in `frames` frames from frame `first` on, at `fps` frames per second."""
+    beat = 60.0 / truth.heart_rate * fps
+    systole = end_systole(truth, fps)
+    position = np.mod(np.arange(first, first + frames), beat)
+    ejecting = np.clip(position / systole, 0.0, 1.0)
+    filling = np.clip((position - systole) / (beat - systole), 0.0, 1.0)
+
+    early, atrial = _ease(filling / 0.5), _ease((filling - 0.72) / 0.28)
+    filled = np.where(position <= systole, 1.0 - _ease(ejecting), 0.7 * early + 0.3 * atrial)
+    volume = truth.esv + (truth.edv - truth.esv) * filled
+    relative = volume / truth.edv
+    a0, b0 = truth.length / (1 + MITRAL_PLANE), truth.lvidd / 2
+    a, b = a0 * relative**LONGITUDINAL, b0 * relative ** ((1 - LONGITUDINAL) / 2)
+
+    def thickened(wall: float) -> np.ndarray:
+        # Muscle keeps its volume: the ring's area times the length stays what it was at end-diastole.
+        return np.sqrt(b**2 + ((b0 + wall) ** 2 - b0**2) * a0 / a) - b
+
+    diastole = position > systole
+    mitral = np.where(
+        diastole, np.maximum(0.3, np.maximum(_bump(filling / 0.5), 0.8 * _bump((filling - 0.72) / 0.28))), 0.0
+    )
+    aortic = np.where(diastole, 0.0, np.sqrt(_bump(ejecting)))
+    return Ventricle(volume, a, b, thickened(truth.ivsd), thickened(truth.lvpwd), filled, mitral, aortic)
+
+
+def _ease(x: np.ndarray) -> np.ndarray:
+    x = np.clip(x, 0.0, 1.0)
+    return x * x * (3.0 - 2.0 * x)
+
+
+def _bump(x: np.ndarray) -> np.ndarray:
+    return np.sin(np.pi * np.clip(x, 0.0, 1.0))

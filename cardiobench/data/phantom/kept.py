@@ -1,0 +1,29 @@
+"""Generated recordings, kept on disk between models: drawing a cine takes longer than reading it."""
+
+import contextlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from cardiobench.config import default_cache
+
+
+def kept(name: str, generator: str, make: Callable[[], bytes]) -> bytes:
+    """The bytes of a generated file, drawn the first time only.
+
+    Args:
+        name: of the file.
+        generator: digest of everything that the bytes depend on.
+        make: draws them.
+    """
+    path: Path = default_cache() / "phantom" / generator / name
+    if path.is_file():
+        return path.read_bytes()
+    content = make()
+    # A cache that cannot be written to costs time and changes nothing.
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{name}.{os.getpid()}.tmp")
+        partial.write_bytes(content)
+        partial.replace(path)
+    return content

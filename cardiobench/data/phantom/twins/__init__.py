@@ -1,0 +1,34 @@
+"""Synthetic twins: raw folders in the exact layout and naming of a release, with phantoms and known labels in them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from cardiobench.data.phantom.twins import (
+    camus,
+    cardiacnet,
+    cinc,
+    code15,
+    echonet_dynamic,
+    echonet_lvh,
+    echonet_pediatric,
+    hmc_qu,
+    ptb_xl,
+    segrwma,
+    tmed2,
+)
+
+TWINS: dict[str, Callable[[Path, int, int], None]] = {
+    "camus": camus.write,
+    "cardiacnet": cardiacnet.write,
+    "chapman_ningbo": cinc.write_chapman_ningbo,
+    "code15": code15.write,
+    "echonet_dynamic": echonet_dynamic.write,
+    "echonet_lvh": echonet_lvh.write,
+    "echonet_pediatric": echonet_pediatric.write,
+    "georgia": cinc.write_georgia,
+    "hmc_qu": hmc_qu.write,
+    "ptb_xl": ptb_xl.write,
+    "segrwma": segrwma.write,
+    "tmed2": tmed2.write,
+}
+"""Dataset name to `write(out, patients, seed)`, which fills the folder `out` with the twin's raw files."""

@@ -1,0 +1,80 @@
+"""The synthetic twin of CAMUS: half sequences of two apical views as NIfTI, with masks and the small text files."""
+
+from pathlib import Path
+
+import numpy as np
+
+from cardiobench.data.phantom.echo import EchoTruth, cm_per_pixel, echo_clip, echo_mask, end_systole
+from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart
+from cardiobench.data.phantom.twins.pictures import letterbox
+from cardiobench.data.phantom.twins.splits import deal
+from cardiobench.errors import MissingExtra
+
+_SIZE, _HEIGHT, _WIDTH = 144, 144, 176
+_VIEWS = {"2CH": "A2C", "4CH": "A4C"}
+_ORDER = ("testing", "training", "validation", "training", "training", "training", "training", "training")
+
+
+def write(out: Path, patients: int, seed: int = 0) -> None:
+    """Write a twin of `patients` patients, two views each, into `CAMUS_public/`.
+
+    Arrays are stored as (x, y, time), sequences run from end-diastole (frame 1) to end-systole; masks hold 1 for the
+    cavity and 2 for the muscle (the phantom has no mask of the atrium, 3 in the release). The ejection fraction has one
+    decimal and is the same in both views.
+    """
+    fractions = []
+    for number in range(patients):
+        rng = np.random.default_rng([seed, number])
+        fraction = float(np.round(draw_fraction(rng), 1))
+        fractions.append(fraction)
+        _patient(out / "CAMUS_public" / "database_nifti" / f"patient{number + 1:04d}", fraction, rng)
+    groups = deal([fraction < 50 for fraction in fractions], _ORDER)
+    folder = out / "CAMUS_public" / "database_split"
+    folder.mkdir(parents=True, exist_ok=True)
+    for group in ("training", "validation", "testing"):
+        names = [f"patient{number + 1:04d}" for number in range(patients) if groups[number] == group]
+        (folder / f"subgroup_{group}.txt").write_text("".join(f"{name}\n" for name in names))
+
+
+def _patient(folder: Path, fraction: float, rng: np.random.Generator) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    sex, age = str(rng.choice(("F", "M"))), int(rng.integers(30, 92))
+    heart = draw_heart(rng, fraction, sex)
+    fps, rate = float(np.round(rng.uniform(38, 52), 1)), float(rng.uniform(58, 95))
+    for view, plane in _VIEWS.items():
+        quality = str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.35, 0.15)))
+        truth = EchoTruth(
+            **heart, view=plane, heart_rate=rate, sex=sex, age=float(age), image_quality=quality,
+            seed=int(rng.integers(2**31)),
+        )  # fmt: skip
+        frames = end_systole(truth, fps) + 1
+        _sequence(folder, f"{folder.name}_{view}", truth, frames, fps)
+        facts = {
+            "ED": 1, "ES": frames, "NbFrame": frames, "Sex": sex, "Age": age, "ImageQuality": quality, "EF": fraction,
+            "FrameRate": fps,
+        }  # fmt: skip
+        (folder / f"Info_{view}.cfg").write_text("".join(f"{key}: {value}\n" for key, value in facts.items()))
+
+
+def _sequence(folder: Path, stem: str, truth: EchoTruth, frames: int, fps: float) -> None:
+    try:
+        import nibabel
+    except ImportError as error:
+        raise MissingExtra("writing NIfTI files", "models", "nibabel") from error
+
+    clip = letterbox(echo_clip(truth, frames=frames, size=_SIZE, fps=fps)[..., 0], _HEIGHT, _WIDTH)
+    cavity, muscle = (
+        letterbox(echo_mask(truth, frames=frames, size=_SIZE, fps=fps, part=part), _HEIGHT, _WIDTH)
+        for part in ("cavity", "muscle")
+    )
+    labels = (cavity + 2 * muscle).astype(np.uint8)
+    spacing = 10.0 * cm_per_pixel(truth, _SIZE)  # mm
+
+    def save(name: str, volume: np.ndarray) -> None:
+        image = nibabel.Nifti1Image(volume, np.diag([spacing, spacing, 1.0, 1.0]))
+        nibabel.save(image, folder / f"{stem}_{name}.nii.gz")
+
+    for volume, suffix in ((clip.transpose(2, 1, 0), ""), (labels.transpose(2, 1, 0), "_gt")):
+        save(f"half_sequence{suffix}", volume)
+        save(f"ED{suffix}", volume[..., 0])
+        save(f"ES{suffix}", volume[..., -1])

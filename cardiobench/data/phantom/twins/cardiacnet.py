@@ -1,0 +1,44 @@
+"""The synthetic twin of CardiacNet: A4C sequences with an atrial septal defect, pulmonary hypertension, or neither."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.data.phantom.echo import EchoTruth, cm_per_pixel, echo_clip, echo_mask
+from cardiobench.data.phantom.echo_cohort import draw_heart
+from cardiobench.data.phantom.twins.pictures import letterbox
+from cardiobench.data.phantom.twins.published import choose, published_split, save_nifti
+
+_SIZE, _HEIGHT, _WIDTH, _FRAMES = 112, 112, 144, 40
+
+
+def write(out: Path, patients: int, seed: int = 0) -> None:
+    """Write a twin of `patients` patients of the published split, half of each set, into `CardiacNet/`.
+
+    As downloaded, `NNN_image.nii` is a folder that holds the sequence, or in a few cases the sequence itself, and
+    `NNN_label.nii` is a file beside it. A defect shows as a hole between the atria and wider right chambers,
+    hypertension as a right ventricle about as wide as the left.
+    """
+    for disease, share in (("ASD", patients - patients // 2), ("PAH", patients // 2)):
+        rng = np.random.default_rng([seed, len(disease), ord(disease[0])])
+        for row in choose(published_split("cardiacnet", disease.lower()), share, disease, rng).itertuples():
+            _sequence(out / "CardiacNet" / row.path, row, rng)
+
+
+def _sequence(path: Path, row: pd.Series, rng: np.random.Generator) -> None:
+    right, defect = {"ASD": (rng.uniform(1.15, 1.45), True), "PAH": (rng.uniform(1.45, 1.8), False)}.get(
+        row.label, (rng.uniform(0.9, 1.1), False)
+    )
+    heart = draw_heart(rng, float(np.clip(rng.normal(61, 6), 40, 75)), str(rng.choice(("F", "M"))))
+    quality = str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.4, 0.1)))
+    truth = EchoTruth(
+        **heart, view="A4C", heart_rate=float(rng.uniform(60, 100)), image_quality=quality, seed=int(rng.integers(2**31)),
+        right_heart=float(right), septal_defect=defect,
+    )  # fmt: skip
+    spacing = 10.0 * cm_per_pixel(truth, _SIZE)
+    save_nifti(path, letterbox(echo_clip(truth, frames=_FRAMES, size=_SIZE)[..., 0], _HEIGHT, _WIDTH), spacing)
+    number = next(part for part in path.parts if part.endswith("_image.nii")).removesuffix("_image.nii")
+    folder = path.parent if path.name == f"{number}_image.nii" else path.parent.parent
+    mask = echo_mask(truth, frames=_FRAMES, size=_SIZE).astype(np.uint8)
+    save_nifti(folder / f"{number}_label.nii", letterbox(mask, _HEIGHT, _WIDTH), spacing)

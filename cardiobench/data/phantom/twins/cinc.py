@@ -1,0 +1,72 @@
+"""The synthetic twins of the CinC 2021 sets: Georgia, and Chapman-Shaoxing with Ningbo."""
+
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+
+from scipy.io import savemat
+
+from cardiobench.data.phantom.ecg import EcgTruth, ecg_patients, ecg_signal
+from cardiobench.data.phantom.twins.wfdb import header, stored
+
+LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
+_FS = 500
+_AF, _SINUS, _SLOW, _FAST, _AVB = "164889003", "426783006", "426177001", "427084000", "270492004"
+
+# The hospitals' own codes of a bundle branch block: Ningbo says "complete" where the others leave it open.
+_PLAIN = {"rbbb": "59118001", "lbbb": "164909002", "avb1": _AVB}
+_COMPLETE = {"rbbb": "713427006", "lbbb": "733534002", "avb1": _AVB}
+
+
+def write_georgia(out: Path, patients: int, seed: int = 0) -> None:
+    """Write a twin of `patients` records of Georgia, E00001 and up."""
+    truths = [record.truth for record in _one_each(patients, seed)]
+    _write(out / "training" / "georgia", "E{:05d}", 1, truths, _PLAIN)
+
+
+def write_chapman_ningbo(out: Path, patients: int, seed: int = 0) -> None:
+    """Write a twin of `patients` records, a third of them from Chapman-Shaoxing (JS00001 and up), the rest from Ningbo.
+
+    As in the release, Ningbo (JS10646 and up) has no record of atrial fibrillation.
+    """
+    truths = [record.truth for record in _one_each(patients, seed)]
+    chapman = [truth for index, truth in enumerate(truths) if index % 3 == 0]
+    ningbo = [_in_sinus_rhythm(truth) for index, truth in enumerate(truths) if index % 3]
+    _write(out / "training" / "chapman_shaoxing", "JS{:05d}", 1, chapman, _PLAIN)
+    _write(out / "training" / "ningbo", "JS{:05d}", 10_646, ningbo, _COMPLETE)
+
+
+def _one_each(patients: int, seed: int) -> list:
+    seen: dict[str, object] = {}
+    for record in ecg_patients(patients, seed):
+        seen.setdefault(record.patient_id, record)
+    return list(seen.values())
+
+
+def _in_sinus_rhythm(truth: EcgTruth) -> EcgTruth:
+    return replace(truth, af=False, pr_ms=160.0) if truth.af else truth
+
+
+def _write(root: Path, pattern: str, first: int, truths: list[EcgTruth], codes: dict[str, str]) -> None:
+    for index, truth in enumerate(truths):
+        folder = root / f"g{index // 1000 + 1}"
+        folder.mkdir(parents=True, exist_ok=True)
+        name = pattern.format(first + index)
+        samples = stored(ecg_signal(truth, fs=_FS))
+        buffer = BytesIO()
+        savemat(buffer, {"val": samples.T}, format="4")
+        (folder / f"{name}.mat").write_bytes(buffer.getvalue())
+        text = header(name, f"{name}.mat", "16x1+24", _FS, samples, LEADS, signed=True) + _comments(truth, codes)
+        (folder / f"{name}.hea").write_text(text)
+    for folder in sorted(root.glob("g*")):
+        names = sorted(path.stem for path in folder.glob("*.hea"))
+        (folder / "RECORDS").write_text("".join(f"{name}\n" for name in names))
+
+
+def _comments(truth: EcgTruth, codes: dict[str, str]) -> str:
+    rhythm = _AF if truth.af else _SLOW if truth.heart_rate < 60 else _FAST if truth.heart_rate > 100 else _SINUS
+    found = ([codes[truth.kind]] if truth.cd else []) + [rhythm]
+    sex = {"F": "Female", "M": "Male"}.get(truth.sex, "Unknown")
+    age = "NaN" if truth.age is None else f"{truth.age:.0f}"
+    lines = [f"Age: {age}", f"Sex: {sex}", f"Dx: {','.join(found)}", "Rx: Unknown", "Hx: Unknown", "Sx: Unknown"]
+    return "".join(f"# {line}\n" for line in lines)

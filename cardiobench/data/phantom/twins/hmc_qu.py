@@ -1,0 +1,46 @@
+"""The synthetic twin of HMC-QU: two apical views of each patient, infarcted segments listed in one sheet a view."""
+
+from pathlib import Path
+
+import numpy as np
+
+from cardiobench.data.media.write import avi
+from cardiobench.data.phantom.echo import EchoTruth, echo_clip
+from cardiobench.data.phantom.echo_cohort import draw_heart
+from cardiobench.data.phantom.twins.pictures import letterbox
+from cardiobench.data.phantom.twins.published import choose, published_split
+from cardiobench.data.phantom.twins.xlsx import write_xlsx
+
+_FPS, _FRAMES, _SIZE, _HEIGHT, _WIDTH = 25.0, 40, 128, 128, 160
+_SEGMENTS = tuple(f"SEG{number}" for number in range(1, 8))
+
+
+def write(out: Path, patients: int, seed: int = 0) -> None:
+    """Write a twin of `patients` patients of the published split into `HMC-QU/`.
+
+    File names are the release's own, irregular and with spaces. A view is infarcted when any of its segments is marked
+    `MI`; then a part of its wall does not move. The masks of the release are left out.
+    """
+    rng = np.random.default_rng([seed, 0])
+    table = choose(published_split("hmc_qu", "recordings"), patients, "STEMI", rng)
+    root = out / "HMC-QU"
+    sheets = {view: [("ECHO", *_SEGMENTS)] for view in ("A2C", "A4C")}
+    for _, rows in table.groupby("patient_id", sort=False):
+        heart = draw_heart(rng, float(np.clip(rng.normal(57, 7), 40, 75)), str(rng.choice(("F", "M"))))
+        rate = float(rng.uniform(60, 95))
+        for row in rows.itertuples():
+            quality = str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.4, 0.1)))
+            infarct = row.label == "STEMI"
+            truth = EchoTruth(
+                **heart, view=row.view, heart_rate=rate, image_quality=quality, seed=int(rng.integers(2**31)),
+                akinetic=infarct,
+            )  # fmt: skip
+            clip = letterbox(echo_clip(truth, frames=_FRAMES, size=_SIZE, fps=_FPS), _HEIGHT, _WIDTH)
+            path = root / row.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(avi(clip, _FPS))
+            sick = set(rng.choice(len(_SEGMENTS), size=rng.integers(1, 4), replace=False)) if infarct else set()
+            marks = ["MI" if segment in sick else "non-MI" for segment in range(len(_SEGMENTS))]
+            sheets[row.view].append((path.stem, *marks))
+    for view, rows in sheets.items():
+        write_xlsx(root / f"{view}.xlsx", rows)

@@ -1,0 +1,37 @@
+"""Phantom clips as the releases store them: other shapes, and tracings of the ventricle."""
+
+import numpy as np
+
+from cardiobench.data.phantom.echo import EchoTruth, echo_mask
+
+
+def letterbox(frames: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Clip or masks (T, H, W, ...) in the middle of black pictures of `height` x `width`."""
+    tall, wide = frames.shape[1:3]
+    framed = np.zeros((len(frames), height, width, *frames.shape[3:]), frames.dtype)
+    top, left = (height - tall) // 2, (width - wide) // 2
+    framed[:, top : top + tall, left : left + wide] = frames
+    return framed
+
+
+def fps_of_whole_beats(heart_rate: float, near: float) -> float:
+    """The frame rate nearest to `near` at which a beat lasts a whole number of frames, so that every beat shows ED exactly."""
+    beat = 60.0 / heart_rate
+    return round(beat * near) / beat
+
+
+def chords(truth: EchoTruth, frame: int, fps: float, count: int = 20) -> np.ndarray:
+    """Tracing of the cavity in one frame: its long axis, then `count` chords across it from apex to base.
+
+    Returns:
+        float64, (1 + count, 4): X1, Y1, X2, Y2 in pixels of a 112 x 112 picture.
+    """
+    points = np.argwhere(echo_mask(truth, frames=1, first=frame, fps=fps)[0])[:, ::-1].astype(float)
+    middle = points.mean(0)
+    _, _, (axis, across) = np.linalg.svd(points - middle, full_matrices=False)
+    along, aside = (points - middle) @ axis, (points - middle) @ across
+    lines = [np.concatenate([middle + along.min() * axis, middle + along.max() * axis])]
+    for place in along.min() + (np.arange(count) + 0.5) / count * np.ptp(along):
+        here = aside[np.abs(along - place) <= 1.0]
+        lines.append(np.concatenate([middle + place * axis + end * across for end in (here.min(), here.max())]))
+    return np.stack(lines)

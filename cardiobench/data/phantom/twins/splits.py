@@ -1,0 +1,21 @@
+"""Which patient of a twin belongs to which split."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import TypeVar
+
+Split = TypeVar("Split")
+
+
+def deal(groups: Sequence[Hashable], order: Sequence[Split]) -> list[Split]:
+    """Deal the splits of `order` round and round to the members of each group, so that every split sees every group.
+
+    >>> deal(["sick", "well", "sick", "well"], ["test", "train"])
+    ['test', 'test', 'train', 'train']
+    """
+    seen: dict[Hashable, int] = defaultdict(int)
+    dealt = []
+    for group in groups:
+        dealt.append(order[seen[group] % len(order)])
+        seen[group] += 1
+    return dealt

@@ -1,0 +1,42 @@
+"""Text of WFDB headers, and samples as they are stored."""
+
+from pathlib import Path
+
+import numpy as np
+
+GAIN = 1000.0
+"""Stored units per mV."""
+
+
+def stored(signal: np.ndarray) -> np.ndarray:
+    """Millivolts (N, 12) to the int16 that are stored."""
+    return np.clip(np.round(signal * GAIN), -32767, 32767).astype(np.int16)
+
+
+def header(
+    record: str, file: str, form: str, fs: int, samples: np.ndarray, leads: tuple[str, ...], *, signed: bool = False
+) -> str:
+    """The header of a record whose leads are stored together in `file`.
+
+    Args:
+        record: name of the record.
+        file: name of the signal file.
+        form: WFDB storage format, such as `16` or `16x1+24`.
+        fs: sampling rate, Hz.
+        samples: int16, (N, leads).
+        leads: their names.
+        signed: whether the 16-bit checksum is written as a signed number.
+    """
+    lines = [f"{record} {len(leads)} {fs} {len(samples)}"]
+    for name, column in zip(leads, samples.T, strict=True):
+        checksum = int(column.sum(dtype=np.int64)) % 65536
+        checksum -= 65536 if signed and checksum >= 32768 else 0
+        lines.append(f"{file} {form} {GAIN}(0)/mV 16 0 {column[0]} {checksum} 0 {name}")
+    return "\n".join(lines) + "\n"
+
+
+def write_format16(folder: Path, record: str, fs: int, signal: np.ndarray, leads: tuple[str, ...]) -> None:
+    """Write `<record>.dat` and `<record>.hea` in format 16, all leads interleaved."""
+    samples = stored(signal)
+    (folder / f"{record}.dat").write_bytes(samples.astype("<i2").tobytes())
+    (folder / f"{record}.hea").write_text(header(record, f"{record}.dat", "16", fs, samples, leads))

@@ -1,0 +1,80 @@
+"""A dataset in the form that `cardiobench prepare` wrote, opened like a raw folder."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cardiobench.data.builder import searched
+from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
+from cardiobench.data.prepare import NOTE
+from cardiobench.data.rows import RowTable, check_rows
+from cardiobench.data.source import Source
+from cardiobench.data.spec import DatasetSpec
+from cardiobench.errors import BadData
+
+
+def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
+    """The prepared folder of a dataset below the places where its data may lie; None where there is none."""
+    for folder in searched(name, data_dir):
+        for candidate in (folder, folder / "cardiobench" / name):
+            note = candidate / NOTE
+            if note.is_file() and json.loads(note.read_text(encoding="utf-8")).get("name") == name:
+                return candidate
+    return None
+
+
+@dataclass(frozen=True)
+class PreparedSource(Source):
+    """A prepared folder; `raw` is that folder."""
+
+    @cached_property
+    def dataset(self) -> Any:
+        """All splits, one after the other, as one `datasets.Dataset`."""
+        return _load(self.raw, self.spec)
+
+    def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
+        """Recording of that line of the frame; raises `BadMedia` naming it."""
+        return decode(self.dataset[number], sampling)
+
+
+def open_prepared(spec: DatasetSpec, folder: Path) -> PreparedSource:
+    """Open a prepared folder; `BadData` when it was made by another version of the dataset."""
+    note: Mapping[str, Any] = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+    if note["version"] != spec.version:
+        raise BadData(
+            f"{folder} holds version {note['version']} of {spec.name}, and this is version {spec.version}. "
+            f"Make it again: cardiobench prepare {spec.name} --out ..."
+        )
+    dataset = _load(folder, spec)
+    media = [name for name in ("video", "image", "ecg") if name in dataset.features]
+    frame = dataset.remove_columns(media).to_pandas()
+    for target, classes in {task.target: task.classes for task in spec.tasks if task.classes}.items():
+        frame[target] = [None if pd.isna(code) else classes[int(code)] for code in frame[target]]
+    check_rows(spec, frame)
+    mark = f"{spec.name}/{spec.version}/{note['digest']}/"
+    frame["stamp"] = [hashlib.sha256((mark + name).encode()).hexdigest()[:16] for name in frame["id"]]
+    table = RowTable(
+        listed=frame,
+        frame=frame,
+        missing=tuple(note["missing"]),
+        absent=note["absent"],
+        excluded={},
+        digest=note["digest"],
+        twin=note["twin"],
+    )
+    return PreparedSource(spec, folder, table)
+
+
+def _load(folder: Path, spec: DatasetSpec) -> Any:
+    import datasets
+
+    files = {split: str(folder / "data" / f"{split}-*.parquet") for split in spec.splits}
+    there = {split: pattern for split, pattern in files.items() if list((folder / "data").glob(f"{split}-*.parquet"))}
+    return datasets.concatenate_datasets(list(datasets.load_dataset("parquet", data_files=there).values()))

@@ -1,0 +1,41 @@
+"""The floor of floors: the same vector for every recording."""
+
+from typing import TYPE_CHECKING
+
+from cardiobench.data.media.types import FrameSampling
+from cardiobench.models.cards import ModelCard
+
+if TYPE_CHECKING:
+    import torch
+
+    from cardiobench.data.media.types import Clip, Ecg
+
+
+class Constant:
+    """Gives 1.0 for every echo clip and every ECG, so that a probe on it can only learn the best constant."""
+
+    revision = "1"
+    modalities = ("echo", "ecg")
+    dim = 1
+    pooling = "mean"
+    sampling = FrameSampling(count=1)
+    warnings = ()
+
+    def __init__(self, card: ModelCard):
+        self.name = card.id
+        self.preprocessing = card.preprocessing
+        self.loaded_by = f"'{card.id}' is registered -> {card.adapter}"
+
+    def transform(self, recording: "Clip | Ecg") -> "torch.Tensor":
+        """One part, whatever the recording: (1, 1)."""
+        import torch
+
+        return torch.ones(1, 1)
+
+    def encode(self, parts: "torch.Tensor") -> "torch.Tensor":
+        """Parts (N, 1) to vectors (N, 1)."""
+        return parts
+
+    def to(self, device: "torch.device") -> "Constant":
+        """Nothing to move."""
+        return self

@@ -1,0 +1,137 @@
+"""Where the beats of an ECG are, what the average beat looks like, and where its QRS complex begins and ends."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy import ndimage, signal
+
+FS = 250  # Hz, at which everything here works
+QUIET = 5  # samples: a stretch of 16 ms of rest
+BEFORE, AFTER = 90, 135  # samples of a beat before and after its R peak: 360 and 540 ms
+_WIDE = signal.butter(2, (0.5, 40), "bandpass", fs=FS, output="sos").astype(np.float32)
+_QRS = signal.butter(2, (6, 24), "bandpass", fs=FS // 2, output="sos").astype(np.float32)
+
+
+def clean(ecg: np.ndarray) -> np.ndarray:
+    """Signal (n, leads) between 0.5 and 40 Hz, without phase shift; flat where the record is shorter than 0.3 s."""
+    ecg = ecg.astype(np.float32)
+    if len(ecg) < FS * 0.3:
+        return np.zeros_like(ecg)
+    return signal.sosfiltfilt(_WIDE, ecg, axis=0, padlen=min(3 * FS, len(ecg) - 1))
+
+
+def r_peaks(ecg: np.ndarray) -> np.ndarray:
+    """Samples of the R peaks, found on the energy between 6 and 24 Hz of all leads together.
+
+    Each lead counts by its own typical amplitude, so that one noisy electrode does not decide. Peaks are at least
+    240 ms apart and above a share of the record's typical peak; a pause of more than 1.7 median intervals is searched
+    again with half that share.
+
+    Args:
+        ecg: (n, leads) at 250 Hz, without anything above 40 Hz.
+    """
+    if len(ecg) < FS:
+        return np.zeros(0, dtype=int)
+    fs = FS // 2  # enough for what lies below 24 Hz
+    half = ecg[::2]
+    band = signal.sosfiltfilt(_QRS, half, axis=0, padlen=min(2 * fs, len(half) - 1))
+    scale = np.percentile(np.abs(band), 98, axis=0)
+    used = scale > 0.005
+    if not used.any():
+        return np.zeros(0, dtype=int)
+    limited = np.clip(band[:, used] / scale[used], -2, 2)
+    energy = ndimage.uniform_filter1d(np.mean(limited**2, axis=1), int(0.09 * fs))
+    envelope = np.sqrt(np.maximum(energy, 0))  # the running sum may round below zero
+    candidates, _ = signal.find_peaks(envelope, distance=int(0.24 * fs))
+    if not len(candidates):
+        return candidates
+    height = envelope[candidates]
+    # A record has at least one beat in two seconds: its typical peak is the median of as many of the highest.
+    typical = np.median(np.sort(height)[-max(int(len(half) / fs / 2), 1) :])
+    peaks = candidates[height > 0.5 * typical]
+    if len(peaks) > 2:
+        pause = 1.7 * np.median(np.diff(peaks))
+        weaker = candidates[height > 0.25 * typical]
+        gaps = [(a, b) for a, b in pairwise(peaks) if b - a > pause]
+        found = [w for a, b in gaps for w in weaker if a + 0.36 * fs < w < b - 0.36 * fs]
+        peaks = np.sort(np.append(peaks, found)).astype(int)
+    return 2 * peaks
+
+
+@dataclass(frozen=True)
+class Beats:
+    """The beats of one record.
+
+    Attributes:
+        peaks: all R peaks, samples.
+        each: (beats, BEFORE + AFTER, leads) those that lie whole inside the record, each on its own baseline, aligned.
+        average: (BEFORE + AFTER, leads) median beat; zero when there is none.
+        onset: first sample of the QRS complex in the average beat.
+        offset: last one.
+    """
+
+    peaks: np.ndarray
+    each: np.ndarray
+    average: np.ndarray
+    onset: int
+    offset: int
+
+
+def find_beats(ecg: np.ndarray) -> Beats:
+    """Beats of a clean signal (n, leads) at 250 Hz."""
+    peaks = r_peaks(ecg)
+    whole = peaks[(peaks >= BEFORE + 10) & (peaks < len(ecg) - AFTER - 10)]
+    length = BEFORE + AFTER
+    if not len(whole):
+        return Beats(peaks, np.zeros((0, length, ecg.shape[1])), np.zeros((length, ecg.shape[1])), BEFORE, BEFORE)
+    aligned = whole + _shifts(ecg, whole)
+    each = _cut(ecg, aligned)
+    average = np.median(each, axis=0)
+    onset, offset = qrs_limits(activity(average))
+    level = average[max(onset - 8, 0) : max(onset - 2, 1)].mean(axis=0)
+    return Beats(peaks, each - level, average - level, onset, offset)
+
+
+def _cut(ecg: np.ndarray, peaks: np.ndarray) -> np.ndarray:
+    return ecg[peaks[:, None] + np.arange(-BEFORE, AFTER)]
+
+
+def _shifts(ecg: np.ndarray, peaks: np.ndarray) -> np.ndarray:
+    """By how many samples (at most 10) each beat's QRS has to move to fit the median QRS best, all leads together."""
+    core, steps = np.arange(-20, 25), np.arange(-10, 11)
+    template = np.median(ecg[peaks[:, None] + core], axis=0)
+    template = template - template.mean(axis=0)
+    stretch = ecg[peaks[:, None] + np.arange(-30, 35)]
+    fit = [np.einsum("btl,tl->b", stretch[:, step + 10 : step + 55], template) for step in steps]
+    return steps[np.argmax(fit, axis=0)]
+
+
+def activity(average: np.ndarray) -> np.ndarray:
+    """Speed of the average beat over all leads, smoothed over 12 ms, as a share of its maximum: (samples,)."""
+    speed = np.sqrt(np.mean(np.gradient(average, axis=0) ** 2, axis=1))
+    speed[1:-1] = (speed[:-2] + speed[1:-1] + speed[2:]) / 3
+    return speed / max(speed[BEFORE - 30 : BEFORE + 40].max(), 1e-9)
+
+
+def qrs_limits(speed: np.ndarray, share: float = 0.12) -> tuple[int, int]:
+    """First and last sample of the QRS complex: where the speed of the beat stays under a share of its maximum.
+
+    The share is raised to three times the speed at rest (in front of the P wave and behind the T wave) when noise is
+    above it, but not beyond 0.3. Quiet stretches of up to 16 ms inside the complex do not end it.
+
+    Args:
+        speed: `activity` of the average beat, (samples,).
+        share: of the maximum.
+    """
+    rest = np.partition(speed, len(speed) // 4)[len(speed) // 4]  # the lower quartile
+    active = np.flatnonzero(speed > min(max(3 * rest, share), max(share, 0.3)))
+    middle = BEFORE - 15 + int(speed[BEFORE - 15 : BEFORE + 15].argmax())
+    if not len(active):
+        return middle, middle
+    breaks = np.flatnonzero(np.diff(active) > QUIET)
+    starts, ends = np.append(-1, breaks) + 1, np.append(breaks, len(active) - 1)
+    for start, end in zip(active[starts], active[ends], strict=True):
+        if start <= middle <= end:
+            return max(int(start), BEFORE - 40), min(int(end), BEFORE + 55)
+    return middle, middle

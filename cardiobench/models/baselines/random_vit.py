@@ -1,0 +1,66 @@
+"""A vision transformer that was never trained: what an architecture alone gives."""
+
+import hashlib
+
+import numpy as np
+import timm
+import torch
+
+from cardiobench.data.media.types import Clip, FrameSampling
+from cardiobench.models.cards import ModelCard
+
+SEED = 0
+SIZE = 112
+
+
+def random_vit(seed: int = SEED) -> torch.nn.Module:
+    """ViT-Ti/16 for frames of 112 x 112 with weights drawn from a seed, mean of the patch tokens as output (N, 192).
+
+    The process's own random state is the same before and after.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = timm.create_model("vit_tiny_patch16_224", img_size=SIZE, num_classes=0, global_pool="avg")
+    return network.eval().requires_grad_(False)
+
+
+def weights_digest(network: torch.nn.Module) -> str:
+    """First 12 hex digits of the SHA-256 over all tensors of a network, in the order of their names."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:12]
+
+
+class RandomVit:
+    """Frozen random ViT-Ti/16 on the frames of a clip."""
+
+    modalities = ("echo",)
+    dim = 192
+    pooling = "mean_l2"
+    sampling = FrameSampling(count=16, stride=1, start="key_frame")
+    warnings = ()
+
+    def __init__(self, card: ModelCard):
+        self.network = random_vit()
+        self.name = card.id
+        self.revision = weights_digest(self.network)
+        self.preprocessing = card.preprocessing
+        self.loaded_by = f"'{card.id}' is registered -> {card.adapter}"
+
+    def transform(self, recording: Clip) -> torch.Tensor:
+        """Frames of a clip, (T, 3, 112, 112) in [-1, 1]."""
+        frames = torch.from_numpy(np.ascontiguousarray(recording.frames)).permute(0, 3, 1, 2).float()
+        frames = torch.nn.functional.interpolate(frames, (SIZE, SIZE), mode="bilinear", antialias=True)
+        return frames / 127.5 - 1
+
+    @torch.no_grad()
+    def encode(self, parts: torch.Tensor) -> torch.Tensor:
+        """Frames (N, 3, 112, 112) to vectors (N, 192)."""
+        return self.network(parts)
+
+    def to(self, device: torch.device) -> "RandomVit":
+        """Move the network."""
+        self.network.to(device)
+        return self

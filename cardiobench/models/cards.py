@@ -1,0 +1,96 @@
+"""Model cards are the registry: `model_cards/<org>__<model>.md`, facts in the front matter, plain words below it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cardiobench.errors import BadModel
+from cardiobench.registry import unknown_name
+from cardiobench.resources import folder
+
+REQUIRED = ("id", "revision", "adapter", "modalities", "licence", "access", "preprocessing", "pretraining_data", "seen")
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What is known about a model before a weight of it is read.
+
+    Attributes:
+        id: `org/name`.
+        revision: pinned commit on the Hub; None for a model without weights of its own.
+        adapter: name in `cardiobench.models.load.ADAPTERS`, or `module:class` of another encoder.
+        modalities: "echo", "ecg" or both.
+        licence: of the weights.
+        access: where the weights come from, and what one has to do to get them.
+        preprocessing: facts about everything between the recording and the network.
+        pretraining_data: in words.
+        seen: datasets of this benchmark that were in the pretraining data.
+        published: scores that others published, each a mapping with its source.
+        body: the card itself, Markdown.
+    """
+
+    id: str
+    revision: str | None
+    adapter: str
+    modalities: tuple[str, ...]
+    licence: str
+    access: str
+    preprocessing: Mapping[str, Any]
+    pretraining_data: str
+    seen: tuple[str, ...]
+    published: tuple[Mapping[str, Any], ...] = field(default=())
+    body: str = ""
+
+
+def read_card(path: Path) -> ModelCard:
+    """Card of one file.
+
+    Raises:
+        BadModel: no front matter, a required key that is missing or a key that no card has.
+    """
+    start, _, rest = path.read_text(encoding="utf-8").partition("---\n")
+    front, closed, body = rest.partition("\n---\n")
+    facts = yaml.safe_load(front) if not start and closed else None
+    if not isinstance(facts, dict):
+        raise BadModel(f"model card {path} has no YAML front matter between two '---' lines.")
+    missing = [key for key in REQUIRED if key not in facts]
+    unknown = sorted(set(facts) - {*REQUIRED, "published"})
+    if missing or unknown:
+        raise BadModel(
+            f"model card {path}: missing keys {missing}, unknown keys {unknown}. Required: {', '.join(REQUIRED)}."
+        )
+    for key in ("modalities", "seen", "published"):
+        facts[key] = tuple(facts.get(key) or ())
+    return ModelCard(**facts, body=body.strip())
+
+
+@cache
+def _cards() -> Mapping[str, ModelCard]:
+    cards = [read_card(path) for path in sorted(folder("model_cards").glob("*__*.md"))]
+    return {card.id: card for card in cards}
+
+
+def list_models(modality: str | None = None) -> list[str]:
+    """Names of the registered models, all of them or those that take echo or ECG recordings."""
+    return [name for name, card in _cards().items() if modality is None or modality in card.modalities]
+
+
+def find_card(name: str) -> ModelCard | None:
+    """Card of a registered model by its name, whatever its letter case; None when there is none."""
+    return {known.lower(): card for known, card in _cards().items()}.get(name.lower())
+
+
+def card(name: str) -> ModelCard:
+    """Card of a registered model.
+
+    Raises:
+        UnknownName: no model of that name is registered; says which name is nearest.
+    """
+    found = find_card(name)
+    if found is None:
+        raise unknown_name("model", name, _cards())
+    return found

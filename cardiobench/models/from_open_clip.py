@@ -1,0 +1,175 @@
+"""Models saved in open_clip's own layout: `open_clip_config.json` and the weights beside it."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from cardiobench.errors import BadModel, MissingExtra
+from cardiobench.models.image import FrameByFrame, ImageEncoder, ImageTextEncoder
+from cardiobench.models.source import Source, digest
+from cardiobench.models.weights import load_exactly, read_weights
+
+CONFIG = "open_clip_config.json"
+WEIGHTS = (
+    "open_clip_model.safetensors",
+    "open_clip_pytorch_model.safetensors",
+    "open_clip_pytorch_model.bin",
+    "open_clip_pytorch_model.pth",
+)
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+    "vocab.json",
+    "spiece.model",
+    "tokenizer.model",
+)
+
+
+class ImageTower(torch.nn.Module):
+    """Frames (N, 3, H, W) to image vectors (N, D)."""
+
+    def __init__(self, model: torch.nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, frames: torch.Tensor) -> torch.Tensor:
+        """Image vectors, not normalised."""
+        return self.model.encode_image(frames)
+
+
+class TextTower(ImageTower):
+    """Token ids (N, L) to text vectors (N, D)."""
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Text vectors, not normalised."""
+        return self.model.encode_text(tokens)
+
+
+def load(source: Source, loaded_by: str) -> ImageEncoder:
+    """Encoder of an open_clip model, with its text tower when its tokenizer can be had.
+
+    Raises:
+        BadModel: a configuration open_clip cannot build, or weights that do not fit it to the last key.
+    """
+    try:
+        from open_clip.transform import PreprocessCfg, image_transform_v2
+    except ImportError as error:
+        raise MissingExtra("an open_clip model", "models", "open_clip_torch") from error
+
+    weights = source.weights(WEIGHTS)
+    network = _network(source)
+    state = read_weights(weights)
+    load_exactly(network, _in_todays_layout(state, network), source.name)
+
+    config = PreprocessCfg(**network.visual.preprocess_cfg)
+    facts: dict[str, Any] = {
+        "library": "open_clip",
+        "config": digest([source.folder / CONFIG]),
+        "colour": "RGB",
+        "frames": {key: _plain(value) for key, value in network.visual.preprocess_cfg.items()},
+        "readout": "encode_image",
+    }
+    common = {
+        "name": source.name,
+        "revision": source.revision(weights),
+        "network": ImageTower(network),
+        "prepare": FrameByFrame(image_transform_v2(config, is_train=False)),
+        "loaded_by": loaded_by,
+    }
+    tokenize, tokenizer = _tokenizer(source)
+    if tokenize is None:
+        return ImageEncoder(**common, preprocessing=facts, no_text_reason=tokenizer)
+    facts["text"] = {"tokenizer": tokenizer, "context_length": tokenize.tokenizer.context_length}
+    return ImageTextEncoder(
+        **common,
+        preprocessing=facts,
+        text_network=TextTower(network),
+        tokenize=tokenize,
+        logit_scale=float(network.logit_scale.detach().exp()),
+    )
+
+
+def _network(source: Source) -> torch.nn.Module:
+    import open_clip
+
+    root, hush = logging.getLogger(), _NotFromOpenClip()
+    root.addFilter(hush)
+    try:
+        return open_clip.create_model(f"local-dir:{source.folder}", load_weights=False, pretrained_text=False)
+    except (ValueError, TypeError, KeyError, RuntimeError, AttributeError, OSError) as error:
+        text = source.json(CONFIG).get("model_cfg", {}).get("text_cfg", {}).get("hf_model_name")
+        hint = f" Its text tower is described in the Hub repository {text}, which must be in the cache." if text else ""
+        raise BadModel(f"open_clip cannot build {source.name} from {CONFIG}: {error}.{hint}") from error
+    finally:
+        root.removeFilter(hush)
+
+
+class _NotFromOpenClip(logging.Filter):
+    """Drops what open_clip says about random weights while it builds a network: the weights are loaded afterwards."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record was logged by anybody else."""
+        return "open_clip" not in record.pathname
+
+
+def _in_todays_layout(state: dict[str, torch.Tensor], network: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Rename keys as open_clip itself does for weights saved by its older versions; no tensor changes its values."""
+    from open_clip.convert import convert_state_dict
+    from open_clip.model import convert_to_custom_text_state_dict
+
+    state = dict(convert_state_dict(network, state))
+    if "positional_embedding" in state and not hasattr(network, "positional_embedding"):
+        state = convert_to_custom_text_state_dict(state)
+    # A constant 0, 1, 2, ... that transformers kept in the weights before version 4.31.
+    state.pop("text.transformer.embeddings.position_ids", None)
+    for scalar in ("logit_scale", "logit_bias"):
+        wanted = getattr(network, scalar, None)
+        if scalar in state and wanted is not None and state[scalar].numel() == wanted.numel():
+            state[scalar] = state[scalar].reshape(wanted.shape)
+    return state
+
+
+@dataclass(frozen=True)
+class Tokenize:
+    """An open_clip tokenizer as a function of texts."""
+
+    tokenizer: Any
+
+    def __call__(self, texts: Sequence[str]) -> torch.Tensor:
+        """Token ids (N, context length)."""
+        return self.tokenizer(list(texts))
+
+
+def _tokenizer(source: Source) -> tuple[Tokenize | None, str]:
+    """The tokenizer and what it is; or None and why there is none."""
+    import open_clip
+    from open_clip.tokenizer import HFTokenizer
+
+    text = source.json(CONFIG)["model_cfg"].get("text_cfg", {})
+    named = text.get("hf_tokenizer_name")
+    try:
+        if not named:
+            return Tokenize(
+                open_clip.get_tokenizer(f"local-dir:{source.folder}")
+            ), "the CLIP vocabulary inside open_clip"
+        if any((source.folder / file).is_file() for file in TOKENIZER_FILES):
+            found = Tokenize(open_clip.get_tokenizer(f"local-dir:{source.folder}"))
+            return found, f"{_class(found.tokenizer)}, saved with the model"
+        settings = {"context_length": text.get("context_length", 77), "tokenizer_mode": text.get("tokenizer_mode")}
+        found = Tokenize(HFTokenizer(named, **settings, **text.get("tokenizer_kwargs", {})))
+        return found, f"{_class(found.tokenizer)}, from {named}"
+    except (OSError, ValueError, ImportError) as error:
+        reason = str(error).strip().splitlines()[0]
+        return None, f"no tokenizer files in {source.folder} that can be read, and none of '{named}' ({reason})"
+
+
+def _class(tokenizer: Any) -> str:
+    return f"{type(tokenizer).__name__} ({type(tokenizer.tokenizer).__name__})"
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

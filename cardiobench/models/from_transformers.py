@@ -1,0 +1,209 @@
+"""Models that transformers loads by itself: two towers, one image tower, or a video network."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from cardiobench.data.media.types import FrameSampling
+from cardiobench.errors import BadModel, MissingExtra
+from cardiobench.models.image import KEY_FRAMES, ImageEncoder, ImageTextEncoder
+from cardiobench.models.processors import Frames, Patches, Tokens, WholeClip, processor, settings, tokenizer
+from cardiobench.models.source import Source, digest
+from cardiobench.models.weights import refuse_difference, refuse_unreadable
+
+CONFIG = "config.json"
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+TWO_TOWERS = ("clip", "siglip", "siglip2")
+VIDEO = ("videomae", "vjepa2")
+
+
+class Readout(torch.nn.Module):
+    """A transformers model and the function that reads one vector a part off it."""
+
+    def __init__(self, model: torch.nn.Module, read: Callable[[torch.nn.Module, torch.Tensor], torch.Tensor]):
+        super().__init__()
+        self.model, self.read = model, read
+
+    def forward(self, parts: torch.Tensor) -> torch.Tensor:
+        """Vectors (N, D) of parts (N, ...)."""
+        return self.read(self.model, parts)
+
+
+def load(source: Source, loaded_by: str, trust_remote_code: bool = False) -> ImageEncoder:
+    """Encoder of a transformers model.
+
+    Raises:
+        BadModel: weights that do not fit the configuration to the last key, or a network that takes no frames.
+    """
+    try:
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("a transformers model", "models", "transformers") from error
+
+    weights = source.weights(WEIGHTS)
+    refuse_unreadable(weights)
+    model, has_pooler = _loaded(source, trust_remote_code)
+    config = model.config
+    found, warnings = processor(source, config, trust_remote_code)
+    prepare, read, readout, sampling = _plan(model, found, has_pooler)
+    facts: dict[str, Any] = {
+        "library": "transformers",
+        "class": type(model).__name__,
+        "config": digest([source.folder / CONFIG]),
+        "colour": "RGB",
+        "frames": {"processor": type(found).__name__, **settings(found)},
+        "readout": readout,
+    }
+    common = {
+        "name": source.name,
+        "revision": source.revision(weights),
+        "network": Readout(model, read),
+        "prepare": prepare,
+        "loaded_by": loaded_by,
+        "sampling": sampling,
+        "warnings": warnings,
+    }
+    if config.model_type not in TWO_TOWERS:
+        return ImageEncoder(
+            **common, preprocessing=facts, no_text_reason=f"a {config.model_type} model has no text tower"
+        )
+    tokens, named = tokenizer(source, config, trust_remote_code)
+    if tokens is None:
+        return ImageEncoder(**common, preprocessing=facts, no_text_reason=named)
+    facts["text"] = _text_facts(tokens, named)
+    return ImageTextEncoder(
+        **common,
+        preprocessing=facts,
+        text_network=Readout(model, _text_features),
+        tokenize=tokens,
+        logit_scale=float(model.logit_scale.detach().exp()),
+    )
+
+
+def _loaded(source: Source, trust_remote_code: bool) -> tuple[torch.nn.Module, bool]:
+    """The network, whole, and whether its pooler was trained.
+
+    The checkpoint is loaded into the class it was saved from, head and all, so that every key has its place; the head
+    is left out afterwards. (AutoModel would drop the head's weights and make up those of a pooler.)
+    """
+    import transformers
+
+    config = transformers.AutoConfig.from_pretrained(
+        source.folder, trust_remote_code=trust_remote_code, local_files_only=True
+    )
+    saved_as = next(iter(config.architectures or ()), "AutoModel")
+    remote = trust_remote_code and "AutoModel" in (getattr(config, "auto_map", None) or {})
+    builder = transformers.AutoModel if remote else getattr(transformers, saved_as, transformers.AutoModel)
+    arguments = {"trust_remote_code": True} if remote else {"config": config}
+    with _quiet():
+        try:
+            model, report = builder.from_pretrained(
+                source.folder,
+                dtype=torch.float32,
+                local_files_only=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+                **arguments,
+            )
+        except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, ImportError) as error:
+            raise BadModel(f"transformers cannot load {source.name}: {str(error).strip().splitlines()[0]}") from error
+    base = model if remote or isinstance(model, transformers.MODEL_MAPPING.get(type(config), ())) else model.base_model
+    missing = set(report["missing_keys"])
+    # Some vision transformers were published without their pooler: they are read at the class token, and the pooler
+    # that transformers made up is taken out. Any other missing key is refused.
+    made_up = {key for key in missing if ("." + key).rpartition(".pooler.")[1]} if _pooler_is_optional(base) else set()
+    refuse_difference(
+        {
+            "missing": sorted(missing - made_up),
+            "unexpected": sorted(report["unexpected_keys"]),
+            "wrong shape": [
+                f"{key} (weights {tuple(a)}, network {tuple(b)})" for key, a, b in sorted(report["mismatched_keys"])
+            ],
+        },
+        source.name,
+    )
+    if made_up:
+        base.pooler = None
+    return base, getattr(base, "pooler", True) is not None
+
+
+def _pooler_is_optional(model: torch.nn.Module) -> bool:
+    return model.config.model_type in ("vit", "deit", "beit") and getattr(model, "pooler", None) is not None
+
+
+Plan = tuple[Callable, Callable, str, FrameSampling]
+
+
+def _plan(model: torch.nn.Module, found: Any, has_pooler: bool) -> Plan:
+    """How frames become the network's input, how its output is read, and which frames are wanted."""
+    kind = model.config.model_type
+    if kind == "siglip2":
+        return Patches(found), _patch_features, "get_image_features", KEY_FRAMES
+    if kind in TWO_TOWERS:
+        return Frames(found), _image_features, "get_image_features", KEY_FRAMES
+    if kind in VIDEO:
+        count = getattr(model.config, "num_frames", None) or model.config.frames_per_clip
+        clip = WholeClip(found, count, video="VideoProcessor" in type(found).__name__)
+        sampling = FrameSampling(count=count, start="uniform")
+        return clip, _token_mean, f"mean of the tokens of {count} frames evenly over the clip", sampling
+    return Frames(found), _pooled, "pooler output" if has_pooler else "class token", KEY_FRAMES
+
+
+def _image_features(model: torch.nn.Module, frames: torch.Tensor) -> torch.Tensor:
+    return _vector(model.get_image_features(pixel_values=frames))
+
+
+def _patch_features(model: torch.nn.Module, parts: torch.Tensor) -> torch.Tensor:
+    shapes, patches = parts[:, 0, :2].long(), parts[:, 1:]
+    mask = torch.arange(patches.shape[1], device=parts.device) < shapes.prod(dim=1, keepdim=True)
+    return _vector(
+        model.get_image_features(pixel_values=patches, pixel_attention_mask=mask.int(), spatial_shapes=shapes)
+    )
+
+
+def _text_features(model: torch.nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+    # No attention mask: CLIP's text tower is causal and read at the end-of-text token, the SigLIP towers were trained
+    # with their padding visible.
+    return _vector(model.get_text_features(input_ids=tokens))
+
+
+def _vector(output: Any) -> torch.Tensor:
+    return getattr(output, "pooler_output", output)
+
+
+def _token_mean(model: torch.nn.Module, clips: torch.Tensor) -> torch.Tensor:
+    if hasattr(model, "get_vision_features"):  # V-JEPA 2: the encoder without its predictor
+        return model.get_vision_features(clips).mean(dim=1)
+    return model(pixel_values=clips).last_hidden_state.mean(dim=1)
+
+
+def _pooled(model: torch.nn.Module, frames: torch.Tensor) -> torch.Tensor:
+    output = model(pixel_values=frames)
+    pooled = getattr(output, "pooler_output", None)
+    if pooled is not None:
+        return pooled.flatten(1)
+    tokens = output.last_hidden_state
+    return tokens.mean(dim=(2, 3)) if tokens.ndim == 4 else tokens[:, 0]
+
+
+def _text_facts(tokens: Tokens, named: str) -> dict[str, Any]:
+    return {"tokenizer": named, "padding": f"max_length {tokens.length}", "lower_case": tokens.lower}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without transformers' own progress bar and report of keys: the keys are checked, and errors say what is wrong."""
+    from transformers.utils import logging as messages
+
+    level, bars = messages.get_verbosity(), messages.is_progress_bar_enabled()
+    messages.set_verbosity(logging.CRITICAL)
+    messages.disable_progress_bar()
+    try:
+        yield
+    finally:
+        messages.set_verbosity(level)
+        if bars:
+            messages.enable_progress_bar()

@@ -1,0 +1,144 @@
+"""Encoders around a network that looks at frames, one by one or as a whole clip."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from cardiobench.data.media.types import Clip, FrameSampling
+from cardiobench.errors import BadModel
+
+# What a frame-wise model looks at unless told otherwise: 16 consecutive frames from the key frame on
+# (arXiv 2510.00520, "at most 16 frames").
+KEY_FRAMES = FrameSampling(count=16, stride=1, start="key_frame")
+
+Prepare = Callable[[np.ndarray], torch.Tensor]
+
+
+@dataclass(eq=False, kw_only=True)
+class ImageEncoder:
+    """A frozen network on frames; the attributes are those of `cardiobench.models.base.Encoder`.
+
+    Attributes:
+        network: prepared parts (N, ...) to vectors (N, dim).
+        prepare: uint8 RGB frames (T, H, W, 3) to parts (P, ...), on the CPU.
+        no_text_reason: why the model cannot take part in zero-shot, in words; empty when it can.
+    """
+
+    name: str
+    revision: str
+    network: torch.nn.Module
+    prepare: Prepare
+    preprocessing: Mapping[str, Any]
+    loaded_by: str
+    warnings: tuple[str, ...] = ()
+    no_text_reason: str = ""
+    sampling: FrameSampling = KEY_FRAMES
+    pooling: Literal["mean", "mean_l2"] = "mean_l2"
+    modalities: tuple[str, ...] = ("echo",)
+    dim: int = field(init=False)
+
+    def __post_init__(self):
+        self.network.eval().requires_grad_(False).float()
+        self.dim = probe(self)
+
+    def transform(self, recording: Clip) -> torch.Tensor:
+        """Parts of a clip: its frames for an image model, (T, 3, h, w); the whole clip for a video model, (1, F, 3, h, w)."""
+        return self.prepare(recording.frames)
+
+    @torch.no_grad()
+    def encode(self, parts: torch.Tensor) -> torch.Tensor:
+        """Parts (N, ...) on the network's device to vectors (N, dim), float32."""
+        return self.network(parts).float()
+
+    def to(self, device: torch.device) -> "ImageEncoder":
+        """Move the network and return the encoder."""
+        self.network.to(device)
+        return self
+
+
+@dataclass(eq=False, kw_only=True)
+class ImageTextEncoder(ImageEncoder):
+    """An image encoder with a text tower in the same space.
+
+    Attributes:
+        text_network: token ids (N, L) to vectors (N, dim).
+        tokenize: texts to token ids (N, L).
+        logit_scale: factor on cosines before the softmax.
+    """
+
+    text_network: torch.nn.Module
+    tokenize: Callable[[Sequence[str]], torch.Tensor]
+    logit_scale: float
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.text_network.eval().requires_grad_(False).float()
+        width = self.encode_text(["left ventricle"]).shape[1]
+        if width != self.dim:
+            raise BadModel(
+                f"{self.name}: text vectors have {width} numbers, image vectors {self.dim}. They share no space."
+            )
+
+    @torch.no_grad()
+    def encode_text(self, texts: Sequence[str]) -> torch.Tensor:
+        """Texts to vectors (len(texts), dim), float32, unit length."""
+        device = next(self.text_network.parameters()).device
+        vectors = self.text_network(self.tokenize(list(texts)).to(device))
+        return torch.nn.functional.normalize(vectors.float(), dim=-1)
+
+    def to(self, device: torch.device) -> "ImageTextEncoder":
+        """Move both towers and return the encoder."""
+        self.text_network.to(device)
+        return super().to(device)
+
+
+def probe(encoder: ImageEncoder) -> int:
+    """Length of an encoder's vectors, found by encoding two small made-up frames of different shape.
+
+    Raises:
+        BadModel: the network takes no frames, gives no plain vectors or values that are not finite, answers
+            differently the second time, or its input depends on the shape of the recording.
+    """
+    ramp = np.linspace(0, 255, 60 * 80 * 3).reshape(60, 80, 3).astype(np.uint8)
+    wide, tall = encoder.prepare(ramp[None]), encoder.prepare(ramp.transpose(1, 0, 2)[None])
+    if wide.shape != tall.shape:
+        raise BadModel(
+            f"{encoder.name}: the preprocessing gives {tuple(wide.shape[1:])} for a wide and {tuple(tall.shape[1:])} for "
+            f"a tall frame, so recordings cannot be batched. Set a fixed size or a centre crop in its configuration."
+        )
+    try:
+        vectors, again = encoder.encode(wide), encoder.encode(wide)
+    except (TypeError, ValueError, RuntimeError, AttributeError) as error:
+        raise BadModel(
+            f"{encoder.name}: the network does not encode a frame: {type(error).__name__}: {error}"
+        ) from error
+    if vectors.ndim != 2 or len(vectors) != len(wide):
+        raise BadModel(f"{encoder.name}: expected one vector a part, got an array of shape {tuple(vectors.shape)}.")
+    if not torch.isfinite(vectors).all():
+        raise BadModel(
+            f"{encoder.name} gives values that are not finite. Its weights are damaged: copy the model again."
+        )
+    if not torch.allclose(vectors, again, atol=1e-5):
+        raise BadModel(f"{encoder.name} gives another vector each time it sees the same frame (random masking?).")
+    return vectors.shape[1]
+
+
+@dataclass(frozen=True)
+class FrameByFrame:
+    """A library's own transform of one PIL image, applied to every frame of a clip."""
+
+    transform: Callable[[Any], torch.Tensor]
+
+    def __call__(self, frames: np.ndarray) -> torch.Tensor:
+        """Frames uint8 (T, H, W, 3) to (T, 3, h, w)."""
+        from PIL import Image
+
+        return torch.stack([self.transform(Image.fromarray(frame)) for frame in np.ascontiguousarray(frames)])
+
+
+def stretch(frames: np.ndarray, count: int) -> np.ndarray:
+    """Exactly `count` frames evenly over a clip, first and last included; frames repeat where the clip has fewer."""
+    return frames[np.linspace(0, len(frames) - 1, count).round().astype(int)]

@@ -1,0 +1,193 @@
+"""What transformers puts in front of its networks: image and video processors, tokenizers."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from cardiobench.errors import BadModel
+from cardiobench.models.image import stretch
+from cardiobench.models.source import Source
+
+SETTINGS = ("preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json")
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "vocab.json",
+    "vocab.txt",
+    "spiece.model",
+    "tokenizer.model",
+    "sentencepiece.bpe.model",
+)
+
+# The processor that each family's own documentation uses, for models saved without one; the second entry says
+# whether it resizes to a square ("square") or resizes the short side and crops the centre ("crop").
+FAMILY_DEFAULTS = {
+    "clip": ("CLIPImageProcessor", "crop"),
+    "siglip": ("SiglipImageProcessor", "square"),
+    "siglip_vision_model": ("SiglipImageProcessor", "square"),
+    "siglip2": ("Siglip2ImageProcessor", "patches"),
+    "vit": ("ViTImageProcessor", "square"),
+    "dinov2": ("BitImageProcessor", "crop"),
+    "dinov2_with_registers": ("BitImageProcessor", "crop"),
+    "dinov3_vit": ("DINOv3ViTImageProcessor", "square"),
+    "dinov3_convnext": ("DINOv3ViTImageProcessor", "square"),
+    "videomae": ("VideoMAEImageProcessor", "crop"),
+    "vjepa2": ("VJEPA2VideoProcessor", "crop"),
+}
+
+
+def processor(source: Source, config: Any, trust_remote_code: bool) -> tuple[Any, tuple[str, ...]]:
+    """The image or video processor saved with a model, or its family's default at the model's image size.
+
+    Returns:
+        The processor, and warnings: empty when it came with the model.
+
+    Raises:
+        BadModel: none was saved and the family has no default here, or the saved one cannot be read.
+    """
+    import transformers
+
+    saved = any(_describes_images(source.json(file)) for file in SETTINGS)
+    if not saved:
+        return _family_default(source, config)
+    auto = transformers.AutoImageProcessor
+    if "video_preprocessor_config.json" in source.files or "video_processor" in source.json("processor_config.json"):
+        auto = transformers.AutoVideoProcessor
+    try:
+        found = auto.from_pretrained(source.folder, trust_remote_code=trust_remote_code, local_files_only=True)
+    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        raise BadModel(f"{source.name}: its image processor cannot be read: {str(error).splitlines()[0]}") from error
+    return found, ()
+
+
+def _describes_images(settings: dict) -> bool:
+    return bool({"image_processor", "video_processor", "image_processor_type", "feature_extractor_type", "image_mean",
+                 "video_processor_type", "do_normalize"} & set(settings))  # fmt: skip
+
+
+def _family_default(source: Source, config: Any) -> tuple[Any, tuple[str, ...]]:
+    import transformers
+
+    seen = ", ".join(source.files) or "none"
+    if config.model_type not in FAMILY_DEFAULTS:
+        raise BadModel(
+            f"{source.name} has no image processor, and there is no default for '{config.model_type}'. "
+            f"Save one beside the weights (preprocessor_config.json). Files seen: {seen}."
+        )
+    name, how = FAMILY_DEFAULTS[config.model_type]
+    vision = getattr(config, "vision_config", config)
+    size = getattr(vision, "image_size", None) or getattr(vision, "crop_size", None)
+    square = {"height": size, "width": size}
+    arguments = {
+        "square": {"size": square},
+        "crop": {"size": {"shortest_edge": size}, "crop_size": square},
+        "patches": {
+            "patch_size": getattr(vision, "patch_size", None),
+            "max_num_patches": getattr(vision, "num_patches", None),
+        },
+    }[how]
+    warning = f"no image processor was saved with {source.name}: {name} with its defaults and image size {size} is used"
+    return getattr(transformers, name)(**arguments), (warning,)
+
+
+@dataclass(frozen=True)
+class Frames:
+    """An image processor on all frames of a clip at once."""
+
+    processor: Any
+
+    def __call__(self, frames: np.ndarray) -> torch.Tensor:
+        """Frames uint8 (T, H, W, 3) to (T, 3, h, w)."""
+        return self.processor(images=_channels_first(frames), return_tensors="pt", **LAYOUT)["pixel_values"]
+
+
+@dataclass(frozen=True)
+class Patches:
+    """SigLIP 2's processor: patches of the frame at its own aspect ratio, with their number of rows and columns.
+
+    Three arrays make one: a first row (patch rows, patch columns, 0, ...) in front of the padded patches.
+    """
+
+    processor: Any
+
+    def __call__(self, frames: np.ndarray) -> torch.Tensor:
+        """Frames uint8 (T, H, W, 3) to (T, 1 + patches, patch pixels)."""
+        inputs = self.processor(images=_channels_first(frames), return_tensors="pt", **LAYOUT)
+        patches, shapes = inputs["pixel_values"], inputs["spatial_shapes"]
+        head = torch.zeros(len(patches), 1, patches.shape[2])
+        head[:, 0, :2] = shapes
+        return torch.cat([head, patches], dim=1)
+
+
+@dataclass(frozen=True)
+class WholeClip:
+    """An image or video processor on a fixed number of frames, as one part.
+
+    Attributes:
+        count: frames that the network takes.
+        video: whether the processor takes clips (`videos`) or frames (`images`).
+    """
+
+    processor: Any
+    count: int
+    video: bool
+
+    def __call__(self, frames: np.ndarray) -> torch.Tensor:
+        """Frames uint8 (T, H, W, 3) to (1, count, 3, h, w)."""
+        clip = _channels_first(stretch(frames, self.count))
+        if self.video:
+            inputs = self.processor(videos=[clip], return_tensors="pt", do_sample_frames=False, **LAYOUT)
+            return inputs["pixel_values_videos"]
+        return self.processor(list(clip), return_tensors="pt", **LAYOUT)["pixel_values"]
+
+
+LAYOUT = {"input_data_format": "channels_first"}
+
+
+def _channels_first(frames: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(frames)).permute(0, 3, 1, 2)
+
+
+def settings(found: Any) -> dict[str, Any]:
+    """A processor's settings as plain JSON values."""
+    return json.loads(json.dumps(found.to_dict(), default=str, sort_keys=True))
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A tokenizer as a function of texts, padded and cut to the length that the text tower was trained with.
+
+    Attributes:
+        lower: lower-case first, as SigLIP and SigLIP 2 were trained; some of their saved tokenizers do not do it.
+    """
+
+    tokenizer: Any
+    length: int
+    lower: bool
+
+    def __call__(self, texts: Sequence[str]) -> torch.Tensor:
+        """Token ids (N, length)."""
+        texts = [text.lower() for text in texts] if self.lower else list(texts)
+        padded = self.tokenizer(
+            texts, padding="max_length", truncation=True, max_length=self.length, return_tensors="pt"
+        )
+        return padded["input_ids"]
+
+
+def tokenizer(source: Source, config: Any, trust_remote_code: bool) -> tuple[Tokens | None, str]:
+    """The tokenizer saved with a two-tower model and its class; or None and why there is none."""
+    import transformers
+
+    if not any(file in source.files for file in TOKENIZER_FILES):
+        return None, f"no tokenizer files in {source.folder}"
+    try:
+        found = transformers.AutoTokenizer.from_pretrained(
+            source.folder, trust_remote_code=trust_remote_code, local_files_only=True
+        )
+    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        return None, f"the tokenizer in {source.folder} cannot be read ({str(error).strip().splitlines()[0]})"
+    lower = config.model_type in ("siglip", "siglip2")
+    return Tokens(found, config.text_config.max_position_embeddings, lower), type(found).__name__

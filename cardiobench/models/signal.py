@@ -1,0 +1,68 @@
+"""Steps between an ECG as recorded and the array that a model takes: rate, length, scale."""
+
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from scipy.signal import firwin, resample_poly
+
+from cardiobench.data.media.types import Ecg
+from cardiobench.errors import BadMedia
+
+
+def checked(ecg: Ecg) -> np.ndarray:
+    """Signal of an ECG as float32 (samples, leads), after a look at its shape and values.
+
+    Raises:
+        BadMedia: no sample, not 12 leads, or values that are not finite.
+    """
+    signal = np.asarray(ecg.signal, dtype=np.float32)
+    if signal.ndim != 2 or signal.shape[1] != 12 or not len(signal):
+        raise BadMedia(f"an ECG is (samples, 12), got {signal.shape}. Leave the record out or repair it.")
+    bad = np.count_nonzero(~np.isfinite(signal))
+    if bad:
+        raise BadMedia(
+            f"ECG with {bad} of {signal.size} values that are not finite. Leave the record out or repair it."
+        )
+    return signal
+
+
+def resample(signal: np.ndarray, fs: float, target: float) -> np.ndarray:
+    """Signal (samples, leads) at another sampling rate, by polyphase filtering at the exact ratio of the rates.
+
+    Rates are taken to a hundredth of a hertz. The signal is extended by its end values, so a baseline that is not
+    zero does not ring at the borders.
+
+    Args:
+        signal: (samples, leads).
+        fs: rate of the signal in Hz.
+        target: wanted rate in Hz.
+    """
+    ratio = Fraction(round(target * 100), round(fs * 100))
+    if ratio == 1:
+        return signal
+    taps = _low_pass(max(ratio.numerator, ratio.denominator)).astype(signal.dtype)
+    return resample_poly(signal, ratio.numerator, ratio.denominator, axis=0, window=taps, padtype="edge")
+
+
+@cache
+def _low_pass(rate: int) -> np.ndarray:
+    """The filter that `resample_poly` designs by itself on every call, designed once."""
+    return firwin(20 * rate + 1, 1 / rate, window=("kaiser", 5.0))
+
+
+def fit_length(signal: np.ndarray, samples: int) -> np.ndarray:
+    """Signal (n, leads) cut to its middle `samples`, or padded with zeros on both sides; an odd sample goes to the end."""
+    surplus = len(signal) - samples
+    if surplus >= 0:
+        return signal[surplus // 2 : surplus // 2 + samples]
+    before = -surplus // 2
+    return np.pad(signal, ((before, -surplus - before), (0, 0)))
+
+
+def standardise(signal: np.ndarray) -> np.ndarray:
+    """Signal (n, leads) with mean 0 and standard deviation 1 in every lead; a flat lead becomes zero."""
+    centred = signal - signal.mean(axis=0)
+    scale = centred.std(axis=0)
+    flat = scale < 1e-6
+    return np.where(flat, 0.0, centred / np.where(flat, 1.0, scale))

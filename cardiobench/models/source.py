@@ -1,0 +1,208 @@
+"""Where a model's files are: a folder of the user's, or a snapshot of a Hub repository at one commit."""
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cardiobench.errors import BadModel
+from cardiobench.models.cards import list_models
+from cardiobench.registry import unknown_name
+
+log = logging.getLogger(__name__)
+
+REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+SMALL = ("*.json", "*.txt", "*.model", "*.jinja", "*.vocab", "*.bpe")
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files of one model.
+
+    Attributes:
+        name: as the user gave it.
+        folder: where the files are on this machine.
+        files: names of all files of the folder, or of the whole repository where the Hub told.
+        commit: commit on the Hub; empty for a folder of the user's.
+    """
+
+    name: str
+    folder: Path
+    files: tuple[str, ...]
+    commit: str = ""
+
+    def json(self, file: str) -> dict:
+        """Content of a JSON file of the model, {} where there is none.
+
+        Raises:
+            BadModel: the file is not a JSON object.
+        """
+        path = self.folder / file
+        if not path.is_file():
+            return {}
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise BadModel(f"{path} is not readable JSON ({error}). Copy the model again.") from error
+        if not isinstance(content, dict):
+            raise BadModel(f"{path} holds a {type(content).__name__}, expected a JSON object. Copy the model again.")
+        return content
+
+    def weights(self, accepted: Sequence[str]) -> list[Path]:
+        """Files of the weights: the first of the accepted names that is there, all shards of an index.
+
+        A Hub repository's weights are downloaded here, and nothing else of its large files.
+
+        Raises:
+            BadModel: none of the names is there, or a shard is missing.
+        """
+        found = next((name for name in accepted if name in self.files), None)
+        if found is None:
+            raise BadModel(
+                f"{self.name} has no weights in {self.folder}. Accepted file names: {', '.join(accepted)}. "
+                f"Files seen: {', '.join(self.files) or 'none'}."
+            )
+        self.fetch([found])
+        names = [found]
+        if found.endswith(".index.json"):
+            names = sorted(set(self.json(found).get("weight_map", {}).values()))
+            escaping = [name for name in names if Path(name).name != name]
+            if escaping or not names:
+                raise BadModel(
+                    f"{self.folder / found} names no shards beside it: {escaping[:3]}. Copy the model again."
+                )
+            self.fetch(names)
+        missing = [name for name in names if not (self.folder / name).is_file()]
+        if missing:
+            raise BadModel(f"{self.name}: {found} names files that are not in {self.folder}: {', '.join(missing)}.")
+        return [self.folder / name for name in names]
+
+    def fetch(self, patterns: Sequence[str]) -> None:
+        """Download the files of those names; nothing to do for a folder of the user's."""
+        if self.commit:
+            _snapshot(self.name, self.commit, patterns)
+
+    def revision(self, weights: Sequence[Path]) -> str:
+        """Commit of a Hub repository, otherwise the first 12 hex digits of the SHA-256 over the weight files."""
+        return self.commit or digest(weights)
+
+
+def digest(paths: Sequence[Path]) -> str:
+    """First 12 hex digits of the SHA-256 over the contents of files, in the order of their names."""
+    total = hashlib.sha256()
+    for path in sorted(paths, key=lambda path: path.name):
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                total.update(block)
+    return total.hexdigest()[:12]
+
+
+def open_source(name_or_path: str, revision: str | None = None, *, code: bool = False) -> Source:
+    """Files of a local folder, or of a Hub repository at a revision; from the cache when the Hub is out of reach.
+
+    Args:
+        name_or_path: folder, or `org/name`.
+        revision: branch, tag or commit on the Hub; the main branch when not given.
+        code: fetch Python files too, for models that bring their own code.
+
+    Raises:
+        UnknownName: not a folder, and not a name that the Hub could know.
+        BadModel: a file instead of a folder, or a repository that cannot be had (with the reason).
+    """
+    path = Path(name_or_path).expanduser()
+    if path.is_dir():
+        if revision is not None:
+            raise BadModel(
+                f"revision '{revision}' was asked of the folder {path}. Only Hub repositories have revisions."
+            )
+        return Source(str(name_or_path), path, tuple(sorted(file.name for file in path.iterdir() if file.is_file())))
+    if path.is_file():
+        raise BadModel(f"{path} is a file. Give the folder that holds it together with its configuration files.")
+    if "/" not in name_or_path or name_or_path.lower().startswith("cardiobench/"):
+        raise unknown_name("model", name_or_path, list_models())
+    if not REPOSITORY.fullmatch(name_or_path):
+        raise BadModel(f"no folder {path}, and '{name_or_path}' is no Hub name (org/name). Check the path.")
+    return _open_repository(name_or_path, revision, [*SMALL, "*.py"] if code else SMALL)
+
+
+def _open_repository(name: str, revision: str | None, patterns: Sequence[str]) -> Source:
+    from huggingface_hub import HfApi
+
+    # HTTPError is that of huggingface_hub's own HTTP client, which has had several names.
+    from huggingface_hub.errors import HTTPError, OfflineModeIsEnabled
+
+    folder = _snapshot(name, revision, patterns)
+    commit = folder.name
+    try:
+        info = HfApi().model_info(name, revision=commit, timeout=10)
+        files = [file.rfilename for file in info.siblings or ()]
+    except (OfflineModeIsEnabled, HTTPError) as error:
+        level = logging.INFO if isinstance(error, OfflineModeIsEnabled) else logging.WARNING
+        log.log(
+            level, "%s: the Hub did not answer (%s); the cached commit %s is used.", name, _first_line(error), commit
+        )
+        files = [file.name for file in folder.iterdir() if file.is_file()]
+    return Source(name, folder, tuple(sorted(files)), commit)
+
+
+def _snapshot(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
+    """Folder of the cache with a repository's files of those names; with those that are there when the Hub is out of reach."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    with _explained(name, revision):
+        try:
+            return Path(snapshot_download(name, revision=revision, allow_patterns=list(patterns)))
+        except LocalEntryNotFoundError as error:
+            incomplete = getattr(error, "snapshot_path", None)
+            if incomplete is None:
+                raise
+            return Path(incomplete)
+
+
+@contextmanager
+def _explained(name: str, revision: str | None) -> Iterator[None]:
+    """Turn the Hub's refusals into errors that say what to do."""
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HFValidationError,
+        HTTPError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    page = f"https://huggingface.co/{name}"
+    try:
+        yield
+    except HFValidationError as error:
+        raise BadModel(f"no folder {name}, and it is no Hub name either: {error}") from error
+    except GatedRepoError as error:
+        raise BadModel(
+            f"{name} is gated. Accept its terms at {page} and log in with `hf auth login` (or set HF_TOKEN)."
+        ) from error
+    except RevisionNotFoundError as error:
+        raise BadModel(
+            f"{name} has no revision '{revision}'. Its branches, tags and commits: {page}/commits/main."
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise BadModel(
+            f"{name} is neither a folder here nor a model on the Hub that you can see. Check the spelling at {page}; "
+            f"for a private one log in with `hf auth login` (or set HF_TOKEN)."
+        ) from error
+    except (LocalEntryNotFoundError, OfflineModeIsEnabled, HTTPError) as error:
+        at = f" at revision {revision}" if revision else ""
+        raise BadModel(
+            f"{name}{at} is not in the Hugging Face cache of this machine, and the Hub did not give it "
+            f"({_first_line(error.__cause__ or error)}). Download it where there is a network (hf download {name}), or "
+            f"give a local folder."
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

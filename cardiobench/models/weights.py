@@ -1,0 +1,116 @@
+"""Weights are read whole or not at all: no code from a pickle, no key too few, no key too many."""
+
+import pickle
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
+
+from cardiobench.errors import BadModel
+
+WRAPPERS = ("state_dict", "model")
+
+
+def read_weights(paths: Sequence[Path]) -> dict[str, torch.Tensor]:
+    """Tensors by name of one weights file, or of all shards together.
+
+    A checkpoint that wraps them (`state_dict`, `model`) or prefixes every name with `module.` is unwrapped.
+
+    Raises:
+        BadModel: a file that is truncated, is no weights file, or needs code to be run to be read.
+    """
+    state: dict[str, torch.Tensor] = {}
+    for path in paths:
+        state.update(_read(path))
+    if state and all(name.startswith("module.") for name in state):
+        state = {name.removeprefix("module."): tensor for name, tensor in state.items()}
+    if not state:
+        raise BadModel(f"{paths[0]} holds no tensor. Copy the model again.")
+    return state
+
+
+def refuse_unreadable(paths: Sequence[Path]) -> None:
+    """Raise what `read_weights` would raise for a damaged or dangerous file, without keeping the tensors."""
+    for path in paths:
+        if path.suffix == ".safetensors":
+            with _safetensors(path), safe_open(path, framework="pt"):
+                pass  # opening compares the file's length with its table of contents
+        else:
+            _read(path)
+
+
+@contextmanager
+def _safetensors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except SafetensorError as error:
+        raise BadModel(f"{path} is truncated or not safetensors ({error}). Copy or download it again.") from error
+
+
+def _read(path: Path) -> Mapping[str, torch.Tensor]:
+    if path.suffix == ".safetensors":
+        with _safetensors(path):
+            return load_file(path)
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise BadModel(
+            f"{path} holds more than tensors and could run code when read: {_first_line(error)} "
+            f"Ask its author for safetensors."
+        ) from error
+    except (RuntimeError, EOFError, OSError, ValueError, zipfile.BadZipFile) as error:
+        raise BadModel(
+            f"{path} is truncated or no PyTorch file ({_first_line(error)}). Copy or download it again."
+        ) from error
+    for wrapper in WRAPPERS:
+        if isinstance(content, dict) and isinstance(content.get(wrapper), dict):
+            content = content[wrapper]
+    if not isinstance(content, dict) or not all(isinstance(value, torch.Tensor) for value in content.values()):
+        raise BadModel(f"{path} is no table of tensors by name. Export the model's state_dict as safetensors.")
+    return content
+
+
+def load_exactly(network: torch.nn.Module, state: Mapping[str, torch.Tensor], what: str) -> None:
+    """Copy weights into a network whose tensors have exactly their names and shapes.
+
+    Raises:
+        BadModel: names missing, names too many or other shapes, with the counts and the first of them.
+    """
+    refuse_difference(difference(network, state), what)
+    network.load_state_dict(state, strict=True)
+
+
+def difference(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, list[str]]:
+    """What keeps weights from fitting a network: `missing`, `unexpected` and `wrong shape`, each a list of names."""
+    expected = network.state_dict()
+    return {
+        "missing": [name for name in expected if name not in state],
+        "unexpected": [name for name in state if name not in expected],
+        "wrong shape": [
+            f"{name} (weights {tuple(state[name].shape)}, network {tuple(expected[name].shape)})"
+            for name in expected
+            if name in state and state[name].shape != expected[name].shape
+        ],
+    }
+
+
+def refuse_difference(names: Mapping[str, Sequence[str]], what: str) -> None:
+    """Raise `BadModel` when any list of names is not empty."""
+    found = [
+        f"{len(keys)} {problem}: {', '.join(list(keys)[:3])}{', ...' if len(keys) > 3 else ''}"
+        for problem, keys in names.items()
+        if keys
+    ]
+    if found:
+        raise BadModel(
+            f"the weights of {what} do not fit its configuration ({'; '.join(found)}). Nothing was loaded: "
+            f"the missing part would be random. Check that configuration and weights belong together."
+        )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

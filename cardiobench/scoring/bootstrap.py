@@ -1,0 +1,99 @@
+"""Intervals by resampling patients: a resample is a row of weights, so all of them are a few matrix products."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from cardiobench.report.result import Estimate
+from cardiobench.scoring.metrics import Metric, Sample
+
+RESAMPLES = 1000
+LEVEL = 0.95
+_CHUNK = 256 * 1024  # weights a chunk: 2 MB of float64, which stays in the processor's second-level cache
+
+Statistic = Callable[[np.ndarray], Mapping[str, np.ndarray]]
+
+
+def patient_weights(patient_ids: Sequence, resamples: int = RESAMPLES, seed: int = 0) -> Iterator[np.ndarray]:
+    """Draw as many patients as there are, with replacement, again and again.
+
+    Args:
+        patient_ids: patient of each row, (n,).
+        resamples: B.
+        seed: of the generator; the draws do not depend on how they are cut into chunks.
+
+    Yields:
+        (b, n) float64: how often each row's patient was drawn; the b add up to `resamples`.
+    """
+    patients, patient_of_row = np.unique(np.asarray(patient_ids).astype(str), return_inverse=True)
+    count = len(patients)
+    one_row_each = np.array_equal(patient_of_row, np.arange(count))
+    rng = np.random.default_rng(seed)
+    step = max(1, _CHUNK // max(1, len(patient_of_row)))
+    for start in range(0, resamples, step):
+        size = min(step, resamples - start)
+        drawn = rng.integers(0, count, size=(size, count))
+        drawn += count * np.arange(size)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count).astype(np.float64)
+        yield times if one_row_each else times.take(patient_of_row, axis=1, mode="clip")
+
+
+def resample(
+    statistic: Statistic, patient_ids: Sequence, resamples: int = RESAMPLES, seed: int = 0
+) -> dict[str, np.ndarray]:
+    """Values of a statistic in every resample of the patients.
+
+    Args:
+        statistic: weights (b, n) -> {key: (b,)}; everything that is to be compared within a resample comes from one
+            call of it.
+        patient_ids: patient of each row, (n,).
+        resamples: B.
+        seed: of the draws.
+
+    Returns:
+        {key: (B,)}.
+    """
+    chunks = [statistic(weights) for weights in patient_weights(patient_ids, resamples, seed)]
+    return {key: np.concatenate([chunk[key] for chunk in chunks]) for key in chunks[0]}
+
+
+def interval(values: np.ndarray, level: float = LEVEL) -> tuple[float, float]:
+    """Percentile interval of the resamples in which the statistic is defined; (NaN, NaN) when it never is."""
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return np.nan, np.nan
+    tail = (1 - level) / 2
+    low, high = np.quantile(defined, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def estimate(value: float, values: np.ndarray, patient_ids: Sequence) -> Estimate:
+    """A score with its interval, or with the reason why it has none.
+
+    Args:
+        value: the score of the sample itself.
+        values: the score in every resample, (B,).
+        patient_ids: patient of each row, (n,).
+    """
+    n, patients = len(patient_ids), len(set(patient_ids))
+    if np.isnan(value):
+        return Estimate(np.nan, np.nan, np.nan, n, patients, "undefined for these rows")
+    if patients < 2:
+        return Estimate(float(value), np.nan, np.nan, n, patients, "one patient: there is nothing to resample")
+    undefined = int(np.isnan(values).sum())
+    low, high = interval(values)
+    reason = f"undefined in {undefined} of {len(values)} resamples, which the interval leaves out" if undefined else ""
+    return Estimate(float(value), low, high, n, patients, reason)
+
+
+def bootstrap(
+    metric: Metric, sample: Sample, patient_ids: Sequence, resamples: int = RESAMPLES, seed: int = 0
+) -> dict[str, Estimate]:
+    """Every number of a metric with its 95 % interval over patients.
+
+    Returns:
+        {key of the metric: estimate}.
+    """
+    values = metric.value(sample)
+    drawn = resample(lambda weights: metric.resamples(sample, weights), patient_ids, resamples, seed)
+    return {key: estimate(value, drawn[key], patient_ids) for key, value in values.items()}

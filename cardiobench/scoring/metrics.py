@@ -1,0 +1,128 @@
+"""Metrics by name: the formulas of the folder `hf_metrics/`, without the library that wraps them there."""
+
+import ast
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from cardiobench.registry import unknown_name
+from cardiobench.resources import folder
+
+# Importing evaluate takes 4 s, and 14 s where transformers is installed; a formula needs neither.
+_WRAPPER_LIBRARIES = {"datasets", "evaluate"}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows to be scored: what is true and what was answered.
+
+    Attributes:
+        y_true: measured values, or class codes in the task's class order, (n,).
+        y_pred: answers in the same form, (n,).
+        probabilities: (n, K) in the task's class order; None where the model gave none.
+    """
+
+    y_true: np.ndarray
+    y_pred: np.ndarray
+    probabilities: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.y_true)
+
+    def take(self, rows: np.ndarray) -> "Sample":
+        """These rows only, in this order."""
+        probabilities = None if self.probabilities is None else self.probabilities[rows]
+        return Sample(self.y_true[rows], self.y_pred[rows], probabilities)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One folder of `hf_metrics/`.
+
+    Attributes:
+        name: of the folder.
+        compute: `(references, predictions, ...) -> {key: value}`.
+        compute_resamples: `(references, predictions, weights, ...) -> {key: (B,)}` for weights (B, n); None where a
+            weighted row has no meaning.
+        direction: key -> whether more is better; None for a key that has no direction.
+    """
+
+    name: str
+    compute: Callable[..., dict[str, float]]
+    compute_resamples: Callable[..., dict[str, np.ndarray]] | None
+    direction: Mapping[str, bool | None]
+
+    @property
+    def main_key(self) -> str:
+        """The key that carries the metric's name, else the first one: the number that ranks models."""
+        return self.name if self.name in self.direction else next(iter(self.direction))
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """Direction of the main key."""
+        return self.direction[self.main_key]
+
+    def inputs(self, sample: Sample) -> dict[str, np.ndarray]:
+        """The arguments that this metric takes of a sample."""
+        given = {"references": sample.y_true, "predictions": sample.y_pred}
+        if sample.probabilities is not None and "probabilities" in inspect.signature(self.compute).parameters:
+            given["probabilities"] = sample.probabilities
+        return given
+
+    def value(self, sample: Sample) -> dict[str, float]:
+        """The metric of a sample."""
+        return self.compute(**self.inputs(sample))
+
+    def resamples(self, sample: Sample, weights: np.ndarray) -> dict[str, np.ndarray]:
+        """The metric of B resamples given as row multiplicities (B, n): (B,) a key, NaN for a resample without rows."""
+        if self.compute_resamples is not None:
+            return self.compute_resamples(**self.inputs(sample), weights=weights)
+        rows = np.arange(len(sample))
+        drawn = [np.repeat(rows, counts) for counts in weights.astype(np.int64)]
+        values = [self.value(sample.take(chosen)) if len(chosen) else {} for chosen in drawn]
+        return {key: np.array([value.get(key, np.nan) for value in values]) for key in self.direction}
+
+
+def list_metrics() -> list[str]:
+    """Names of all metrics, sorted."""
+    return sorted(path.parent.name for path in folder("hf_metrics").glob("*/*.py") if path.stem == path.parent.name)
+
+
+@functools.cache
+def load_metric(name: str) -> Metric:
+    """The metric of that name; raises `UnknownName` when there is no such folder."""
+    if name not in (known := list_metrics()):
+        raise unknown_name("metric", name, known)
+    module = load_formula(folder("hf_metrics") / name / f"{name}.py")
+    direction = module.HIGHER_IS_BETTER
+    if not isinstance(direction, Mapping):
+        direction = {name: direction}
+    return Metric(name, module.compute, getattr(module, "compute_resamples", None), direction)
+
+
+def load_formula(path: Path) -> ModuleType:
+    """Run a metric's file without the statements that need the evaluate library: its imports and the class on them."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    tree.body = [statement for statement in tree.body if not _needs_wrapper(statement)]
+    module = ModuleType(path.stem, ast.get_docstring(tree))
+    module.__file__ = str(path)
+    exec(compile(tree, str(path), "exec"), module.__dict__)
+    return module
+
+
+def _needs_wrapper(statement: ast.stmt) -> bool:
+    """Whether a top-level statement imports the wrapping libraries or is a class built on them."""
+    if isinstance(statement, ast.Import):
+        names = {alias.name.partition(".")[0] for alias in statement.names}
+    elif isinstance(statement, ast.ImportFrom):
+        names = {(statement.module or "").partition(".")[0]}
+    elif isinstance(statement, ast.ClassDef):
+        names = {part.id for part in ast.walk(statement) if isinstance(part, ast.Name)}
+    else:
+        return False
+    return bool(names & _WRAPPER_LIBRARIES)

@@ -1,0 +1,276 @@
+"""Predictions, from any source, set against the references: nothing missing, nothing extra, nothing twice."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.data.spec import Task
+from cardiobench.errors import BadPredictions
+from cardiobench.scoring.metrics import Sample
+from cardiobench.scoring.references import check_references, class_names_of
+from cardiobench.scoring.tables import numbers_of, read_table, some, text_of, write_parquet
+
+ID_COLUMNS = ("FileName", "HashedFileName", "unique_id", "study_id", "patient_id", "query_key", "patient_view_id")
+SUM_TOLERANCE = 1e-3
+_SUFFIXES = (".gz", ".nii", ".avi", ".mp4", ".png", ".jpg", ".dcm", ".dat", ".mat", ".0")
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a model answered, beside what is true.
+
+    Attributes:
+        task: the question.
+        frame: a row a unit: id, patient_id, y_true, y_pred, `p_<class>` where known, columns of the groups.
+        expected: units that the split has; more than the rows where predictions were allowed to be missing.
+        source: where they came from, for messages.
+        warnings: sentences for the reader of the score.
+    """
+
+    task: Task
+    frame: pd.DataFrame
+    expected: int
+    source: str = "predictions"
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def join(
+        cls,
+        references: pd.DataFrame,
+        answers: pd.DataFrame,
+        task: Task,
+        *,
+        source: str = "predictions",
+        split: str = "test",
+        allow_missing: bool = False,
+    ) -> "Predictions":
+        """Set answers against the references of a split.
+
+        Args:
+            references: id, patient_id, split, y_true and columns of groups, all splits.
+            answers: id with y_pred (class name or number) or `p_<class>` for every class, or both; with probabilities
+                alone the first most probable class is the answer.
+            task: the question.
+            source: how messages call the answers, such as a file name.
+            split: which rows are scored.
+            allow_missing: score what is there; the units without an answer lower the coverage and are named.
+
+        Raises:
+            BadPredictions: ids are missing, extra or repeated, values not finite, labels unknown, or probabilities
+                outside [0, 1] or not summing to 1.
+        """
+        check_references(references, task)
+        wanted = references[references["split"] == split]
+        if wanted.empty:
+            raise BadPredictions(f"the references of {task.name} have no row in split '{split}'.")
+        answers = answers.assign(id=answers["id"].astype(str)).reset_index(drop=True)
+        place = _places(references, wanted, answers["id"], task, source, split, allow_missing)
+        _check_values(answers, task, source)
+        frame = wanted.drop(columns="split")[place >= 0].reset_index(drop=True)
+        answered = _completed(answers, task).iloc[place[place >= 0]].reset_index(drop=True)
+        frame = pd.concat([frame, answered], axis=1)
+        notes = _missing_note(wanted, place, task, split) + _disagreement(frame, task)
+        return cls(task, frame, len(wanted), source, tuple(notes))
+
+    @property
+    def patients(self) -> np.ndarray:
+        """Patient of each row, (n,)."""
+        return self.frame["patient_id"].to_numpy()
+
+    def sample(self) -> Sample:
+        """The rows as arrays: float64 values, or class codes in the task's class order."""
+        if not self.task.classes:
+            return Sample(self.frame["y_true"].to_numpy(np.float64), self.frame["y_pred"].to_numpy(np.float64))
+        code = {name: place for place, name in enumerate(self.task.classes)}
+        y_true, y_pred = (self.frame[column].map(code).to_numpy(np.int64) for column in ("y_true", "y_pred"))
+        columns = probability_columns(self.task)
+        known = set(columns) <= set(self.frame.columns)
+        return Sample(y_true, y_pred, self.frame[columns].to_numpy(np.float64) if known else None)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the frame as Parquet; `read_predictions` reads it back."""
+        return write_parquet(self.frame, path)
+
+
+def probability_columns(task: Task) -> list[str]:
+    """Names of the probability columns in the task's class order."""
+    return [f"p_{name}" for name in task.classes]
+
+
+def _places(references, wanted, ids, task, source, split, allow_missing) -> np.ndarray:
+    """Where each wanted unit stands among the answers, -1 for a missing one; refuses ids that do not fit."""
+    repeated = ids[ids.duplicated()].unique()
+    if len(repeated):
+        advice = f"Give one row per {task.scored_by}."
+        raise BadPredictions(f"{source} repeats {len(repeated)} ids: {some(repeated)}. {advice}")
+    place = pd.Index(ids).get_indexer(wanted["id"])
+    known = np.zeros(len(ids), dtype=bool)
+    known[place[place >= 0]] = True
+    missing, extra = wanted["id"][place < 0].tolist(), ids[~known].tolist()
+    if not extra and (not missing or (allow_missing and len(missing) < len(wanted))):
+        return place
+    parts = [f"{source} has {len(wanted) - len(missing)} of the {len(wanted)} {_units(task, split)}."]
+    if missing:
+        parts.append(f"Missing: {some(missing)}.")
+    if extra:
+        parts.append(f"Not among them: {some(extra)}.")
+        other = references[references["id"].isin(extra)]["split"].value_counts()
+        parts += [f"Of these {count} stand in split '{name}': leave them out." for name, count in other.items()]
+        parts += _spelling_hint(missing, extra, source)
+    raise BadPredictions(" ".join(parts))
+
+
+def _units(task: Task, split: str) -> str:
+    return f"{split} {'patients' if task.scored_by == 'patient_id' else 'units'} of {task.name}"
+
+
+def _missing_note(wanted: pd.DataFrame, place: np.ndarray, task: Task, split: str) -> list[str]:
+    missing = wanted["id"][place < 0]
+    if missing.empty:
+        return []
+    return [f"{len(missing)} of the {len(wanted)} {_units(task, split)} have no prediction: {some(missing)}"]
+
+
+def _spelling_hint(missing: list[str], extra: list[str], source: str) -> list[str]:
+    spelled = {_plain(name): name for name in extra}
+    pairs = [(name, spelled[_plain(name)]) for name in missing if _plain(name) in spelled]
+    if not pairs:
+        return []
+    ours, theirs = pairs[0]
+    return [
+        f"{len(pairs)} differ only in spelling ('{ours}' in the references, '{theirs}' in {source}): "
+        "write ids as text, exactly as the references have them."
+    ]
+
+
+def _plain(name: str) -> str:
+    """An id without what programs add or lose: case, file suffix, leading zeros."""
+    name = name.strip().lower()
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name.lstrip("0")
+
+
+def _check_values(answers: pd.DataFrame, task: Task, source: str) -> None:
+    """Refuse values that are not finite, labels that are no classes, probabilities that are none."""
+    columns = probability_columns(task)
+    given = [column for column in columns if column in answers]
+    if given and len(given) < len(columns):
+        raise BadPredictions(
+            f"{source} has probabilities for {', '.join(given)} only; {task.name} has {', '.join(columns)}."
+        )
+    if not given and "y_pred" not in answers:
+        raise BadPredictions(f"{source} has neither y_pred nor probabilities for {task.name}.")
+    if task.classes and "y_pred" in answers:
+        strange = answers[~answers["y_pred"].isin(task.classes)]
+        if len(strange):
+            rows = [f"{name} ({cell!r})" for name, cell in zip(strange["id"], strange["y_pred"], strict=True)]
+            raise BadPredictions(
+                f"{source}: {len(rows)} of {len(answers)} predictions are not classes of {task.name}: {some(rows)}. "
+                f"Classes: {', '.join(task.classes)}."
+            )
+    for column in given if task.classes else ["y_pred"]:
+        values = pd.to_numeric(answers[column], errors="coerce").to_numpy(np.float64)
+        _require(np.isfinite(values), answers, source, f"values of {column} are not finite numbers")
+    if given:
+        table = answers[given].to_numpy(np.float64)
+        _require(((table >= 0) & (table <= 1)).all(axis=1), answers, source, "rows have a probability outside [0, 1]")
+        adds_up = np.abs(table.sum(axis=1) - 1) <= SUM_TOLERANCE
+        _require(adds_up, answers, source, "rows have probabilities that do not sum to 1")
+
+
+def _require(good: np.ndarray, answers: pd.DataFrame, source: str, complaint: str) -> None:
+    if not good.all():
+        count = f"{int((~good).sum())} of {len(good)}"
+        raise BadPredictions(f"{source}: {count} {complaint}: {some(answers['id'][~good])}.")
+
+
+def _completed(answers: pd.DataFrame, task: Task) -> pd.DataFrame:
+    """The columns y_pred and p_<class> only; y_pred from the probabilities where it is not given."""
+    columns = [column for column in probability_columns(task) if column in answers]
+    if "y_pred" not in answers:
+        best = answers[columns].to_numpy(np.float64).argmax(axis=1)
+        answers = answers.assign(y_pred=np.array(task.classes, dtype=object)[best])
+    return answers[["y_pred", *columns]]
+
+
+def _disagreement(frame: pd.DataFrame, task: Task) -> list[str]:
+    """A warning where the answer is not a most probable class; both are used as given."""
+    columns = probability_columns(task)
+    if not columns or not set(columns) <= set(frame.columns):
+        return []
+    table = frame[columns].to_numpy(np.float64)
+    answer = frame["y_pred"].map({name: place for place, name in enumerate(task.classes)}).to_numpy()
+    odd = int((table[np.arange(len(table)), answer] < table.max(axis=1) - 1e-9).sum())
+    if not odd:
+        return []
+    return [f"y_pred is not the most probable class in {odd} of {len(frame)} rows; both are used as given"]
+
+
+def read_predictions(path: str | Path, task: Task) -> pd.DataFrame:
+    """Answers from a CSV or Parquet file that somebody else wrote, in the form that `Predictions.join` takes.
+
+    The id stands in a column `id`, in the one the task is scored by, or in one of `ID_COLUMNS`. The answer stands in
+    `y_pred`, `prediction` or `<target>_pred`; probabilities in `p_<class>` or `prob_<class>`, a class written by name
+    or by its place in the class order; of a binary task one column suffices (`p_<positive>`, `prob_<target>`). A class
+    without a column has probability 0 where the others sum to 1. Case does not matter in column names.
+
+    Raises:
+        BadPredictions: there is no such column, or a cell is no number or no class.
+    """
+    table, source = read_table(path), Path(path).name
+    columns = {str(name).strip().lower(): name for name in reversed(list(table.columns))}
+
+    def find(*names: str) -> str | None:
+        return next((columns[name.lower()] for name in names if name.lower() in columns), None)
+
+    id_column = find("id", task.scored_by, *ID_COLUMNS)
+    if id_column is None:
+        wanted = ", ".join(dict.fromkeys(("id", task.scored_by, *ID_COLUMNS)))
+        raise BadPredictions(f"{source} has no id column; it has {_listed(table)}. Name one of: {wanted}.")
+    answers = pd.DataFrame({"id": text_of(table[id_column])})
+    if (nameless := int((answers["id"] == "").sum())) > 0:
+        raise BadPredictions(f"{source}: {nameless} of {len(answers)} rows have no {id_column}.")
+
+    target = task.name.partition("/")[2]
+    stems = dict.fromkeys((task.target, target, target.partition("_")[0]))
+    value_column = find("y_pred", "prediction", *(f"{stem}_pred" for stem in stems))
+    if value_column is not None and task.classes:
+        answers["y_pred"] = class_names_of(table[value_column], task)
+    elif value_column is not None:
+        answers["y_pred"] = numbers_of(table[value_column], answers["id"], f"{source}: {value_column}")
+    for place, name in enumerate(task.classes):
+        own = [f"{prefix}_{spelling}" for spelling in (name, str(place)) for prefix in ("p", "prob")]
+        if task.kind == "binary" and place == 1:
+            own += [f"{prefix}_{stem}" for stem in stems for prefix in ("p", "prob")]
+        if (column := find(*own)) is not None:
+            answers[f"p_{name}"] = numbers_of(table[column], answers["id"], f"{source}: {column}")
+    answers = _fill_probabilities(answers, task)
+    if len(answers.columns) == 1:
+        values = ["y_pred", "prediction", *(f"{stem}_pred" for stem in stems), *probability_columns(task)]
+        raise BadPredictions(
+            f"{source} has no column of predictions for {task.name}; it has {_listed(table)}. "
+            f"Name one of: {', '.join(values)}."
+        )
+    return answers
+
+
+def _listed(table: pd.DataFrame) -> str:
+    return ", ".join(repr(str(name)) for name in table.columns)
+
+
+def _fill_probabilities(answers: pd.DataFrame, task: Task) -> pd.DataFrame:
+    """Complete the probabilities of the classes that have no column of their own."""
+    columns = probability_columns(task)
+    given = [column for column in columns if column in answers]
+    absent = [column for column in columns if column not in answers]
+    if not given or not absent:
+        return answers
+    total = answers[given].to_numpy(np.float64).sum(axis=1)
+    if task.kind == "binary":
+        return answers.assign(**{absent[0]: 1 - total})
+    if (np.abs(total - 1) <= SUM_TOLERANCE).all():
+        return answers.assign(**dict.fromkeys(absent, 0.0))
+    return answers

@@ -1,0 +1,201 @@
+"""CAMUS: half sequences of the apical two- and four-chamber view of 500 patients (University Hospital of St-Etienne)."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.data import (
+    AGE_GROUPS,
+    SEX_GROUPS,
+    VIEWS,
+    CardioBuilder,
+    DatasetSpec,
+    Group,
+    Ladder,
+    Task,
+    as_number,
+    catalog,
+)
+from cardiobench.data.audit import Finding
+from cardiobench.errors import BadData, MissingData
+
+VIEW = {"2CH": "A2C", "4CH": "A4C"}
+SPLIT = {"train": "subgroup_training.txt", "validation": "subgroup_validation.txt", "test": "subgroup_testing.txt"}
+QUALITY = ("Poor", "Medium", "Good")  # worst first
+OLD_RELEASE = "training/patient0001"
+
+SPEC = DatasetSpec(
+    name="camus",
+    title="CAMUS",
+    version="1.0.0",
+    modality="echo",
+    media="video",
+    licence="CC BY-NC-SA 4.0",
+    access="https://www.creatis.insa-lyon.fr/Challenge/camus/",
+    redistributable=False,
+    marker=("database_nifti", "CAMUS_public/database_nifti", OLD_RELEASE),
+    expected={"test": 100},
+    columns={
+        "key_frame": "int64",
+        "fps": "float64",
+        "sex": "string",
+        "age": "float64",
+        "image_quality": "string",
+        "patient_image_quality": "string",
+    },
+    tasks=(
+        Task(
+            "camus/ef",
+            "regression",
+            "ef",
+            ("mae",),
+            unit="%",
+            label_range=(0, 100),
+            scored_by="patient_id",
+            groups=(SEX_GROUPS, AGE_GROUPS, Group("image_quality", "patient_image_quality")),
+            ladder=Ladder(0, 100, 1),
+            description="ejection fraction of a patient: mean of the answers for the two- and the four-chamber view",
+        ),
+        Task(
+            "camus/view",
+            "multiclass",
+            "view",
+            ("f1_macro",),
+            VIEWS,
+            groups=(Group("image_quality", "image_quality"),),
+            description="echo view, a sequence at a time",
+        ),
+    ),
+    citation="Leclerc et al., Deep learning for segmentation using an open large-scale dataset in 2D echocardiography, IEEE TMI 38:2198 (2019)",
+)
+
+
+def read_cfg(path: Path) -> dict[str, str]:
+    """The `Key: value` lines of an `Info_<view>.cfg`; raises `BadData` on a line of another form."""
+    facts = {}
+    for line in path.read_text(encoding="utf-8-sig").splitlines():
+        key, colon, value = line.partition(":")
+        if line.strip():
+            if not colon:
+                raise BadData(f"{path}: the line {line!r} is not 'Key: value'. Download the file again.")
+            facts[key.strip()] = value.strip()
+    return facts
+
+
+def number(facts: Mapping[str, str], key: str, path: Path) -> float | None:
+    """A number of an `Info_<view>.cfg`; None where the file does not have it."""
+    try:
+        return as_number(facts.get(key))
+    except ValueError:
+        raise BadData(f"{path}: '{key}' should be a number and is {facts[key]!r}. Download the file again.") from None
+
+
+class Camus(CardioBuilder):
+    """The NIfTI release with its own subgroup lists; one row a patient and view."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def base(cls, raw: Path) -> Path:
+        """The folder that holds `database_nifti` and `database_split`; the older release is refused by name."""
+        base = raw / "CAMUS_public" if (raw / "CAMUS_public").is_dir() else raw
+        if not (base / "database_nifti").is_dir():
+            raise MissingData(
+                f"CAMUS in {raw} is the older release ({OLD_RELEASE}, .mhd files), which is not read and has another split. "
+                f"Download the NIfTI release (database_nifti and database_split) from {SPEC.access}."
+            )
+        return base
+
+    @classmethod
+    def splits(cls, raw: Path) -> dict[str, str]:
+        """Patient -> split, from the release's own lists."""
+        folder = cls.base(raw) / "database_split"
+        found: dict[str, str] = {}
+        for split, name in SPLIT.items():
+            path = folder / name
+            if not path.is_file():
+                raise MissingData(f"CAMUS: {name} is not in {folder}. Complete the download.")
+            for patient in path.read_text(encoding="utf-8-sig").split():
+                if found.setdefault(patient, split) != split:
+                    raise BadData(
+                        f"CAMUS: {patient} stands in {SPLIT[found[patient]]} and in {name}. Download {folder.name} again."
+                    )
+        return found
+
+    @classmethod
+    def rows(cls, raw: Path) -> Iterator[dict]:
+        """Two rows a patient; facts of a patient whose folder is missing are null, and its files are counted as missing."""
+        base = cls.base(raw)
+        for patient, split in cls.splits(raw).items():
+            facts = {view: cls.facts(base, patient, view) for view in VIEW}
+            known = [own for own in facts.values() if own]
+            # The label is the patient's: where the two files disagree, the first view's counts (see `findings`).
+            ef = known[0]["ef"] if known else None
+            worst = min(
+                (own["image_quality"] for own in known if own["image_quality"]), key=QUALITY.index, default=None
+            )
+            for view, name in VIEW.items():
+                media = base.relative_to(raw) / "database_nifti" / patient / f"{patient}_{view}_half_sequence.nii.gz"
+                yield {
+                    **facts[view],
+                    "id": f"{patient}_{view}",
+                    "patient_id": patient,
+                    "split": split,
+                    "media": media.as_posix(),
+                    "view": name,
+                    "key_frame": 0,
+                    "patient_image_quality": worst,
+                    "ef": ef,
+                }
+
+    @classmethod
+    def facts(cls, base: Path, patient: str, view: str) -> dict:
+        """What `Info_<view>.cfg` says; empty when the patient's folder is not there."""
+        folder = base / "database_nifti" / patient
+        path = folder / f"Info_{view}.cfg"
+        if not folder.is_dir():
+            return {}
+        if not path.is_file():
+            raise MissingData(f"CAMUS: {path.name} is not in {folder}. Complete the download.")
+        said = read_cfg(path)
+        if not said.get("EF"):
+            raise BadData(f"{path} has no 'EF'; it has {', '.join(said)}. Download the file again.")
+        quality = said["ImageQuality"].title() if said.get("ImageQuality") else None
+        if quality not in (*QUALITY, None):
+            raise BadData(f"{path}: ImageQuality is {quality}; expected {', '.join(QUALITY)}.")
+        return {
+            "fps": number(said, "FrameRate", path),
+            "sex": said.get("Sex") if said.get("Sex") in ("F", "M") else None,
+            "age": number(said, "Age", path),
+            "image_quality": quality,
+            "ef": number(said, "EF", path),
+        }
+
+    @classmethod
+    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+        """Patients that have a folder and stand in no subgroup list."""
+        there = {path.name for path in (cls.base(raw) / "database_nifti").glob("patient*") if path.is_dir()}
+        return {"patient in no subgroup list": tuple(sorted(there - set(cls.splits(raw))))}
+
+    @classmethod
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+        """Patients whose two views state different ejection fractions, and the test list against the published one."""
+        base = cls.base(raw)
+        told = {patient: {cls.facts(base, patient, view).get("ef") for view in VIEW} for patient in cls.splits(raw)}
+        differing = tuple(patient for patient, efs in told.items() if len(efs - {None}) > 1)
+        yield Finding("EF of 2CH and 4CH differ (2CH counts)", len(differing), "patients", differing)
+        published = set(pd.read_csv(catalog.dataset_folder("camus") / "splits" / "published_test.csv")["patient_id"])
+        test = set(listed.loc[listed["split"] == "test", "patient_id"])
+        yield Finding(
+            "test patients not in the published test list",
+            len(test - published),
+            "patients",
+            tuple(sorted(test - published)),
+        )
+        yield Finding(
+            "published test patients not in this test list",
+            len(published - test),
+            "patients",
+            tuple(sorted(published - test)),
+        )

@@ -1,0 +1,91 @@
+"""EchoNet-Dynamic: 10,030 apical four-chamber videos with their ejection fraction (Stanford)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Ladder, Task
+from cardiobench.data.tables import numbers, read_table
+from cardiobench.errors import BadData
+
+SPLIT = {"TRAIN": "train", "VAL": "validation", "TEST": "test"}
+
+SPEC = DatasetSpec(
+    name="echonet_dynamic",
+    title="EchoNet-Dynamic",
+    version="1.0.0",
+    modality="echo",
+    media="video",
+    licence="Stanford University research use agreement; no redistribution",
+    access="https://echonet.github.io/dynamic/",
+    redistributable=False,
+    marker=("FileList.csv", "EchoNet-Dynamic/FileList.csv"),
+    expected={"train": 7465, "validation": 1288, "test": 1277},
+    columns={"key_frame": "int64", "fps": "float64", "n_frames": "int64", "esv": "float64", "edv": "float64"},
+    tasks=(
+        Task(
+            "echonet_dynamic/ef",
+            "regression",
+            "ef",
+            ("mae",),
+            unit="%",
+            label_range=(0, 100),
+            ladder=Ladder(0, 100, 1),
+            description="ejection fraction, a video at a time; one video a patient",
+        ),
+        Task(
+            "echonet_dynamic/view",
+            "multiclass",
+            "view",
+            ("f1_macro",),
+            VIEWS,
+            description="echo view, a video at a time; all are A4C",
+        ),
+    ),
+    citation="Ouyang et al., Video-based AI for beat-to-beat assessment of cardiac function, Nature 580:252 (2020)",
+)
+
+NEEDED = ("FileName", "EF", "ESV", "EDV", "FPS", "NumberOfFrames", "Split")
+
+
+class EchonetDynamic(CardioBuilder):
+    """Rows of `FileList.csv`, in the release's own split."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def base(cls, raw: Path) -> Path:
+        """The folder that holds `FileList.csv` and `Videos`."""
+        return raw if (raw / "FileList.csv").is_file() else raw / "EchoNet-Dynamic"
+
+    @classmethod
+    def rows(cls, raw: Path) -> Iterator[dict]:
+        """One row a video, which is also a patient: the release has one video of each."""
+        base = cls.base(raw)
+        path = base / "FileList.csv"
+        table = read_table(path, NEEDED, dtype={"FileName": str, "Split": str})
+        split = table["Split"].str.strip().str.upper().map(SPLIT)
+        if split.isna().any():
+            row = table[split.isna()].iloc[0]
+            raise BadData(
+                f"{path}: {row['FileName']} has Split {row['Split']!r} ({int(split.isna().sum())} such rows); "
+                f"expected {', '.join(SPLIT)}. Download it again."
+            )
+        for column in ("EF", "ESV", "EDV", "FPS", "NumberOfFrames"):
+            table[column] = numbers(table, column, "FileName", path, empty=column != "EF")
+        videos = base.relative_to(raw) / "Videos"
+        for row, name in zip(table.itertuples(), split, strict=True):
+            # the release writes the name without its ending; copies of it with one exist
+            stem = row.FileName.removesuffix(".avi")
+            yield {
+                "id": stem,
+                "patient_id": stem,
+                "split": name,
+                "media": (videos / f"{stem}.avi").as_posix(),
+                "view": "A4C",
+                "key_frame": 0,
+                "fps": row.FPS,
+                "n_frames": row.NumberOfFrames,
+                "esv": row.ESV,
+                "edv": row.EDV,
+                "ef": row.EF,
+            }

@@ -1,0 +1,156 @@
+"""EchoNet-LVH: parasternal long-axis videos with diastolic wall thickness and cavity diameter (Stanford and Cedars-Sinai)."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Ladder, Task
+from cardiobench.data.audit import Finding
+from cardiobench.data.rows import shorten
+from cardiobench.data.tables import numbers, read_table
+from cardiobench.errors import BadData
+
+SPLIT = {"train": "train", "val": "validation", "test": "test"}
+DIASTOLE = {"IVSd": "ivsd", "LVIDd": "lvidd", "LVPWd": "lvpwd"}
+HIGHEST_MEDIAN = {"IVSd": 3.0, "LVIDd": 10.0, "LVPWd": 3.0}  # cm; beyond it the whole column is in another unit
+THICKNESS, DIAMETER = Ladder(0.5, 2.0, 0.1, decimals=1), Ladder(2.0, 8.0, 0.1, decimals=1)
+
+
+def _task(target: str, ladder: Ladder, words: str) -> Task:
+    return Task(
+        f"echonet_lvh/{target}",
+        "regression",
+        target,
+        ("mae",),
+        unit="cm",
+        label_range=(0, 20),
+        scored_by="file",
+        ladder=ladder,
+        description=f"{words} at end-diastole, a video at a time",
+    )
+
+
+SPEC = DatasetSpec(
+    name="echonet_lvh",
+    title="EchoNet-LVH",
+    version="1.0.0",
+    modality="echo",
+    media="video",
+    licence="Stanford University research use agreement; no redistribution",
+    access="https://echonet.github.io/lvh/",
+    redistributable=False,
+    marker=("MeasurementsList.csv",),
+    columns={"file": "string", "key_frame": "int64", "fps": "float64", "n_frames": "int64"},
+    tasks=(
+        _task("lvidd", DIAMETER, "internal diameter of the left ventricle"),
+        _task("ivsd", THICKNESS, "thickness of the interventricular septum"),
+        _task("lvpwd", THICKNESS, "thickness of the posterior wall"),
+        Task(
+            "echonet_lvh/view",
+            "multiclass",
+            "view",
+            ("f1_macro",),
+            VIEWS,
+            scored_by="file",
+            description="echo view, a video at a time; all are PLAX",
+        ),
+    ),
+    citation="Duffy et al., High-throughput precision phenotyping of left ventricular hypertrophy with cardiovascular deep learning, JAMA Cardiology 7:386 (2022)",
+)
+
+NEEDED = ("HashedFileName", "Calc", "CalcValue", "Frame", "Frames", "FPS", "split")
+
+
+class EchonetLvh(CardioBuilder):
+    """One row a measured frame; a measurement that is repeated in a video counts once, as it stands first in the table."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def listed(cls, raw: Path) -> pd.DataFrame:
+        """`MeasurementsList.csv` as it stands, numbers as float64, `split` in our words."""
+        path = raw / "MeasurementsList.csv"
+        table = read_table(path, NEEDED, dtype={"HashedFileName": str, "Calc": str, "split": str})
+        table["HashedFileName"] = table["HashedFileName"].str.removesuffix(".avi")
+        known = table["split"].str.strip().str.lower().map(SPLIT)
+        if known.isna().any():
+            row = table[known.isna()].iloc[0]
+            raise BadData(
+                f"{path}: {row['HashedFileName']} has split {row['split']!r} ({int(known.isna().sum())} such rows); "
+                f"expected {', '.join(SPLIT)}. Download it again."
+            )
+        table["split"] = known
+        for column in ("CalcValue", "Frame", "Frames", "FPS"):
+            table[column] = numbers(table, column, "HashedFileName", path, empty=column != "Frame")
+        for calc, limit in HIGHEST_MEDIAN.items():
+            median = table.loc[table["Calc"] == calc, "CalcValue"].median()
+            if median > limit:
+                raise BadData(
+                    f"{path}: half of all {calc} are above {median:g}, which is no length in cm. Is the column in mm?"
+                )
+        return table
+
+    @classmethod
+    def measured(cls, raw: Path) -> pd.DataFrame:
+        """Diastolic measurements, the first of each kind in each video."""
+        table = cls.listed(raw)
+        table = table[table["Calc"].isin(list(DIASTOLE)) & table["CalcValue"].notna()]
+        return table.drop_duplicates(["HashedFileName", "Calc"])
+
+    @classmethod
+    def rows(cls, raw: Path) -> Iterator[dict]:
+        """Rows of a video differ in their key frame: most videos have all three measurements in one frame, hence one row."""
+        there = cls.videos(raw)
+        for (name, frame), rows in cls.measured(raw).groupby(["HashedFileName", "Frame"], sort=False):
+            first = rows.iloc[0]
+            if rows["split"].nunique() > 1:
+                raise BadData(f"EchoNet-LVH: {name} stands in two splits. Download MeasurementsList.csv again.")
+            yield {
+                "id": f"{name}_{int(frame)}",
+                # only the video's hash is public: videos of one patient cannot be told
+                "patient_id": name,
+                "split": first["split"],
+                "media": there.get(name, f"{name}.avi"),
+                "view": "PLAX",
+                "key_frame": int(frame),
+                "file": name,
+                "fps": first["FPS"],
+                "n_frames": first["Frames"],
+                **{DIASTOLE[calc]: value for calc, value in zip(rows["Calc"], rows["CalcValue"], strict=True)},
+            }
+
+    @classmethod
+    def videos(cls, raw: Path) -> dict[str, str]:
+        """Name -> path below the raw folder, of the videos in the batches (or in any one folder)."""
+        found: dict[str, str] = {}
+        for path in sorted(raw.glob("*/*.avi")) + sorted(raw.glob("*.avi")):
+            relative = path.relative_to(raw).as_posix()
+            if found.setdefault(path.stem, relative) != relative:
+                raise BadData(
+                    f"EchoNet-LVH: {path.name} lies in {found[path.stem]} and in {relative}. Keep one of them."
+                )
+        return found
+
+    @classmethod
+    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+        """Videos of which no diastolic measurement is in the table."""
+        names = cls.listed(raw)["HashedFileName"]
+        left = names[~names.isin(cls.measured(raw)["HashedFileName"])].unique()
+        return {"video without a diastolic measurement": tuple(left)}
+
+    @classmethod
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+        """Kinds of measurement in the table, repeated ones, and key frames that differ within a video or lie beyond its end."""
+        table = cls.listed(raw)
+        kinds = tuple(f"{calc} {count}" for calc, count in table["Calc"].value_counts().items())
+        yield Finding("kinds of measurement in the table", len(kinds), "kinds", kinds, f"read: {shorten(DIASTOLE)}")
+        diastole = table[table["Calc"].isin(list(DIASTOLE))]
+        empty = diastole.loc[diastole["CalcValue"].isna(), "HashedFileName"]
+        yield Finding("diastolic measurements without a value (left out)", len(empty), "rows", tuple(empty))
+        repeated = diastole.loc[diastole.duplicated(["HashedFileName", "Calc"]), "HashedFileName"].unique()
+        yield Finding("videos with a measurement repeated (the first counts)", len(repeated), "videos", tuple(repeated))
+        apart = listed.loc[listed["file"].duplicated(), "file"].unique()
+        yield Finding("videos measured in more than one diastolic frame", len(apart), "videos", tuple(apart))
+        beyond = listed.loc[listed["key_frame"] >= listed["n_frames"], "id"]
+        yield Finding("key frames beyond the end, if counted from 0", len(beyond), "rows", tuple(beyond))

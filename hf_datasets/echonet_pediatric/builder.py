@@ -1,0 +1,141 @@
+"""EchoNet-Pediatric: apical four-chamber and parasternal short-axis videos of children with their ejection fraction (Stanford)."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.data import SEX_GROUPS, VIEWS, CardioBuilder, DatasetSpec, Group, Ladder, Task
+from cardiobench.data.tables import numbers, read_table
+from cardiobench.errors import BadData, MissingData
+
+FOLDS = {0: "test", 1: "validation", **dict.fromkeys(range(2, 10), "train")}
+PICTURED = ("A4C", "PSAX")
+CHILD_AGE = Group("age", "age", edges=(1.0, 5.0, 12.0, 18.0), labels=("0-1", "2-5", "6-12", "13-18", ">18"))
+THIRDS = ("lower third", "middle third", "upper third")
+FEWEST = 9  # training videos of an age range, below which it is not cut into thirds
+GROUPS = (SEX_GROUPS, CHILD_AGE, Group("bmi_for_age", "bmi_for_age"))
+
+SPEC = DatasetSpec(
+    name="echonet_pediatric",
+    title="EchoNet-Pediatric",
+    version="1.0.0",
+    modality="echo",
+    media="video",
+    licence="Stanford University research use agreement; no redistribution",
+    access="https://echonet.github.io/pediatric/",
+    redistributable=False,
+    marker=("A4C/FileList.csv", "PSAX/FileList.csv"),
+    columns={
+        "key_frame": "int64",
+        "fold": "int64",
+        "sex": "string",
+        "age": "float64",
+        "bmi": "float64",
+        "bmi_for_age": "string",
+    },
+    tasks=(
+        Task(
+            "echonet_pediatric/ef",
+            "regression",
+            "ef",
+            ("mae",),
+            unit="%",
+            label_range=(0, 100),
+            groups=GROUPS,
+            ladder=Ladder(0, 100, 1),
+            description="ejection fraction of a child, a video at a time, both views",
+        ),
+        Task(
+            "echonet_pediatric/view",
+            "multiclass",
+            "view",
+            ("f1_macro",),
+            VIEWS,
+            groups=(CHILD_AGE,),
+            description="echo view, a video at a time",
+        ),
+    ),
+    citation="Reddy et al., Video-based deep learning for automated assessment of left ventricular ejection fraction in pediatric patients, JASE 36:482 (2023)",
+)
+
+NEEDED = ("FileName", "EF", "Sex", "Age", "Weight", "Height", "Split")
+
+
+def thirds_for_age(bmi: pd.Series, age: pd.Series, train: pd.Series) -> pd.Series:
+    """Third of the body mass index among training videos of the same age range; null where it or the age is unknown.
+
+    A child's BMI means something only for its age, so no cut-off for all ages, let alone an adult's, is used.
+    """
+    ranges = pd.cut(age, [-np.inf, *CHILD_AGE.edges, np.inf], labels=CHILD_AGE.labels)
+    third = pd.Series(None, index=bmi.index, dtype=object)
+    for name in ranges.dropna().unique():
+        own = (ranges == name) & bmi.notna()
+        if (own & train).sum() >= FEWEST:
+            edges = np.quantile(bmi[own & train], (1 / 3, 2 / 3))
+            third[own] = np.array(THIRDS, dtype=object)[np.digitize(bmi[own], edges, right=True)]
+    return third
+
+
+class EchonetPediatric(CardioBuilder):
+    """Rows of both `FileList.csv`; fold 0 tests, fold 1 validates, the others train."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def listed(cls, raw: Path) -> pd.DataFrame:
+        """Both tables one below the other, with `view`, numbers as float64; EF may be empty."""
+        tables = []
+        for view in PICTURED:
+            path = raw / view / "FileList.csv"
+            if not path.is_file():
+                raise MissingData(f"EchoNet-Pediatric: {view}/FileList.csv is not in {raw}. Complete the download.")
+            table = read_table(path, NEEDED, dtype={"FileName": str, "Sex": str}).assign(view=view)
+            for column in ("EF", "Age", "Weight", "Height", "Split"):
+                table[column] = numbers(table, column, "FileName", path, empty=column != "Split")
+            strange = table[~table["Split"].isin(list(FOLDS))]
+            if len(strange):
+                raise BadData(
+                    f"{path}: {strange.iloc[0]['FileName']} has Split {strange.iloc[0]['Split']:g} ({len(strange)} such rows); "
+                    "expected a fold from 0 to 9. Download it again."
+                )
+            nameless = table[~table["FileName"].str.contains("-", na=False)]
+            if len(nameless):
+                raise BadData(
+                    f"{path}: {nameless.iloc[0]['FileName']!r} is not spelled <patient>-<visit>-<number>.avi, so its patient is unknown."
+                )
+            tables.append(table)
+        table = pd.concat(tables, ignore_index=True)
+        table["split"] = table["Split"].map(FOLDS)
+        table["bmi"] = table["Weight"] / (table["Height"].where(table["Height"] > 0) / 100) ** 2
+        table["bmi_for_age"] = thirds_for_age(table["bmi"], table["Age"], table["split"] == "train")
+        return table
+
+    @classmethod
+    def rows(cls, raw: Path) -> Iterator[dict]:
+        """One row a video; the patient is the first part of its name, the visit the first two."""
+        table = cls.listed(raw)
+        for row in table[table["EF"].notna()].itertuples():
+            name = row.FileName if row.FileName.endswith(".avi") else f"{row.FileName}.avi"
+            yield {
+                "id": name,
+                "patient_id": name.partition("-")[0],
+                "study_id": "-".join(name.split("-")[:2]),
+                "split": row.split,
+                "media": f"{row.view}/Videos/{name}",
+                "view": row.view,
+                "key_frame": 0,
+                "fold": int(row.Split),
+                "sex": row.Sex if row.Sex in ("F", "M") else None,
+                "age": row.Age,
+                "bmi": row.bmi,
+                "bmi_for_age": row.bmi_for_age,
+                "ef": row.EF,
+            }
+
+    @classmethod
+    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+        """Videos without an ejection fraction."""
+        table = cls.listed(raw)
+        return {"video without an ejection fraction": tuple(table.loc[table["EF"].isna(), "FileName"])}

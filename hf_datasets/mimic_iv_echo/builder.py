@@ -1,0 +1,114 @@
+"""MIMIC-IV-ECHO: whole echo studies as DICOM files, with structured measurements (Beth Israel Deaconess Medical Center, PhysioNet)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.data import CardioBuilder, DatasetSpec, Ladder, Task
+from cardiobench.data.audit import Finding
+from cardiobench.data.splits import hashed_split
+from cardiobench.data.tables import read_table
+
+RECORDS, STUDIES = "echo-record-list.csv", "echo-study-list.csv"
+MEASUREMENTS = tuple(
+    f"{name}{ending}" for name in ("structured-measurement", "structured_measurement") for ending in (".csv.gz", ".csv")
+)
+EJECTION_FRACTION = "lvef"
+CHUNK = 500_000
+
+SPEC = DatasetSpec(
+    name="mimic_iv_echo",
+    title="MIMIC-IV-ECHO",
+    version="1.0.0",
+    modality="echo",
+    media="video",
+    licence="PhysioNet Credentialed Health Data License; no redistribution",
+    access="https://physionet.org/content/mimic-iv-echo/",
+    redistributable=False,
+    marker=(RECORDS,),
+    columns={"key_frame": "int64", "acquisition_datetime": "string", "measurement_id": "string"},
+    tasks=(
+        Task(
+            "mimic_iv_echo/ef",
+            "regression",
+            "ef",
+            ("mae",),
+            unit="%",
+            label_range=(0, 100),
+            scored_by="study_id",
+            ladder=Ladder(0, 100, 1),
+            description="ejection fraction of a study: mean of the answers for all its recordings",
+        ),
+    ),
+    citation="Gow et al., MIMIC-IV-ECHO: Echocardiogram Matched Subset, PhysioNet, version 1.0 (2026), doi:10.13026/nrjh-5r77",
+)
+
+
+class MimicIvEcho(CardioBuilder):
+    """One row a DICOM file of the record list; nobody has defined a split, so a patient's is drawn from the hash of the id."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def studies(cls, raw: Path) -> pd.DataFrame:
+        """study_id -> measurement_id; empty for releases whose study list has no measurements."""
+        table = read_table(raw / STUDIES, ("study_id",), dtype=str)
+        if "measurement_id" not in table:
+            table["measurement_id"] = None
+        return table.drop_duplicates("study_id").set_index("study_id")[["measurement_id"]]
+
+    @classmethod
+    def fractions(cls, raw: Path) -> pd.DataFrame:
+        """Rows of the structured measurements that are ejection fractions: measurement_id, result (text), ef (null where the text is no percentage)."""
+        path = next((raw / name for name in MEASUREMENTS if (raw / name).is_file()), None)
+        needed = ("measurement_id", "measurement", "result")
+        if path is None:
+            return pd.DataFrame(columns=["measurement_id", "result", "ef"])
+        read_table(path, needed, nrows=0)
+        parts = pd.read_csv(path, usecols=list(needed), dtype=str, chunksize=CHUNK, encoding="utf-8-sig")
+        table = pd.concat(
+            [part[part["measurement"].str.lower() == EJECTION_FRACTION] for part in parts], ignore_index=True
+        )
+        number = pd.to_numeric(table["result"], errors="coerce")
+        return table.assign(ef=number.where(number.between(0, 100)))[["measurement_id", "result", "ef"]]
+
+    @classmethod
+    def rows(cls, raw: Path) -> Iterator[dict]:
+        """A study's ejection fraction is the first readable one of the measurement that the study list links it to."""
+        table = read_table(raw / RECORDS, ("subject_id", "study_id", "dicom_filepath"), dtype=str)
+        studies = cls.studies(raw)
+        fractions = (
+            cls.fractions(raw).dropna(subset="ef").drop_duplicates("measurement_id").set_index("measurement_id")["ef"]
+        )
+        table["measurement_id"] = table["study_id"].map(studies["measurement_id"])
+        table["ef"] = table["measurement_id"].map(fractions)
+        acquired = table.get("acquisition_datetime", pd.Series(None, index=table.index, dtype=object))
+        for row, when in zip(table.itertuples(), acquired, strict=True):
+            path = row.dicom_filepath.lstrip("/")
+            yield {
+                "id": Path(path).stem,
+                "patient_id": row.subject_id,
+                "study_id": row.study_id,
+                "split": hashed_split(row.subject_id),
+                "media": path,
+                "key_frame": 0,
+                "acquisition_datetime": when,
+                "measurement_id": row.measurement_id,
+                "ef": row.ef,
+            }
+
+    @classmethod
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+        """How many studies have an ejection fraction, and which results could not be read as one."""
+        fractions = cls.fractions(raw)
+        studies = listed.drop_duplicates("study_id")
+        bare = studies.loc[studies["ef"].isna(), "study_id"]
+        yield Finding("studies without an ejection fraction", len(bare), "studies", tuple(bare), f"of {len(studies)}")
+        odd = fractions.loc[fractions["ef"].isna(), "result"].astype(str)
+        yield Finding("ejection fractions that are no percentage (left out)", len(odd), "results", tuple(odd.unique()))
+        twice = fractions.dropna(subset="ef").groupby("measurement_id")["ef"].nunique()
+        twice = twice.index[twice > 1]
+        yield Finding(
+            "measurements with several ejection fractions (the first counts)", len(twice), "measurements", tuple(twice)
+        )

@@ -1,0 +1,110 @@
+"""SegRWMA: apical views of 198 patients in three imaging modes, with regional wall motion labelled normal or abnormal."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
+from cardiobench.data.audit import Finding
+from cardiobench.data.rows import TWIN_MARK
+
+CLASSES = ("normal", "abnormal")
+PATIENTS, MODES, APICAL = 198, ("2D", "LVO", "MCE"), ("A2C", "A3C", "A4C")
+
+
+def _task(view: str) -> Task:
+    return Task(
+        f"segrwma/rwma_{view.lower()}",
+        "binary",
+        "rwma",
+        ("f1_macro",),
+        CLASSES,
+        where={"modality": ("2D",), "view": (view,)},
+        description=f"wall motion abnormality of the patient, from the {view} recording (2D)",
+    )
+
+
+SPEC = DatasetSpec(
+    name="segrwma",
+    title="SegRWMA",
+    version="1.0.0",
+    modality="echo",
+    media="video",
+    licence="not stated in a source that was readable; see the Kaggle page",
+    access="https://www.kaggle.com/datasets/xiaoweixumedicalai/regional-wall-motion-abnormality-echo",
+    redistributable=False,
+    marker=("Regional_wall_motion_abnormality/wallMotion", "wallMotion"),
+    expected={"train": 711, "validation": 462, "test": 487},
+    columns={"modality": "string", "key_frame": "int64", "n_frames": "int64"},
+    tasks=(
+        *(_task(view) for view in APICAL),
+        Task(
+            "segrwma/view",
+            "multiclass",
+            "view",
+            ("f1_macro",),
+            VIEWS,
+            where={"modality": ("2D",)},
+            description="echo view, a 2D recording at a time",
+        ),
+    ),
+    citation="Segment-level assessment of regional wall motion abnormality in echocardiography (dataset page of X. Xu et al.)",
+)
+
+
+@cache
+def fixed() -> pd.DataFrame:
+    """The published split, with the label that no readable file of the release is known to hold."""
+    return pd.read_csv(catalog.dataset_folder("segrwma") / "splits" / "recordings.csv", dtype={"label": str})
+
+
+class SegRwma(CardioBuilder):
+    """Recordings of the published split; the label is the patient's and comes from it."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def base(cls, raw: Path) -> Path:
+        """The folder that holds `wallMotion`."""
+        return raw if (raw / "wallMotion").is_dir() else raw / "Regional_wall_motion_abnormality"
+
+    @classmethod
+    def rows(cls, raw: Path) -> Iterator[dict]:
+        """One row a recording of the split; of a synthetic twin, which may be smaller, only those that it has."""
+        base = cls.base(raw)
+        twin = (raw / TWIN_MARK).is_file()
+        for row in fixed().itertuples():
+            if twin and not (base / row.path).is_file():
+                continue
+            yield {
+                "id": row.id,
+                "patient_id": row.patient_id,
+                "split": row.split,
+                "media": (base.relative_to(raw) / row.path).as_posix(),
+                "view": row.view,
+                "modality": row.modality,
+                "key_frame": row.key_frame,
+                "n_frames": row.n_frames,
+                "rwma": row.label,
+            }
+
+    @classmethod
+    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+        """Recordings in the folder that the published split does not have."""
+        known = set(fixed()["path"])
+        there = (f"wallMotion/{path.name}" for path in sorted((cls.base(raw) / "wallMotion").glob("*_image.nii.gz")))
+        return {"recording in no split": tuple(name for name in there if name not in known)}
+
+    @classmethod
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+        """Recordings that the release is said to have (198 patients x 3 views x 3 modes) and the split lacks."""
+        published = {f"patient{n}-{mode}-{view}" for n, mode, view in product(range(1, PATIENTS + 1), MODES, APICAL)}
+        lacking = sorted(
+            published - set(fixed()["path"].str.removeprefix("wallMotion/").str.removesuffix("_image.nii.gz"))
+        )
+        yield Finding(
+            "recordings of the release that the published split lacks", len(lacking), "recordings", tuple(lacking)
+        )

@@ -1,0 +1,171 @@
+"""Everything that is usually told about a regression beside its mean absolute error."""
+
+import numbers
+
+import datasets
+import evaluate
+import numpy as np
+
+HIGHER_IS_BETTER = {"rmse": False, "nmae": False, "r2": True, "pearson": True, "spearman": True}
+
+_DESCRIPTION = """
+Root mean square error, mean absolute error as a share of the range of the measurement (NMAE), coefficient of
+determination R2, Pearson correlation and Spearman rank correlation of measured and predicted values. Nothing is
+rounded; a number that does not exist, such as the correlation with a constant, is NaN.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions (list of float, length n): predicted values, finite.
+    references (list of float, length n): measured values in the same unit, finite.
+    value_range (float, optional): range that NMAE divides by, in the unit; default: that of the references.
+Returns:
+    dict of float: `rmse` in the unit of the values, [0, inf), lower is better; `nmae`, [0, inf), lower is better; `r2`,
+    (-inf, 1], `pearson` and `spearman`, [-1, 1], higher is better.
+Examples:
+    >>> import evaluate
+    >>> report = evaluate.load("hf_metrics/regression_report")
+    >>> result = report.compute(references=[30.0, 50.0, 60.0, 80.0], predictions=[34.0, 50.0, 60.0, 84.0])
+    >>> {key: round(value, 4) for key, value in result.items()}
+    {'rmse': 2.8284, 'nmae': 0.04, 'r2': 0.9754, 'pearson': 0.9939, 'spearman': 1.0}
+"""
+
+_CITATION = """
+@article{spearman1904proof, title={The proof and measurement of association between two things}, author={Spearman, C.},
+journal={The American Journal of Psychology}, volume={15}, pages={72--101}, year={1904}}
+"""
+
+
+def _numbers(values, name):
+    """One finite float64 a row, or a ValueError that counts what is wrong."""
+    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
+    if array.ndim != 1:
+        raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
+    if array.dtype.kind not in "iuf":
+        odd = [value for value in array if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real)]
+        if odd:
+            raise ValueError(f"{len(odd)} of {array.size} {name} are not numbers (first: {odd[0]!r}).")
+    try:
+        array = array.astype(np.float64)
+    except OverflowError:
+        raise ValueError(f"some of the {array.size} {name} are larger than a float64 can be.") from None
+    bad = int(np.sum(~np.isfinite(array)))
+    if bad:
+        raise ValueError(f"{bad} of {array.size} {name} are not finite; every row needs a number, none is skipped.")
+    return array
+
+
+def _pair(references, predictions):
+    truth, guess = _numbers(references, "references"), _numbers(predictions, "predictions")
+    if truth.size != guess.size:
+        raise ValueError(f"{truth.size} references but {guess.size} predictions; give one prediction per reference.")
+    if truth.size == 0:
+        raise ValueError("0 references: there is nothing to score.")
+    return truth, guess
+
+
+def _range(truth, value_range):
+    if value_range is None:
+        return np.ptp(truth)
+    if not value_range > 0:
+        raise ValueError(f"value_range is {value_range}; give a positive number in the unit of the values, or None.")
+    return value_range
+
+
+def _ranks(ordered, weights):
+    """Ranks of rows in rising order, ties at their average, as 2 rank - 1, which spares a correlation two passes.
+
+    Args:
+        ordered: values, (n,), rising.
+        weights: of the rows in that order, (B, n).
+
+    Returns:
+        The ranks (B, n), with mean N over the N rows that count; the sum of their squares, (B,); whether all rows that
+        count have one value, (B,).
+    """
+    bounds = np.flatnonzero(np.diff(ordered, prepend=np.nan, append=np.nan) != 0)  # of each run of equal values
+    before = np.zeros((len(weights), ordered.size + 1))
+    np.cumsum(weights, axis=1, out=before[:, 1:])
+    tied = bounds.size < before.shape[1]
+    if tied:
+        before = before.take(bounds, axis=1, mode="clip")
+    ranks, sizes = before[:, 1:] + before[:, :-1], before[:, 1:] - before[:, :-1]
+    squares, constant = np.einsum("bn,bn,bn->b", sizes, ranks, ranks), np.count_nonzero(sizes, axis=1) < 2
+    return np.repeat(ranks, np.diff(bounds), axis=1) if tied else ranks, squares, constant
+
+
+def compute_resamples(references, predictions, weights, value_range=None):
+    """The report of many weighted versions of the same rows at once.
+
+    Args:
+        references: measured values, (n,).
+        predictions: predicted values in the same unit, (n,).
+        weights: how often each row counts, (B, n), not negative; a bootstrap resample is a row of multiplicities.
+        value_range: range that NMAE divides by; None means that of all references, the same for every resample.
+
+    Returns:
+        `rmse`, `nmae`, `r2`, `pearson`, `spearman`, (B,) float64 each; NaN where undefined.
+    """
+    truth, guess = _pair(references, predictions)
+    rising = np.argsort(truth, kind="stable")
+    truth, guess = truth[rising], guess[rising]
+    weights = np.asarray(weights, dtype=np.float64).take(rising, axis=1, mode="clip")
+    error, x, y = guess - truth, truth - truth.mean(), guess - guess.mean()
+    with np.errstate(over="ignore", invalid="ignore"):
+        columns = np.column_stack([np.ones(truth.size), np.abs(error), error**2, x, y, x * x, y * y, x * y])
+        n, absolute, squared, x, y, xx, yy, xy = (weights @ columns).T
+    x_rank, x_squares, x_constant = _ranks(truth, weights)
+    order = np.argsort(guess, kind="stable")
+    y_rank, y_squares, y_constant = _ranks(guess[order], weights.take(order, axis=1, mode="clip"))
+    x_rank *= weights
+    rank_products = np.einsum("bn,bn->b", x_rank.take(order, axis=1, mode="clip"), y_rank)
+    limit = _range(truth, value_range)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shift = n**3  # n rows, ranks around their mean n
+        variation = xx - x * x / n
+        pearson = (xy - x * y / n) / np.sqrt(variation * (yy - y * y / n))
+        spearman = (rank_products - shift) / np.sqrt((x_squares - shift) * (y_squares - shift))
+        undefined = x_constant | y_constant
+        return {
+            "rmse": np.sqrt(squared / n),
+            "nmae": absolute / n / (limit if limit > 0 else np.nan),
+            "r2": np.where(x_constant, np.nan, 1 - squared / variation),
+            "pearson": np.where(undefined, np.nan, np.clip(pearson, -1, 1)),
+            "spearman": np.where(undefined, np.nan, np.clip(spearman, -1, 1)),
+        }
+
+
+def compute(references, predictions, value_range=None):
+    """RMSE, NMAE, R2, Pearson and Spearman correlation.
+
+    Args:
+        references: measured values, (n,), finite.
+        predictions: predicted values in the same unit, (n,), finite.
+        value_range: range that NMAE divides by; None means that of the references.
+
+    Returns:
+        `rmse`, `nmae`, `r2`, `pearson`, `spearman`; NaN where a value does not exist.
+
+    Raises:
+        ValueError: values are missing, not finite, not numbers, or the lengths differ; the message counts them.
+    """
+    truth, guess = _pair(references, predictions)
+    found = compute_resamples(truth, guess, np.ones((1, truth.size)), value_range)
+    return {key: float(values[0]) for key, values in found.items()}
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class RegressionReport(evaluate.Metric):
+    """`compute` as a module of the evaluate library."""
+
+    def _info(self):
+        number = datasets.Value("float64")
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features({"predictions": number, "references": number}),
+        )
+
+    def _compute(self, predictions, references, value_range=None):
+        return compute(references, predictions, value_range)

@@ -1,0 +1,108 @@
+"""An ordinary input of every metric, and changes of it that have to be refused."""
+
+import numpy as np
+
+_rng = np.random.default_rng(0)
+_n = 40
+_values = np.round(_rng.normal(55, 10, _n), 1)
+_answers = np.round(_values + _rng.normal(0, 5, _n), 1)
+_labels = _rng.integers(0, 3, _n)
+_guesses = np.where(_rng.random(_n) < 0.6, _labels, _rng.integers(0, 3, _n))
+_probabilities = _rng.dirichlet(np.ones(3), _n)
+_vectors = _rng.normal(size=(_n, 6)) + 1.5 * np.eye(6)[_labels]
+_others = _vectors + _rng.normal(size=(_n, 6))
+_texts = np.linspace(0, 1, 21)[:, None] * _rng.normal(size=6) + _rng.normal(size=6)
+
+NUMBERS = {"references": _values, "predictions": _answers}
+CLASSES = {"references": _labels, "predictions": _guesses}
+VECTORS = {"references": _labels, "predictions": _vectors}
+PAIRS = {"references": _vectors, "predictions": _others}
+
+CASES = {
+    "mae": NUMBERS,
+    "regression_report": {**NUMBERS, "value_range": 60.0},
+    "subgroup_gap": {**NUMBERS, "groups": np.array(["F", "M"] * (_n // 2))},
+    "f1_macro": CLASSES,
+    "ari": CLASSES,
+    "classification_report": {"references": _labels, "predictions": _probabilities},
+    "knn_agreement": VECTORS,
+    "centroid_separation": VECTORS,
+    "silhouette": VECTORS,
+    "linear_cka": PAIRS,
+    "retrieval_recall": PAIRS,
+    "text_axis_pearson": {"references": _values, "predictions": _vectors, "text_embeddings": _texts.tolist()},
+    "shap_overlap": {"importances": _rng.gamma(1, size=(3, 160))},
+}
+
+_WRONG = {"NaN": np.nan, "None": None, "inf": np.inf, "text": "n/a"}
+
+
+def _spoiled(values, value):
+    """The same list, or list of lists, with its first entry replaced."""
+    values = np.asarray(values).tolist()
+    if isinstance(values[0], list):
+        return [[value, *values[0][1:]], *values[1:]]
+    return [value, *values[1:]]
+
+
+def _changes(case: dict, key: str) -> dict:
+    """What every input of n rows must refuse: impossible cells, no rows, another shape, other rows than its partner."""
+    rows = np.asarray(case[key])
+    changes = {f"{name} in {key}": {key: _spoiled(rows, value)} for name, value in _WRONG.items()}
+    changes[f"deeper {key}"] = {key: rows.reshape(*rows.shape, 1, 1)}
+    changes[f"one number as {key}"] = {key: 3}
+    changes[f"no {key}"] = {key: []}
+    if len(case) > 1:
+        changes[f"shorter {key}"] = {key: rows[1:]}
+    return changes
+
+
+def _ragged(rows) -> list:
+    rows = np.asarray(rows).tolist()
+    return [rows[0][1:], *rows[1:]]
+
+
+BAD = {}
+for _name, _case in CASES.items():
+    _keys = [key for key in ("references", "predictions", "importances") if key in _case]
+    BAD[_name] = {change: value for key in _keys for change, value in _changes(_case, key).items()}
+    BAD[_name] |= {f"ragged {key}": {key: _ragged(_case[key])} for key in _keys if np.ndim(_case[key]) == 2}
+    if np.issubdtype(np.asarray(_case.get("references", 0.5)).dtype, np.integer):
+        BAD[_name]["fraction"] = {"references": _spoiled(_labels, 0.7)}
+        BAD[_name].pop("text in references")  # names are labels too; mixing them is tested below
+        BAD[_name]["mixed names"] = {"references": ["a", *_labels.tolist()[1:]]}
+
+BAD["f1_macro"]["probability"] = BAD["ari"]["probability"] = {"predictions": _spoiled(_guesses, 0.7)}
+BAD["classification_report"] |= {
+    "not summing to 1": {"predictions": _probabilities * 0.9},
+    "negative": {"predictions": _probabilities - 0.5},
+    "label beyond the classes": {"references": _spoiled(_labels, 3)},
+    "negative label": {"references": _spoiled(_labels, -1)},
+    "other length": {"probabilities": _probabilities[1:], "predictions": _guesses},
+}
+BAD["regression_report"]["range"] = {"value_range": 0.0}
+BAD["subgroup_gap"] |= {
+    "unknown metric": {"metric": "auroc"},
+    "row without group": {"groups": [None, *["F"] * (_n - 1)]},
+    "NaN as group": {"groups": [np.nan, *["F"] * (_n - 1)]},
+    "fewer groups": {"groups": ["F"] * (_n - 1)},
+    "fewer patients": {"patients": ["p"] * (_n - 1)},
+    "codes": {"metric": "f1_macro"},
+}
+BAD["knn_agreement"] |= {"k": {"k": _n}, "no k": {"k": 0}, "metric": {"metric": "l1"}}
+BAD["silhouette"]["metric"] = {"metric": "l1"}
+BAD["knn_agreement"]["zero"] = {"predictions": [[0.0] * 6, *_vectors.tolist()[1:]], "metric": "cosine"}
+BAD["retrieval_recall"] |= {
+    "zero": {"predictions": [[0.0] * 6, *_others.tolist()[1:]]},
+    "other width": {"predictions": _others[:, 1:]},
+}
+BAD["text_axis_pearson"] |= {
+    "other width": {"predictions": _vectors[:, 1:]},
+    "fewer numbers": {"text_values": [1.0, 2.0]},
+    "zero text": {"text_embeddings": [[0.0] * 6, *_texts.tolist()[1:]]},
+}
+BAD["shap_overlap"] |= {
+    "one dataset": {"importances": [[0.1, 0.2]]},
+    "signed": {"importances": -CASES["shap_overlap"]["importances"]},
+    "no ranking": {"importances": [[0, 0, 1], [0, 1, 2]], "rankings": True},
+}

@@ -1,0 +1,213 @@
+"""What every folder of hf_datasets/ keeps to; a new dataset is tested here by being there."""
+
+import re
+from collections import Counter
+
+import pandas as pd
+import pytest
+import yaml
+
+from cardiobench import api
+from cardiobench.data import catalog, open_source
+from cardiobench.data.builder import CardioBuilder, features
+from cardiobench.data.prompts import prompts
+from cardiobench.data.rows import RowTable
+from cardiobench.scoring.metrics import list_metrics
+
+NAMES = catalog.list_datasets()
+TASKS = catalog.list_tasks()
+SECTIONS = ("Access", "Raw layout", "Splits", "Groups", "Known problems", "Citation")
+OPEN = {"CC BY 4.0": "cc-by-4.0", "CC BY-NC-SA 4.0": "cc-by-nc-sa-4.0", "Apache-2.0": "apache-2.0"}
+LABELLED_SPLITS = {"hmc_qu", "cardiacnet", "segrwma"}  # whose labels the published split is known to hold
+IDS = {"id", "patient_id", "study_id", "split"}
+
+
+def card(name):
+    """Front matter and text of a dataset's card."""
+    _, front, body = (catalog.dataset_folder(name) / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    return yaml.safe_load(front), body
+
+
+def generated_or_bundled(name):
+    return catalog.spec(name).generated or (catalog.dataset_folder(name) / "data").is_dir()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_builder_and_spec(name):
+    builder, spec = catalog.builder(name), catalog.spec(name)
+    assert issubclass(builder, CardioBuilder) and spec.name == name
+    assert spec.generated or generated_or_bundled(name) or (spec.access.startswith("https://") and spec.marker)
+    columns = features(spec)
+    assert {"id", "patient_id", "split", spec.media} <= set(columns)
+    if spec.modality == "echo":
+        assert "key_frame" in columns
+    names = [task.name for task in spec.tasks]
+    assert names and max(Counter(names).values()) == 1
+    for task in spec.tasks:
+        assert task.name.startswith(f"{name}/") and catalog.task(task.name) is task
+        assert task.description and set(task.metrics) <= set(list_metrics())
+        assert {task.scored_by, task.target, *task.where} <= set(columns)
+        assert {group.column for group in task.groups} <= set(columns)
+        assert tuple(getattr(columns[task.target], "names", ())) == task.classes
+        if task.kind == "regression":
+            assert task.unit and task.label_range and task.ladder
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_front_matter_of_the_card(name):
+    spec, (front, _) = catalog.spec(name), card(name)
+    assert front["pretty_name"] and {spec.modality.replace("echo", "echocardiography"), "cardiobench"} <= set(
+        front["tags"]
+    )
+    (config,) = front["configs"]
+    assert config["config_name"] == "default"
+    assert [(part["split"], part["path"]) for part in config["data_files"]] == [
+        (split, f"data/{split}-*.parquet") for split in spec.splits
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_licence_of_the_card_is_the_specs(name):
+    spec, (front, body) = catalog.spec(name), card(name)
+    assert spec.licence and spec.redistributable == (spec.licence in OPEN and "NC" not in spec.licence)
+    if spec.licence in OPEN:
+        assert front["license"] == OPEN[spec.licence]
+    elif spec.licence.startswith("not stated"):
+        assert front["license"] == "unknown" and "licence was not stated" in body
+    else:
+        assert front["license"] == "other" and front["license_name"] and front["license_link"] == spec.access
+    assert spec.access in body
+    if not spec.redistributable:
+        assert "`publish` refuses" in " ".join(body.split())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_text_of_the_card(name):
+    spec, (_, body) = catalog.spec(name), card(name)
+    assert body.strip().startswith("# ")
+    if not generated_or_bundled(name):
+        headed = re.findall(r"^\*\*([^*]+?)\.\*\*", body, flags=re.M)
+        assert not set(SECTIONS) - set(headed)
+        assert {"Tasks", "Labels"} & set(headed)
+        assert "--data-dir" in body
+    for task in spec.tasks:
+        assert f"`{task.name}`" in body, "every task is explained"
+    for count in spec.expected.values():
+        assert f"{count:,}" in body, "the counts that are checked stand in the card"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_eval_file_has_an_entry_for_each_task_and_metric(name):
+    spec = catalog.spec(name)
+    content = yaml.safe_load((catalog.dataset_folder(name) / "eval.yaml").read_text(encoding="utf-8"))
+    assert set(content) == {"name", "description", "evaluation_framework", "tasks"}
+    assert content["name"] == spec.title and content["evaluation_framework"] == "cardiobench"
+    assert content["tasks"] == [
+        {"id": f"{task.name.replace('/', '_')}_{metric}", "config": "default", "split": "test"}
+        for task in spec.tasks
+        for metric in task.metrics
+    ]
+
+
+def test_no_entry_of_an_eval_file_is_ambiguous():
+    ids = [f"{name.replace('/', '_')}_{metric}" for name in TASKS for metric in catalog.task(name).metrics]
+    assert max(Counter(ids).values()) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if catalog.spec(name.partition("/")[0]).modality == "echo"])
+def test_prompts_of_echo_tasks(name):
+    task = catalog.task(name)
+    chosen, version = prompts(task)
+    assert version
+    if task.kind == "regression":
+        assert all(text.count("<#>") == 1 for text in chosen["templates"])
+        return
+    texts = [text for texts in chosen.values() for text in texts]
+    assert set(chosen) == set(task.classes) and all(len(chosen[label]) >= 2 for label in task.classes)
+    assert max(Counter(text.casefold() for text in texts).values()) == 1, "no sentence speaks for two classes"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_shipped(name):
+    spec, folder = catalog.spec(name), catalog.dataset_folder(name)
+    assert not (folder / f"{name}.py").exists(), (
+        "`datasets` from version 4 on refuses a folder with a script of its own name"
+    )
+    for path in folder.glob("splits/*.csv"):
+        columns = set(pd.read_csv(path, nrows=0).columns)
+        assert name in LABELLED_SPLITS or spec.redistributable or columns <= IDS, "no label of a restricted dataset"
+    if "Stanford" in spec.licence:
+        assert not (folder / "splits").exists(), "not even ids of these"
+
+
+# ---- the published constants: all answers alike on the test splits -------------------------------------------------
+
+
+def references(name, raw):
+    table: RowTable = (source := open_source(name.partition("/")[0], raw, need_media=False)).table
+    assert table.absent == {}, "the complete split"
+    return source.references(catalog.task(name))
+
+
+def hmc_qu(folder):
+    fixed = pd.read_csv(catalog.dataset_folder("hmc_qu") / "splits" / "recordings.csv", dtype=str)
+    for view, rows in fixed.groupby("view"):
+        sheet = pd.DataFrame(
+            {
+                "ECHO": rows["path"].str.partition("/")[2].str.removesuffix(".avi"),
+                "SEG1": "non-MI",
+                "SEG2": rows["label"].map({"STEMI": "MI", "no_STEMI": "non-MI"}),
+            }
+        )
+        sheet.to_csv(folder / f"{view}.csv", index=False)
+
+
+def release_for(dataset, folder):
+    """The part of a release that labels and splits are read from."""
+    if dataset == "hmc_qu":
+        hmc_qu(folder)
+    else:
+        (folder / {"cardiacnet": "CardiacNet-ASD", "segrwma": "wallMotion"}[dataset]).mkdir()
+    return folder
+
+
+def percent(task, answer, truth):
+    """Macro F1 on the test split, in percent, of one answer to everything."""
+    test = truth.loc[truth["split"] == "test", "id"]
+    result = api.score(pd.DataFrame({"id": test, "y_pred": answer}), task, truth, resamples=20)
+    assert result.collapsed
+    return round(100 * result.overall["f1_macro"].value, 2)
+
+
+@pytest.mark.parametrize(
+    "task, negative, positive",
+    [
+        ("cardiacnet/asd", 36.49, 29.85),
+        ("cardiacnet/pah", 22.63, 41.44),
+        ("hmc_qu/stemi", 32.43, 34.21),
+        ("segrwma/rwma_a2c", 47.83, 7.69),
+        ("segrwma/rwma_a3c", 48.00, 7.14),
+        ("segrwma/rwma_a4c", 48.15, 6.67),
+    ],
+)
+def test_constant_answers_score_as_published(task, negative, positive, tmp_path):
+    truth = references(task, release_for(task.partition("/")[0], tmp_path))
+    classes = catalog.task(task).classes
+    assert (percent(task, classes[0], truth), percent(task, classes[1], truth)) == (negative, positive)
+
+
+def test_constant_answers_on_tmed2_score_as_published(shared, tmp_path):
+    images = pd.read_csv(shared / "data" / "splits" / "tmed2" / "per_image.csv", dtype=str)
+    table = pd.DataFrame(
+        {
+            "query_key": images["query_key"],
+            "view_label": images["view"],
+            "diagnosis_label": images["diagnosis_label"].map({"0": "no_AS", "1": "moderate_AS"}),
+            "diagnosis_classifier_split": images["split"],
+        }
+    )
+    (tmp_path / "DEV479").mkdir()
+    table.to_csv(tmp_path / "labels_per_image.csv", index=False)
+    table.to_csv(tmp_path / "DEV479" / "TMED2_fold0_labeledpart.csv", index=False)
+    truth = references("tmed2/as", tmp_path)
+    assert (percent("tmed2/as", "AS", truth), percent("tmed2/as", "no_AS", truth)) == (44.13, 17.36)

@@ -1,0 +1,175 @@
+"""What every folder of hf_metrics/ keeps to; a new metric is tested here by being there."""
+
+import ast
+import doctest
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from cardiobench.errors import UnknownName
+from cardiobench.resources import folder
+from cardiobench.scoring.metrics import list_metrics, load_formula, load_metric
+
+from .metric_cases import BAD, CASES
+
+NAMES = list_metrics()
+
+
+@pytest.fixture
+def at_root(root, monkeypatch):
+    """The working directory from which `evaluate.load("hf_metrics/<name>")` finds the folder."""
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+def source(name: str) -> Path:
+    return folder("hf_metrics") / name / f"{name}.py"
+
+
+def test_every_metric_has_cases():
+    assert set(NAMES) == set(CASES) == set(BAD)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_folder_is_complete(name):
+    files = {path.name for path in source(name).parent.iterdir() if path.is_file()}
+    assert files == {f"{name}.py", "README.md", "app.py", "requirements.txt"}
+    assert f'evaluate.load("cardiobench/{name}")' in source(name).with_name("app.py").read_text()
+    needed = source(name).with_name("requirements.txt").read_text().splitlines()
+    assert needed[0].endswith("{COMMIT}") and {"datasets", "evaluate", "numpy"} <= set(needed[1:])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_file_needs_nothing_but_its_requirements(name):
+    """One module an import line (the loader of evaluate reads lines), and nothing that requirements.txt lacks."""
+    needed = set(source(name).with_name("requirements.txt").read_text().splitlines())
+    packages = {"sklearn": "scikit-learn"}
+    for node in ast.walk(ast.parse(source(name).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            assert len(node.names) == 1, ast.unparse(node)
+            modules = [node.names[0].name]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            modules = [node.module]
+        else:
+            continue
+        for module in modules:
+            top = module.partition(".")[0]
+            assert top in sys.stdlib_module_names or packages.get(top, top) in needed, top
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_card_says_what_a_reader_needs(name):
+    text = source(name).with_name("README.md").read_text(encoding="utf-8")
+    _, front, body = text.split("---\n", 2)
+    facts = yaml.safe_load(front)
+    assert facts["sdk"] == "gradio" and facts["sdk_version"] == "{GRADIO}" and facts["title"]
+    headings = ["What it is", "How to use", "Inputs", "Output", "Values of real models", "Limits", "Citation"]
+    positions = [body.find(f"## {heading}") for heading in headings]
+    assert -1 not in positions and positions == sorted(positions)
+    output = body[positions[3] : positions[4]]
+    assert "range" in output.lower()
+    for key, direction in load_metric(name).direction.items():
+        assert f"`{key}`" in output, key
+        if direction is not None:
+            word = "higher" if direction else "lower"
+            assert word in output.lower()
+    inputs = body[positions[2] : positions[3]]
+    assert "(n" in inputs or "(m" in inputs or "(q" in inputs
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_formula_is_loaded_without_the_library_that_wraps_it(name):
+    module = load_formula(source(name))
+    assert not any(key in vars(module) for key in ("evaluate", "datasets"))
+    assert callable(module.compute) and (module.__doc__ or "").strip()
+    result = load_metric(name).compute(**CASES[name])
+    assert all(type(result[key]) is float for key in load_metric(name).direction)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_evaluate_loads_it_and_agrees(name, at_root):
+    import evaluate
+
+    module = evaluate.load(f"hf_metrics/{name}")
+    assert isinstance(module, evaluate.Metric)
+    parameters = inspect.signature(module._compute).parameters.values()
+    assert not [p for p in parameters if p.kind is inspect.Parameter.VAR_KEYWORD]
+    given = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in CASES[name].items()}
+    found, expected = module.compute(**given), load_metric(name).compute(**CASES[name])
+    assert set(found) == set(expected)
+    for key in load_metric(name).direction:
+        assert found[key] == pytest.approx(expected[key], rel=1e-12, nan_ok=True), key
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_example_in_its_docstring_runs(name, at_root):
+    import evaluate
+
+    module = sys.modules[type(evaluate.load(f"hf_metrics/{name}")).__module__]
+    found = doctest.testmod(module)
+    assert found.attempted >= 2 and found.failed == 0
+
+
+@pytest.mark.parametrize(("name", "change"), [(name, change) for name in NAMES for change in BAD[name]])
+def test_bad_input_is_refused_with_a_count(name, change):
+    given = {**CASES[name], **BAD[name][change]}
+    with pytest.raises(ValueError, match=r"\d|shape"):
+        load_metric(name).compute(**given)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if load_metric(name).compute_resamples])
+def test_a_weight_is_a_repeated_row(name):
+    metric, rng = load_metric(name), np.random.default_rng(7)
+    rows = {key: value for key, value in CASES[name].items() if isinstance(value, np.ndarray)}
+    options = {key: value for key, value in CASES[name].items() if key not in rows}
+    n = len(rows["references"])
+    weights = rng.integers(0, 4, (25, n)).astype(float)
+    drawn = metric.compute_resamples(**rows, **options, weights=weights)
+    for at, counts in enumerate(weights.astype(int)):
+        if not counts.any():
+            continue
+        once = metric.compute(**{key: np.repeat(value, counts, axis=0) for key, value in rows.items()}, **options)
+        for key, value in once.items():
+            assert drawn[key][at] == pytest.approx(value, abs=1e-9, nan_ok=True), key
+    empty = metric.compute_resamples(**rows, **options, weights=np.zeros((1, n)))
+    assert all(np.isnan(values).all() for values in empty.values())
+
+
+def test_unknown_metric():
+    with pytest.raises(UnknownName, match=r"no metric .f1_marco.\. Did you mean .f1_macro."):
+        load_metric("f1_marco")
+
+
+@pytest.mark.slow
+def test_two_processes_score_as_one(at_root, tmp_path, root):
+    """Each process adds its half; rank 0 gets the metric of all rows, the other nothing."""
+    script = tmp_path / "half.py"
+    script.write_text(
+        "import sys, evaluate\n"
+        "rank = int(sys.argv[1])\n"
+        "m = evaluate.load('hf_metrics/mae', num_process=2, process_id=rank, experiment_id='e', cache_dir=sys.argv[2])\n"
+        "m.add_batch(references=[10.0 * rank, 20.0], predictions=[0.0, 21.0])\n"
+        "print('RESULT', m.compute())\n"
+    )
+    command = [sys.executable, str(script)]
+    runs = [
+        subprocess.Popen([*command, str(rank), str(tmp_path)], cwd=root, stdout=subprocess.PIPE, text=True)
+        for rank in (0, 1)
+    ]
+    lines = [next(line for line in run.communicate(timeout=300)[0].splitlines() if "RESULT" in line) for run in runs]
+    assert lines == ["RESULT {'mae': 3.0}", "RESULT None"]
+
+
+def test_metrics_combine(at_root):
+    import evaluate
+
+    both = evaluate.combine(["hf_metrics/mae", "hf_metrics/regression_report"])
+    found = both.compute(**{key: value.tolist() for key, value in CASES["mae"].items()})
+    assert set(found) == {"mae", "rmse", "nmae", "r2", "pearson", "spearman"}
+    assert found["mae"] == load_metric("mae").compute(**CASES["mae"])["mae"]

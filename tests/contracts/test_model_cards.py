@@ -1,0 +1,121 @@
+"""What every model card has to say, and what its encoder has to keep."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from cardiobench.data.media.types import Clip, Ecg
+from cardiobench.errors import BadModel, UnknownName
+from cardiobench.models.base import Encoder
+from cardiobench.models.cards import REQUIRED, card, find_card, list_models, read_card
+from cardiobench.models.load import ADAPTERS, adapter, load_model
+from cardiobench.resources import folder
+
+PATHS = sorted(folder("model_cards").glob("*.md"))
+WITHOUT_WEIGHTS = [name for name in list_models() if card(name).revision is None]
+
+
+def test_every_file_is_a_registered_model():
+    assert [f"{name.replace('/', '__')}.md" for name in list_models()] == [path.name for path in PATHS]
+    assert {
+        "cardiobench/constant",
+        "cardiobench/random-vit",
+        "cardiobench/pixel-motion",
+        "cardiobench/ecg-morphology",
+        "cardiobench/minirocket",
+    } <= set(list_models())
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_card(path):
+    facts = yaml.safe_load(path.read_text(encoding="utf-8").split("---\n")[1])
+    assert set(REQUIRED) <= set(facts)
+    model = read_card(path)
+    assert model.id.replace("/", "__") == path.stem
+    assert model.adapter in ADAPTERS
+    assert model.modalities and set(model.modalities) <= {"echo", "ecg"}
+    assert all(isinstance(text, str) and text for text in (model.licence, model.access, model.pretraining_data))
+    assert isinstance(model.seen, tuple)
+    json.dumps(dict(model.preprocessing))
+    assert model.body.startswith(f"# {model.id}\n")
+    assert len(model.body) > 300
+    if model.revision is None:
+        assert "no pretraining" in model.body.lower()
+
+
+@pytest.mark.parametrize("modality", ["echo", "ecg"])
+def test_models_of_a_modality(modality):
+    chosen = list_models(modality)
+    assert chosen
+    assert chosen == [name for name in list_models() if modality in card(name).modalities]
+
+
+def recordings(modality):
+    rng = np.random.default_rng(3)
+    if modality == "ecg":
+        return [
+            Ecg(rng.normal(size=(samples, 12)).astype(np.float32), fs) for samples, fs in ((1000, 100.0), (4000, 500.0))
+        ]
+    shapes = (6, 50, 70), (1, 112, 112)
+    clips = [rng.integers(0, 256, (*shape, 3), dtype=np.uint8) for shape in shapes]
+    return [Clip(frames, np.arange(len(frames)), len(frames)) for frames in clips]
+
+
+@pytest.mark.parametrize("name", WITHOUT_WEIGHTS)
+def test_encoder_of_a_card_without_weights(name):
+    before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002 - the global state is the point
+    encoder = load_model(name.upper())
+    assert isinstance(encoder, Encoder)
+    assert encoder.name == name
+    assert encoder.modalities == card(name).modalities
+    assert encoder.preprocessing == card(name).preprocessing
+    assert encoder.loaded_by == f"'{name}' is registered -> {card(name).adapter}"
+    assert encoder.revision == load_model(name).revision
+    assert encoder.to(torch.device("cpu")) is encoder
+    for modality in encoder.modalities:
+        assert (encoder.sampling is None) == (encoder.modalities == ("ecg",))
+        first, second = (encoder.transform(recording) for recording in recordings(modality))
+        assert first.shape[1:] == second.shape[1:]
+        vectors = encoder.encode(torch.cat([first, second]))
+        assert vectors.shape == (len(first) + len(second), encoder.dim)
+        assert vectors.dtype == torch.float32
+        assert torch.isfinite(vectors).all()
+        torch.testing.assert_close(encoder.encode(first), vectors[: len(first)], rtol=1e-5, atol=1e-6)
+    assert torch.equal(torch.random.get_rng_state(), before[0])
+    assert np.array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
+
+
+def test_names():
+    assert find_card("CardioBench/Constant").id == "cardiobench/constant"
+    assert find_card("org/unknown") is None
+    with pytest.raises(UnknownName, match="Did you mean 'cardiobench/constant'"):
+        card("cardiobench/konstant")
+    with pytest.raises(BadModel, match="no adapter 'x'"):
+        adapter("x")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# only a body\n", "no YAML front matter"),
+        ("---\nid: a/b\n", "no YAML front matter"),
+        ("---\nid: a/b\n---\nbody\n", "missing keys ['revision', 'adapter'"),
+    ],
+)
+def test_broken_card(tmp_path, text, message):
+    path = tmp_path / "a__b.md"
+    path.write_text(text)
+    with pytest.raises(BadModel) as caught:
+        read_card(path)
+    assert message in str(caught.value)
+
+
+def test_misspelt_key(tmp_path):
+    text = PATHS[0].read_text(encoding="utf-8").replace("---\n", "---\nlicense: mit\n", 1)
+    path = tmp_path / "a__b.md"
+    path.write_text(text)
+    with pytest.raises(BadModel, match=r"unknown keys \['license'\]"):
+        read_card(path)

@@ -1,0 +1,286 @@
+"""WFDB records: real ones worked by hand and against the wfdb package, made ones in every signal format, and bad ones."""
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+import wfdb
+
+from cardiobench.data.media import LEADS, read_ecg
+from cardiobench.errors import BadMedia
+
+SAMPLES = 50
+
+
+@pytest.fixture
+def ptb_xl(shared) -> Path:
+    return shared / "data" / "samples" / "ptb-xl" / "records100" / "00000"
+
+
+@pytest.fixture
+def digital() -> np.ndarray:
+    """Stored values (samples, 12) that fit into 8 bits, the least of which (the mark of a gap) is left out."""
+    return np.random.default_rng(3).integers(-127, 128, (SAMPLES, 12)).astype(np.int16)
+
+
+def write_record(
+    folder: Path, digital, *, names=LEADS, units="mV", form="16", gain="1000(0)", name="rec", data=None, header=None
+) -> Path:
+    """A record written line by line; returns its path without suffix."""
+    digital = np.asarray(digital, "<i2")
+    lines = header or [
+        f"{name} {digital.shape[1]} 100 {len(digital)}",
+        *(f"{name}.dat {form} {gain}/{units} 16 0 {digital[0, i]} 0 0 {lead}" for i, lead in enumerate(names)),
+    ]
+    (folder / f"{name}.hea").write_bytes("\n".join([*lines, "# Age: 56", ""]).encode("latin-1"))
+    (folder / f"{name}.dat").write_bytes(digital.tobytes() if data is None else data)
+    return folder / name
+
+
+# ---- real records -------------------------------------------------------------------------------------------------------
+
+
+def test_ptb_xl_record_1_by_hand(ptb_xl):
+    """Its header: 1000 steps a mV, baseline 0, first stored values -119 -55 64 86 -91 4 -69 -31 0 -26 -39 -79."""
+    ecg = read_ecg(ptb_xl / "00001_lr")
+    assert ecg.fs == 100.0
+    assert ecg.signal.dtype == np.float32
+    assert ecg.signal.shape == (1000, 12)
+    first = np.array([-119, -55, 64, 86, -91, 4, -69, -31, 0, -26, -39, -79]) / 1000
+    np.testing.assert_array_equal(ecg.signal[0], first.astype(np.float32))
+    stored = np.frombuffer((ptb_xl / "00001_lr.dat").read_bytes(), "<i2").reshape(1000, 12)
+    np.testing.assert_array_equal(ecg.signal, (stored / 1000).astype(np.float32))
+
+
+@pytest.mark.parametrize("suffix", [".hea", ".dat", ""])
+def test_a_record_by_any_of_its_names(ptb_xl, suffix):
+    ecg = read_ecg(ptb_xl / f"00001_lr{suffix}")
+    assert ecg.signal[0, 0] == np.float32(-0.119)
+
+
+def test_real_records_equal_the_wfdb_package(shared, ptb_xl):
+    challenge = shared / "data" / "samples" / "cinc2021" / "training"
+    headers = sorted(challenge.rglob("*.hea")) + sorted(ptb_xl.glob("*.hea"))[:40]
+    headers += sorted((shared / "data" / "samples" / "ptb-xl" / "records500").rglob("*.hea"))[:5]
+    assert len(headers) > 50
+    for header in headers:
+        theirs = wfdb.rdrecord(str(header.with_suffix("")))
+        names = [lead.upper() for lead in theirs.sig_name]
+        order = [names.index(lead.upper()) for lead in LEADS]
+        ecg = read_ecg(header)
+        assert ecg.fs == theirs.fs
+        np.testing.assert_array_equal(ecg.signal, theirs.p_signal[:, order].astype(np.float32))
+
+
+def test_challenge_record_from_its_mat(shared):
+    """MATLAB v4: 24 bytes of header, then int16 column by column, which is sample by sample."""
+    path = shared / "data" / "samples" / "cinc2021" / "training" / "georgia" / "E07500.mat"
+    ecg = read_ecg(path)
+    assert ecg.fs == 500.0
+    assert ecg.signal.shape == (5000, 12)
+    np.testing.assert_allclose(ecg.signal[0, :3], [-0.068, -0.058, 0.009], rtol=1e-6)
+    stored = np.frombuffer(path.read_bytes()[24:], "<i2").reshape(5000, 12)
+    np.testing.assert_array_equal(ecg.signal, (stored / 1000).astype(np.float32))
+
+
+# ---- made records -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["16", "80", "212"])
+@pytest.mark.parametrize("length", [SAMPLES, SAMPLES - 1])
+def test_signal_formats_as_the_wfdb_package_writes_them(tmp_path, digital, form, length):
+    stored = digital[:length, :12]
+    wfdb.wrsamp(
+        "made",
+        fs=250,
+        units=["mV"] * 12,
+        sig_name=list(LEADS),
+        d_signal=stored.astype(np.int64),
+        fmt=[form] * 12,
+        adc_gain=[200.0] * 12,
+        baseline=[5] * 12,
+        write_dir=str(tmp_path),
+    )
+    ecg = read_ecg(tmp_path / "made")
+    assert ecg.fs == 250.0
+    np.testing.assert_array_equal(ecg.signal, ((stored.astype(float) - 5) / 200).astype(np.float32))
+
+
+def test_format_212_by_hand(tmp_path):
+    """signal(5): 12-bit pairs, the low bytes first and last, their high nibbles in between. 0xABC is -1348, 0x123 is 291."""
+    pairs = bytes([0xBC, 0x1A, 0x23]) * 6
+    record = write_record(tmp_path, np.ones((1, 12)), form="212", data=pairs)
+    np.testing.assert_allclose(read_ecg(record).signal[0], [-1.348, 0.291] * 6, rtol=1e-6)
+
+
+def test_leads_are_found_by_name(tmp_path, digital):
+    order = np.random.default_rng(0).permutation(12)
+    names = [LEADS[i].upper() for i in order]
+    record = write_record(tmp_path, digital[:, order], names=names)
+    np.testing.assert_array_equal(read_ecg(record).signal, (digital / 1000).astype(np.float32))
+
+
+def test_further_channels_are_left_out(tmp_path, digital):
+    wider = np.column_stack([digital[:, :1], digital])
+    record = write_record(tmp_path, wider, names=["vx", *LEADS])
+    np.testing.assert_array_equal(read_ecg(record).signal, (digital / 1000).astype(np.float32))
+
+
+def test_names_can_be_given(tmp_path, digital):
+    record = write_record(tmp_path, digital, names=[f"chan {i}" for i in range(12)])
+    with pytest.raises(BadMedia, match=r"no lead I, II, III, .* channels are chan 0, chan 1.*pass `leads`"):
+        read_ecg(record)
+    ecg = read_ecg(record, leads=LEADS[::-1])
+    np.testing.assert_array_equal(ecg.signal, (digital[:, ::-1] / 1000).astype(np.float32))
+    with pytest.raises(BadMedia, match="has 12 channels, and 2 leads were named"):
+        read_ecg(record, leads=("I", "II"))
+
+
+@pytest.mark.parametrize(
+    ("units", "factor"), [("mV", 1), ("mv", 1), ("uV", 1e-3), ("uv", 1e-3), ("\N{MICRO SIGN}V", 1e-3), ("V", 1e3)]
+)
+def test_units(tmp_path, digital, units, factor):
+    """The micro sign is one byte in old headers; taking it for nothing would make microvolts volts."""
+    record = write_record(tmp_path, digital, units=units, gain="4(-3)")
+    np.testing.assert_allclose(read_ecg(record).signal, (digital + 3) / 4 * factor, rtol=1e-6)
+
+
+def test_the_micro_sign_in_utf8(tmp_path, digital):
+    record = write_record(tmp_path, digital)
+    header = record.with_suffix(".hea")
+    header.write_text(header.read_text().replace("/mV", "/\N{MICRO SIGN}V"), encoding="utf-8")
+    np.testing.assert_allclose(read_ecg(record).signal, digital / 1e6, rtol=1e-6)
+
+
+def test_what_a_header_may_leave_out(tmp_path, digital):
+    """header(5): without units mV, without baseline the ADC zero, without a count of samples all that are there."""
+    lines = ["rec 12 500/500(0)", *(f"rec.dat 16 200 12 7 0 0 0 {lead}" for lead in LEADS)]
+    record = write_record(tmp_path, digital, header=["# a comment first", "", *lines])
+    ecg = read_ecg(record)
+    assert ecg.fs == 500.0
+    np.testing.assert_allclose(ecg.signal, (digital - 7.0) / 200, rtol=1e-6)
+
+
+def test_signals_in_two_files(tmp_path, digital):
+    names = ["a.dat"] * 8 + ["b.dat"] * 4
+    lines = [f"rec 12 100 {SAMPLES}"]
+    lines += [f"{file} 16 1000(0)/mV 16 0 0 0 0 {lead}" for file, lead in zip(names, LEADS, strict=True)]
+    record = write_record(tmp_path, digital, header=lines)
+    (tmp_path / "a.dat").write_bytes(digital[:, :8].astype("<i2").tobytes())
+    (tmp_path / "b.dat").write_bytes(digital[:, 8:].astype("<i2").tobytes())
+    np.testing.assert_array_equal(read_ecg(record).signal, (digital / 1000).astype(np.float32))
+
+
+def test_a_name_with_dots(tmp_path, digital):
+    record = write_record(tmp_path, digital, name="JS.00001.v2")
+    assert read_ecg(record).signal.shape == (SAMPLES, 12)
+
+
+# ---- bad records --------------------------------------------------------------------------------------------------------
+
+
+def test_cut_short_names_both_sizes(tmp_path, digital):
+    record = write_record(tmp_path, digital, data=digital.astype("<i2").tobytes()[:-10])
+    with pytest.raises(BadMedia, match=r"rec\.dat is cut short: its header declares 1200 bytes, it has 1190"):
+        read_ecg(record)
+    for form, needed in (("16x1+24", 1224), ("80", 600), ("212", 900)):
+        record = write_record(tmp_path, digital, form=form, data=b"\1" * (needed - 1))
+        with pytest.raises(BadMedia, match=f"declares {needed} bytes, it has {needed - 1}"):
+            read_ecg(record)
+
+
+@pytest.mark.parametrize(("form", "mark"), [("16", -32768), ("80", -128), ("212", -2048)])
+def test_gaps_are_counted_by_lead(tmp_path, digital, form, mark):
+    """Each format's least value means that nothing was recorded."""
+    stored = digital.astype(np.int64)
+    stored[3, 1] = stored[4, 1] = stored[9, 11] = mark
+    data = {
+        "16": lambda: stored.astype("<i2").tobytes(),
+        "80": lambda: (stored + 128).astype(np.uint8).tobytes(),
+        "212": lambda: b"".join(
+            struct.pack("<BBB", a & 255, (a >> 8 & 15) | (b >> 8 & 15) << 4, b & 255)
+            for a, b in stored.reshape(-1, 2).tolist()
+        ),
+    }[form]()
+    record = write_record(tmp_path, digital, form=form, data=data)
+    with pytest.raises(BadMedia, match=r"not finite in lead II \(2\), V6 \(1\) of 50 samples"):
+        read_ecg(record)
+
+
+@pytest.mark.parametrize("gain", ["0(0)", "0", "0.0(5)"])
+def test_without_gain(tmp_path, digital, gain):
+    with pytest.raises(BadMedia, match="lead I has no gain"):
+        read_ecg(write_record(tmp_path, digital, gain=gain))
+
+
+def test_missing_and_doubled_leads(tmp_path, digital):
+    with pytest.raises(BadMedia, match=r"rec\.hea has no lead V4, V6: its 10 channels are I, II, III"):
+        read_ecg(write_record(tmp_path, digital[:, :10], names=[n for n in LEADS if n not in ("V4", "V6")]))
+    with pytest.raises(BadMedia, match="has lead V1 2 times"):
+        read_ecg(write_record(tmp_path, np.column_stack([digital, digital[:, :1]]), names=[*LEADS, "v1"]))
+
+
+def test_flat(tmp_path):
+    with pytest.raises(BadMedia, match=r"rec\.hea is flat: every sample is 0"):
+        read_ecg(write_record(tmp_path, np.zeros((SAMPLES, 12))))
+
+
+def test_without_its_signal_file(tmp_path, digital):
+    record = write_record(tmp_path, digital)
+    record.with_suffix(".dat").unlink()
+    with pytest.raises(BadMedia, match=r"rec\.hea names rec\.dat, which is not beside it"):
+        read_ecg(record)
+
+
+def test_without_its_header(tmp_path, digital):
+    record = write_record(tmp_path, digital)
+    record.with_suffix(".hea").unlink()
+    with pytest.raises(BadMedia, match=r"rec\.dat is no HDF5 file and has no WFDB header beside it \(rec\.hea\)"):
+        read_ecg(record.with_suffix(".dat"))
+    with pytest.raises(BadMedia, match=r"rec cannot be opened .*, and there is no header .*rec\.hea"):
+        read_ecg(record)
+
+
+@pytest.mark.parametrize("file", ["../rec.dat", "/etc/passwd", "sub/rec.dat", "..", "~"])
+def test_a_header_that_leads_elsewhere(tmp_path, digital, file):
+    lines = [f"rec 12 100 {SAMPLES}", *(f"{file} 16 1000(0)/mV 16 0 0 0 0 {lead}" for lead in LEADS)]
+    with pytest.raises(BadMedia, match="which is not one beside it"):
+        read_ecg(write_record(tmp_path, digital, header=lines))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("rec 12 100 50", "rec/3 12 100 50"), "several segments"),
+        (("rec 12 100 50", "rec 12"), "the line 'rec 12' is not what a WFDB header says"),
+        (("rec 12 100 50", "rec twelve 100 50"), "is not what a WFDB header says"),
+        (("rec 12 100 50", "rec 12 0 50"), "a sampling rate of 0.0 Hz"),
+        (("rec 12 100 50", "rec 13 100 50"), "declares 13 channels and describes 12"),
+        (("rec.dat 16 ", "rec.dat 311 "), "format 311; formats 16, 80 and 212 are read"),
+        (("rec.dat 16 ", "rec.dat 16x2 "), "format 16x2"),
+        (("rec.dat 16 ", "rec.dat abc "), "is not what a WFDB header says"),
+        (("/mV", "/mmHg"), "lead I is in 'mmHg', which is no unit of voltage"),
+    ],
+)
+def test_headers_that_cannot_be_right(tmp_path, digital, change, message):
+    record = write_record(tmp_path, digital)
+    header = record.with_suffix(".hea")
+    assert change[0] in header.read_text()
+    header.write_text(header.read_text().replace(*change))
+    with pytest.raises(BadMedia, match=message):
+        read_ecg(record)
+
+
+def test_empty_files(tmp_path, digital):
+    record = write_record(tmp_path, digital, data=b"")
+    with pytest.raises(BadMedia, match=r"rec\.dat is cut short: its header declares 1200 bytes, it has 0"):
+        read_ecg(record)
+    record.with_suffix(".hea").write_text("# nothing\n")
+    with pytest.raises(BadMedia, match=r"rec\.hea is empty"):
+        read_ecg(record)
+
+
+def test_one_record_a_header(tmp_path, digital):
+    with pytest.raises(BadMedia, match="holds one record, and record 3 was asked for"):
+        read_ecg(write_record(tmp_path, digital), 3)

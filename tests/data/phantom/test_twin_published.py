@@ -1,0 +1,155 @@
+"""The twins whose names and labels come from a published split: HMC-QU, CardiacNet, SegRWMA."""
+
+import cv2
+import nibabel
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.data.phantom.twins import cardiacnet, hmc_qu, segrwma
+from cardiobench.data.phantom.twins.published import choose, published_split
+from cardiobench.data.phantom.twins.xlsx import write_xlsx
+
+
+@pytest.fixture(scope="module")
+def hmc(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hmc_qu")
+    hmc_qu.write(folder, 12, 1)
+    return folder / "HMC-QU"
+
+
+@pytest.fixture(scope="module")
+def cardiac(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cardiacnet")
+    cardiacnet.write(folder, 24, 1)
+    return folder / "CardiacNet"
+
+
+@pytest.fixture(scope="module")
+def rwma(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("segrwma")
+    segrwma.write(folder, 7, 1)
+    return folder / "Regional_wall_motion_abnormality"
+
+
+def test_hmc_qu_keeps_the_irregular_names_and_the_published_labels(hmc):
+    split = published_split("hmc_qu", "recordings").set_index("path")
+    paths = {path.relative_to(hmc).as_posix() for path in hmc.rglob("*.avi")}
+    assert paths <= set(split.index)
+    assert any(" " in path for path in paths)
+    for view in ("A2C", "A4C"):
+        sheet = pd.read_excel(hmc / f"{view}.xlsx")
+        segments = [column for column in sheet.columns if "SEG" in column]
+        assert ["ECHO", *segments] == list(sheet.columns)
+        assert set(np.unique(sheet[segments].to_numpy())) == {"MI", "non-MI"}
+        infarct = (sheet[segments] == "MI").any(axis=1)
+        for echo, label in zip(sheet["ECHO"], infarct, strict=True):
+            assert split.loc[f"{view}/{echo}.avi", "label"] == ("STEMI" if label else "no_STEMI")
+        assert {f"{view}/{echo}.avi" for echo in sheet["ECHO"]} == {path for path in paths if path.startswith(view)}
+    chosen = split.loc[sorted(paths)]
+    assert set(zip(chosen["split"], chosen["label"], strict=True)) == {
+        (part, label) for part in ("train", "validation", "test") for label in ("STEMI", "no_STEMI")
+    }
+
+
+def test_hmc_qu_videos_have_the_rate_of_the_release(hmc):
+    for path in sorted(hmc.rglob("*.avi"))[::6]:
+        capture = cv2.VideoCapture(str(path))
+        assert capture.get(cv2.CAP_PROP_FPS) == 25
+        assert (capture.get(cv2.CAP_PROP_FRAME_HEIGHT), capture.get(cv2.CAP_PROP_FRAME_WIDTH)) == (128, 160)
+
+
+def test_cardiacnet_has_folders_that_are_named_like_files(cardiac):
+    for disease in ("ASD", "PAH"):
+        split = published_split("cardiacnet", disease.lower()).set_index("path")
+        images = {path for path in (cardiac / f"CardiacNet-{disease}").rglob("*.nii") if path.is_file()}
+        labels = {path for path in images if "label" in path.name}
+        names = {path.relative_to(cardiac).as_posix() for path in images - labels}
+        assert names <= set(split.index)
+        assert len(labels) == len(names)
+        assert any(path.is_dir() and path.suffix == ".nii" for path in cardiac.rglob("*_image.nii"))
+        for name in sorted(names):
+            image = nibabel.load(cardiac / name)
+            assert image.shape == (144, 112, 40)
+            folder = cardiac / f"CardiacNet-{disease}"
+            assert name.split("/")[1] == (disease if split.loc[name, "label"] == disease else f"Non-{disease}")
+            number = next(part for part in name.split("/") if part.endswith("_image.nii"))[:3]
+            mask = np.asarray(nibabel.load(folder / name.split("/")[1] / f"{number}_label.nii").dataobj)
+            assert mask.shape == image.shape
+            assert set(np.unique(mask)) == {0, 1}
+        chosen = split.loc[sorted(names)]
+        assert set(chosen["split"]) == {"train", "validation", "test"}
+        assert chosen["label"].nunique() == 2
+
+
+def test_segrwma_sequences_have_the_published_length_and_begin_a_beat_where_annotated(rwma):
+    split = published_split("segrwma", "recordings").set_index("path")
+    paths = sorted(rwma.rglob("*.nii.gz"))
+    names = [path.relative_to(rwma).as_posix() for path in paths]
+    chosen = split.loc[names]
+    assert {"2D", "LVO", "MCE"} == set(chosen["modality"])
+    assert (chosen["modality"] == "2D").mean() > 0.5
+    assert set(chosen["split"]) == {"train", "validation", "test"}
+    assert set(chosen["label"]) == {"normal", "abnormal"}
+    for path, row in zip(paths[::3], chosen.iloc[::3].itertuples(), strict=True):
+        volume = np.asarray(nibabel.load(path).dataobj)
+        assert volume.shape == (104, 80, int(row.n_frames))
+        first = volume[..., int(row.key_frame)]
+        same = [frame for frame in range(volume.shape[2]) if (volume[..., frame] == first).all()]
+        assert int(row.key_frame) in same
+        assert len(same) >= volume.shape[2] // 40  # the beat comes again
+
+
+def test_disease_shows_in_the_motion_of_the_wall():
+    """In the side of the free wall the picture changes less over the beat when that wall stands still."""
+    from dataclasses import replace
+
+    from cardiobench.data.phantom.echo import EchoTruth, echo_clip, echo_mask, end_systole
+
+    for seed in range(4):
+        healthy = EchoTruth(60.0, 110.0, 44.0, 1.0, 4.7, 0.9, "A4C", seed=seed)
+        sick = replace(healthy, akinetic=True)
+        systole = end_systole(healthy)
+        emptied = echo_mask(healthy, frames=1)[0] & ~echo_mask(healthy, frames=1, first=systole)[0]
+        dark = [
+            (cv2.GaussianBlur(echo_clip(truth, frames=1, first=systole)[0, ..., 0], (3, 3), 0)[emptied] < 40).mean()
+            for truth in (healthy, sick)
+        ]
+        assert dark[1] > dark[0] + 0.03
+
+
+def test_wide_right_chambers_and_a_hole_between_the_atria_show():
+    from dataclasses import replace
+
+    from cardiobench.data.phantom.echo import EchoTruth, echo_clip
+
+    for seed in range(4):
+        healthy = EchoTruth(60.0, 110.0, 44.0, 1.0, 4.7, 0.9, "A4C", seed=seed)
+        base, wide, hole = (
+            echo_clip(truth, frames=1)[0, ..., 0].astype(float)
+            for truth in (healthy, replace(healthy, right_heart=1.7), replace(healthy, septal_defect=True))
+        )
+        assert wide[:, :56].mean() < base[:, :56].mean() - 2  # more dark blood in the left half of the picture
+        changed = np.argwhere(np.abs(hole - base) > 25)
+        assert 8 < len(changed) < 200
+        assert np.ptp(changed, axis=0).max() < 40
+
+
+def test_choosing_serves_every_split_and_class_first():
+    table = pd.DataFrame(
+        [
+            (f"p{i}", split, label)
+            for i, (split, label) in enumerate([("test", "x"), ("test", "y"), ("train", "x")] * 5)
+        ],
+        columns=["patient_id", "split", "label"],
+    )
+    chosen = choose(table, 3, "x", np.random.default_rng(0))
+    assert set(zip(chosen["split"], chosen["label"], strict=True)) == {("test", "x"), ("test", "y"), ("train", "x")}
+    assert len(choose(table, 100, "x", np.random.default_rng(0))) == 15
+    assert choose(table, 0, "x", np.random.default_rng(0)).empty
+
+
+def test_a_sheet_is_read_by_openpyxl(tmp_path):
+    write_xlsx(tmp_path / "a.xlsx", [("ECHO", "SEG1"), ("ES0001 _4CH_1", "MI"), ("a <b> & c", "non-MI")])
+    sheet = pd.read_excel(tmp_path / "a.xlsx")
+    assert sheet.to_dict("list") == {"ECHO": ["ES0001 _4CH_1", "a <b> & c"], "SEG1": ["MI", "non-MI"]}

@@ -1,0 +1,34 @@
+"""What every twin promises, whatever the dataset."""
+
+import hashlib
+
+import pytest
+
+from cardiobench.data.phantom.twins import TWINS
+from cardiobench.data.phantom.twins.splits import deal
+
+
+def digests(folder):
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_twin_depends_on_its_seed_and_on_nothing_else(name, tmp_path):
+    folders = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
+    for folder, seed in zip(folders, (5, 5, 6), strict=True):
+        folder.mkdir()
+        TWINS[name](folder, 3, seed)
+    first, again, other = map(digests, folders)
+    assert first == again
+    assert first != other
+    assert len(first) >= 3
+
+
+def test_dealing_gives_every_split_a_member_of_every_group():
+    groups = ["sick", "well", "well", "sick", "sick", "well"]
+    dealt = deal(groups, ("test", "val", "train"))
+    assert dealt == ["test", "test", "val", "val", "train", "train"]

@@ -1,0 +1,158 @@
+"""HMC-QU: sheets read tolerantly, labels by view, the published split and the rule that made it, on a release written by hand."""
+
+import pandas as pd
+import pytest
+
+from cardiobench.data import catalog, open_source
+from cardiobench.errors import BadData, MissingData
+from tests.data.recordings import write_avi
+from tests.data.splitting import two_draws
+
+STEMI = catalog.task("hmc_qu/stemi")
+FIXED = pd.read_csv(catalog.dataset_folder("hmc_qu") / "splits" / "recordings.csv", dtype=str)
+NAMES = {"A2C": ["ES0001_CH2_1", "ES000100 N_2CH_3"], "A4C": []}
+NAMES["A4C"] = FIXED.loc[FIXED["patient_id"].isin(["ES0001", "ES000100", "ES00026"]) & (FIXED["view"] == "A4C"), "path"].str[4:-4].tolist()  # fmt: skip
+LABEL = FIXED.set_index("path")["label"]
+
+
+def sheet(view, names):
+    """A sheet with seven segments of which one is infarcted where the published label is STEMI."""
+    rows = []
+    for name in names:
+        sick = LABEL[f"{view}/{name}.avi"] == "STEMI"
+        rows.append([name, *["non-MI"] * 5, "MI" if sick else "non-MI"])
+    return pd.DataFrame(rows, columns=["ECHO", *[f"SEG{number}" for number in (1, 2, 3, 5, 6, 7)]])
+
+
+def release(folder, base="HMC-QU", ending="xlsx"):
+    for view, names in NAMES.items():
+        for name in names:
+            write_avi(folder / base / view / f"{name}.avi")
+        save(folder, view, sheet(view, names), base, ending)
+    return folder
+
+
+def save(folder, view, table, base="HMC-QU", ending="xlsx"):
+    path = folder / base / f"{view}.{ending}"
+    table.to_excel(path, index=False) if ending == "xlsx" else table.to_csv(path, index=False)
+
+
+def opened(raw):
+    return open_source("hmc_qu", raw, allow_missing=True)
+
+
+@pytest.mark.parametrize("base, ending", [("HMC-QU", "xlsx"), ("HMC_QU", "csv"), ("", "csv")])
+def test_rows_of_both_views(tmp_path, base, ending):
+    source = opened(release(tmp_path, base, ending))
+    got = source.frame.set_index("id")
+    assert len(got) == 5
+    for name, row in got.iterrows():
+        published = FIXED.set_index("id").loc[name]
+        assert row[["patient_id", "split", "view", "stemi"]].tolist() == published[["patient_id", "split", "view", "label"]].tolist()  # fmt: skip
+        assert row["media"].endswith(published["path"]), "blanks and all"
+    assert got.loc["ES0001_A2C", "infarcted_segments"] == "SEG7"
+    assert source.recording(0).frames.shape == (3, 16, 16, 3)
+    assert len(source.references(STEMI)) == 5
+
+
+def test_videos_in_a_folder_of_their_own(tmp_path):
+    release(tmp_path)
+    (tmp_path / "HMC-QU" / "videos").mkdir()
+    for view in NAMES:
+        (tmp_path / "HMC-QU" / view).rename(tmp_path / "HMC-QU" / "videos" / view)
+    assert opened(tmp_path).table.missing == ()
+
+
+def test_cells_and_headers_are_read_tolerantly(tmp_path):
+    table = sheet("A2C", NAMES["A2C"]).replace({"non-MI": "Non MI", "MI": "mi "})
+    table["Reference Frame"] = "3"
+    table["ECHO"] = table["ECHO"] + " "
+    table.columns = ["Echo", *[f"Seg {name[3:]} " for name in table.columns[1:7]], "Reference Frame"]
+    above = pd.DataFrame([["HMC-QU ground truth", *[None] * 7], table.columns.tolist()], columns=table.columns)
+    release(tmp_path)
+    pd.concat([above, table]).to_excel(tmp_path / "HMC-QU" / "A2C.xlsx", index=False, header=False)
+    source = opened(tmp_path)
+    assert source.frame.set_index("id").loc["ES0001_A2C", "stemi"] == "STEMI" and len(source.frame) == 5
+    columns, _, spelling = catalog.builder("hmc_qu").findings(tmp_path, source.table.listed)
+    assert columns.examples == tuple(f"Seg {number}" for number in (1, 2, 3, 5, 6, 7))
+    assert set(spelling.examples) == {f"A2C/{name} " for name in NAMES["A2C"]}
+
+
+def test_a_file_spelled_otherwise_is_found(tmp_path):
+    release(tmp_path)
+    folder = tmp_path / "HMC-QU" / "A2C"
+    (folder / "ES000100 N_2CH_3.avi").rename(folder / "ES000100  n_2CH_3.avi")
+    assert opened(tmp_path).frame.set_index("id").loc["ES000100_A2C", "media"] == "HMC-QU/A2C/ES000100  n_2CH_3.avi"
+
+
+@pytest.mark.parametrize(
+    "cell, message",
+    [
+        ("maybe", r"SEG7 of ES0001_CH2_1 is 'maybe'; expected MI or non-MI"),
+        ("non-MI", r"ES0001_CH2_1 is 'no_STEMI' by the A2C sheet and 'STEMI' in the published split"),
+    ],
+)
+def test_cells_that_contradict_are_refused(tmp_path, cell, message):
+    release(tmp_path)
+    table = sheet("A2C", NAMES["A2C"])
+    table.loc[0, "SEG7"] = cell
+    save(tmp_path, "A2C", table)
+    with pytest.raises(BadData, match=message):
+        opened(tmp_path)
+
+
+def test_an_empty_line_of_segments_is_no_label(tmp_path):
+    release(tmp_path)
+    table = sheet("A2C", NAMES["A2C"])
+    table.iloc[0, 1:] = None
+    save(tmp_path, "A2C", table)
+    with pytest.raises(BadData, match="ES0001_CH2_1 has no segment in the A2C sheet"):
+        opened(tmp_path)
+
+
+def test_recordings_that_the_split_does_not_know_are_named(tmp_path):
+    release(tmp_path)
+    table = sheet("A2C", NAMES["A2C"])
+    table.loc[len(table)] = ["ES0001_CH2_9", *["MI"] * 6]
+    save(tmp_path, "A2C", table)
+    source = opened(tmp_path)
+    assert source.table.excluded["recording in no split"] == ("A2C/ES0001_CH2_9 (nearest: ES0001_CH2_1)",)
+    assert len(source.frame) == 5
+
+
+def test_sheets_that_cannot_be_read(tmp_path):
+    release(tmp_path)
+    path = tmp_path / "HMC-QU" / "A4C.xlsx"
+    sheet("A4C", NAMES["A4C"]).rename(columns={"ECHO": "NAME"}).to_excel(path, index=False)
+    with pytest.raises(BadData, match=r"A4C\.xlsx has no column 'ECHO'"):
+        opened(tmp_path)
+    path.write_bytes(b"no workbook")
+    with pytest.raises(BadData, match=r"A4C\.xlsx cannot be read as a workbook"):
+        opened(tmp_path)
+    path.unlink()
+    with pytest.raises(MissingData, match=r"neither A4C\.xlsx nor A4C\.csv is in"):
+        opened(tmp_path)
+
+
+def test_the_whole_release_is_322_recordings(tmp_path):
+    with pytest.raises(MissingData, match=r"train \d+ of 227"):
+        open_source("hmc_qu", release(tmp_path))
+
+
+def test_the_shipped_split_is_the_published_one(shared):
+    published = pd.read_csv(shared / "data" / "splits" / "hmcqu_split.csv", dtype=str)
+    assert published["unique_id"].tolist() == FIXED["id"].tolist()
+    assert published["split"].replace("val", "validation").tolist() == FIXED["split"].tolist()
+    assert (published["STEMI"] == "1").tolist() == (FIXED["label"] == "STEMI").tolist()
+
+
+def test_counts_of_the_published_split():
+    counts = FIXED.groupby(["split", "view", "label"]).size()
+    assert counts["train"].to_dict() == {("A2C", "STEMI"): 55, ("A2C", "no_STEMI"): 58, ("A4C", "STEMI"): 68, ("A4C", "no_STEMI"): 46}  # fmt: skip
+    assert counts["test"].to_dict() == {("A2C", "STEMI"): 12, ("A2C", "no_STEMI"): 13, ("A4C", "STEMI"): 14, ("A4C", "no_STEMI"): 11}  # fmt: skip
+    assert FIXED.groupby("split")["patient_id"].nunique().to_dict() == {"train": 114, "validation": 23, "test": 25}
+
+
+def test_the_rule_of_the_card_gives_the_split_again():
+    drawn = two_draws(FIXED, "STEMI", test=0.15, validation=0.15 / 0.90)
+    assert (FIXED["patient_id"].map(drawn) == FIXED["split"]).sum() == 322

@@ -1,0 +1,109 @@
+"""Prepared folders: what the unmodified `datasets` library reads, and the same scores from them as from the raw folder."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.config import RunConfig
+from cardiobench.data import catalog, open_source
+from cardiobench.data.prepare import prepare
+from cardiobench.errors import BadData
+from cardiobench.runner import run
+
+SAMPLE = catalog.dataset_folder("ptb_xl_sample") / "data"
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    out = tmp_path_factory.mktemp("out")
+    prepare("ptb_xl_sample", None, out)
+    return out
+
+
+def load(folder, code, tmp_path):
+    """Run the client in a process of its own, with caches of its own, in the folder that holds `cardiobench/`."""
+    code = f"import datasets, json; ds = datasets.load_dataset('cardiobench/ptb_xl_sample'); {code}"
+    environment = {**os.environ, "HF_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_unmodified_client_reads_it(prepared, tmp_path):
+    printed = load(
+        prepared,
+        "row = ds['test'][0]; print(json.dumps([{k: len(v) for k, v in ds.items()}, ds['test'].features['cd'].names,"
+        "row['id'], row['cd'], row['ecg'][0], row['fs']]));"
+        "s = datasets.load_dataset('cardiobench/ptb_xl_sample', split='test', streaming=True); print(next(iter(s))['id'])",
+        tmp_path,
+    ).splitlines()
+    sizes, names, identity, label, first, rate = json.loads(printed[0])
+    assert sizes == {"train": 50, "validation": 14, "test": 52} and names == ["no CD", "CD"] and rate == 100
+    assert printed[1] == identity
+    source = open_source("ptb_xl_sample")
+    number = list(source.frame["id"]).index(identity)
+    assert names[label] == source.frame["cd"][number]
+    np.testing.assert_array_equal(np.float32(first), source.recording(number).signal[0])
+
+
+def test_a_changed_label_is_never_served_from_a_cache(tmp_path):
+    raw = shutil.copytree(SAMPLE, tmp_path / "raw")
+    before = open_source("ptb_xl", prepare("ptb_xl", raw, tmp_path, allow_missing=True)).frame.set_index("id")["cd"]
+    table = pd.read_csv(raw / "ptbxl_database.csv")
+    table.loc[0, "scp_codes"] = "{'CLBBB': 100.0}" if before[f"{table.ecg_id[0]:05d}"] == "no CD" else "{'NORM': 100.0}"
+    table.to_csv(raw / "ptbxl_database.csv", index=False)
+    after = open_source("ptb_xl", prepare("ptb_xl", raw, tmp_path, allow_missing=True)).frame.set_index("id")["cd"]
+    assert list(after.index[after != before[after.index]]) == [f"{table.ecg_id[0]:05d}"]
+
+
+def test_the_score_is_the_same_from_raw_and_prepared_data(prepared, tmp_path):
+    results = []
+    for name, data_dir in (("raw", None), ("prepared", prepared)):
+        config = RunConfig(
+            models=("cardiobench/ecg-morphology",),
+            tasks=("ptb_xl_sample/cd",),
+            protocols=("probe",),
+            data_dir=data_dir,
+            output_dir=tmp_path / name,
+            cache_dir=tmp_path / f"{name}-cache",
+            workers=0,
+        )
+        (result,) = run(config).results
+        results.append(result)
+    assert results[0].overall == results[1].overall and results[0].groups == results[1].groups
+
+
+def test_two_processes_prepare_the_same_rows(prepared, tmp_path):
+    prepare("ptb_xl_sample", None, tmp_path, num_proc=2)
+    first, second = (open_source("ptb_xl_sample", folder).frame for folder in (prepared, tmp_path))
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_a_folder_of_another_version_is_refused(prepared, tmp_path):
+    copy = shutil.copytree(prepared, tmp_path / "copy")
+    note = copy / "cardiobench" / "ptb_xl_sample" / "cardiobench.json"
+    note.write_text(note.read_text().replace('"version": "1.0.0"', '"version": "0.9.0"'))
+    with pytest.raises(BadData, match=r"version 0\.9\.0 .* Make it again"):
+        open_source("ptb_xl_sample", copy)
+
+
+def test_a_prepared_clip_has_its_bytes_inside(tmp_path):
+    folder = prepare("phantom_echo", None, tmp_path)
+    source = open_source("phantom_echo", tmp_path)
+    assert source.raw == folder
+    generated = open_source("phantom_echo")
+    names = list(generated.frame["id"])
+    for number in (0, len(names) // 2):
+        original = generated.recording(names.index(source.frame["id"][number]))
+        np.testing.assert_array_equal(source.recording(number).frames, original.frames)
+
+
+def test_nothing_half_made_is_left(prepared):
+    assert sorted(path.name for path in (prepared / "cardiobench").iterdir()) == ["ptb_xl_sample"]

@@ -1,0 +1,82 @@
+"""SegRWMA: the published split, 2D tasks by view, what the split lacks, on a release written by hand."""
+
+import pandas as pd
+import pytest
+
+from cardiobench.data import catalog, open_source
+from cardiobench.data.rows import TWIN_MARK
+from cardiobench.errors import MissingData
+from tests.data.recordings import write_nifti
+
+TASKS = {view: catalog.task(f"segrwma/rwma_{view.lower()}") for view in ("A2C", "A3C", "A4C")}
+FIXED = pd.read_csv(catalog.dataset_folder("segrwma") / "splits" / "recordings.csv", dtype=str)
+FOLDER = "Regional_wall_motion_abnormality/wallMotion"
+NAMES = ("patient1-2D-A2C", "patient1-2D-A4C", "patient1-LVO-A2C", "patient1-MCE-A3C")
+
+
+@pytest.fixture
+def raw(tmp_path):
+    for name in NAMES:
+        write_nifti(tmp_path / FOLDER / f"{name}_image.nii.gz")
+    return tmp_path
+
+
+def opened(raw):
+    return open_source("segrwma", raw, allow_missing=True)
+
+
+def test_rows(raw):
+    source = opened(raw)
+    got = source.frame.set_index("id")
+    assert set(got.index) == {"patient1_A2C", "patient1_A4C", "patient1_A2C_LVO", "patient1_A3C_MCE"}
+    assert got.loc["patient1_A4C", ["patient_id", "split", "view", "modality", "key_frame", "rwma"]].tolist() == [
+        "patient1", "train", "A4C", "2D", 33, "abnormal",
+    ]  # fmt: skip
+    assert source.recording(0).frames.shape == (3, 8, 12, 3)
+    assert len(source.task_rows(TASKS["A2C"])) == 1, "2D only"
+    assert len(opened(raw / "Regional_wall_motion_abnormality").frame) == 4
+
+
+def test_units_and_counts_of_the_published_split(raw):
+    source = opened(raw)
+    counts = {"A2C": (62, 5, 44, 3, 44, 4), "A3C": (72, 6, 47, 3, 48, 4), "A4C": (70, 6, 51, 4, 52, 4)}
+    for view, task in TASKS.items():
+        references = source.references(task)
+        size = references.groupby(["split", "y_true"]).size()
+        got = [size[split, label] for split in ("train", "validation", "test") for label in task.classes]
+        assert tuple(got) == counts[view]
+        assert not references["patient_id"].duplicated().any(), "one recording a patient"
+    view = source.references(catalog.task("segrwma/view"))
+    assert len(view[view["split"] == "test"]) == 156
+    assert (view["id"].str.rpartition("_")[2] == view["y_true"]).all()
+
+
+def test_what_is_missing_is_counted(raw):
+    with pytest.raises(MissingData, match=r"1656 of 1660 files"):
+        open_source("segrwma", raw)
+    (raw / TWIN_MARK).write_text("{}")
+    assert len(open_source("segrwma", raw).frame) == 4
+
+
+def test_recordings_in_no_split(raw):
+    (lacking,) = catalog.builder("segrwma").findings(raw, opened(raw).table.listed)
+    assert lacking.count == 122 == 1782 - len(FIXED)
+    name = f"{lacking.examples[0]}_image.nii.gz"
+    write_nifti(raw / FOLDER / name)
+    assert opened(raw).table.excluded == {"recording in no split": (f"wallMotion/{name}",)}
+
+
+def test_the_label_is_the_patients(raw):
+    assert (FIXED.groupby("patient_id")["label"].nunique() == 1).all()
+    sick = FIXED[FIXED["label"] == "abnormal"].groupby("split")["patient_id"].nunique()
+    assert sick.to_dict() == {"train": 6, "validation": 4, "test": 4}
+
+
+def test_the_shipped_split_is_the_published_one(shared):
+    published = pd.read_csv(shared / "data" / "splits" / "segrwma_split.csv", dtype=str)
+    assert published["split"].replace("val", "validation").tolist() == FIXED["split"].tolist()
+    assert (published["abnormal"] == "1").tolist() == (FIXED["label"] == "abnormal").tolist()
+    assert published["first_annotated_frame_index"].tolist() == FIXED["key_frame"].tolist()
+    flat = published["modality"] == "2D"
+    assert published.loc[flat, "patient_view_id"].tolist() == FIXED.loc[flat, "id"].tolist()
+    assert published["path"].str.endswith(tuple(FIXED["path"])).all()

@@ -1,0 +1,55 @@
+"""The builders as true loading scripts, run by the last `datasets` that has them; `make test-scripts` brings that version."""
+
+import json
+import os
+import subprocess
+import sys
+
+import datasets
+import pytest
+
+from cardiobench.data import catalog
+from cardiobench.data.phantom.twins import TWINS
+from cardiobench.data.script import write_script
+from cardiobench.data.twin import write_twin
+
+SCRIPTS_RUN = int(datasets.__version__.split(".")[0]) < 4
+NEEDS_NO_DATA = [name for name in catalog.list_datasets() if name not in TWINS and name != "mimic_iv_echo"]
+
+LOAD = """
+import json, sys, datasets
+name, folder = sys.argv[1:]
+made = datasets.load_dataset(f"cardiobench/{name}", data_dir=folder or None, trust_remote_code=True)
+first = {split: part[0]["id"] for split, part in made.items()}
+print(json.dumps([{split: len(part) for split, part in made.items()}, first, sorted(made["train"].features)]))
+"""
+
+
+def load(name, raw, folder, home):
+    environment = {**os.environ, "HF_HOME": str(home)}
+    line = [sys.executable, "-c", LOAD, name, str(raw or "")]
+    return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(not SCRIPTS_RUN, reason=f"datasets {datasets.__version__} runs no loading scripts")
+@pytest.mark.parametrize("name", [*sorted(TWINS), *NEEDS_NO_DATA])
+def test_load_dataset_runs_the_script(name, tmp_path):
+    raw = None
+    if name in TWINS:
+        raw = tmp_path / "raw"
+        write_twin(name, raw, patients=12)
+    write_script(name, tmp_path)
+    done = load(name, raw, tmp_path, tmp_path / "home")
+    assert done.returncode == 0, done.stderr
+    sizes, first, columns = json.loads(done.stdout.splitlines()[-1])
+    frame = catalog.builder(name).table(raw).frame
+    assert sizes == frame["split"].value_counts().to_dict()
+    assert all(identity in set(frame.loc[frame["split"] == split, "id"]) for split, identity in first.items())
+    assert {task.target for task in catalog.spec(name).tasks} <= set(columns)
+
+
+@pytest.mark.skipif(SCRIPTS_RUN, reason=f"datasets {datasets.__version__} runs loading scripts")
+def test_newer_versions_say_that_they_refuse_scripts(tmp_path):
+    write_script("ptb_xl_sample", tmp_path)
+    done = load("ptb_xl_sample", None, tmp_path, tmp_path / "home")
+    assert done.returncode and "Dataset scripts are no longer supported" in done.stderr

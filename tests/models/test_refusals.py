@@ -1,0 +1,362 @@
+"""A model that is not whole, not safe or not known is refused, and the message says what to do."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from cardiobench.errors import BadModel, UnknownName
+from cardiobench.models.load import ADAPTERS, load_model
+from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
+
+MAKERS = {"siglip": tiny_siglip, "timm": tiny_timm, "open_clip": tiny_open_clip}
+WEIGHTS = {"siglip": "model.safetensors", "timm": "model.safetensors", "open_clip": "open_clip_model.safetensors"}
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    root = tmp_path_factory.mktemp("originals")
+    return {kind: make(root / kind) for kind, make in MAKERS.items()}
+
+
+@pytest.fixture(params=list(MAKERS))
+def model(request, originals, tmp_path):
+    """A fresh copy of a tiny model of each kind, and its weights file."""
+    folder = tmp_path / request.param
+    shutil.copytree(originals[request.param], folder)
+    return folder, folder / WEIGHTS[request.param]
+
+
+def refusal(folder) -> str:
+    with pytest.raises(BadModel) as caught:
+        load_model(str(folder))
+    return str(caught.value)
+
+
+def change(file, edit):
+    state = load_file(file)
+    edit(state)
+    save_file(state, file, metadata={"format": "pt"})
+
+
+def first_matrix(state):
+    return next(name for name in state if "mlp" in name and state[name].ndim == 2)
+
+
+def test_a_missing_key(model):
+    folder, file = model
+    lost = []
+    change(file, lambda state: lost.append(first_matrix(state)) or state.pop(lost[0]))
+    assert f"1 missing: {lost[0]}" in refusal(folder)
+
+
+def test_an_unexpected_key(model):
+    folder, file = model
+    change(file, lambda state: state.update({"extra.weight": torch.zeros(3)}))
+    assert "1 unexpected: extra.weight" in refusal(folder)
+
+
+def test_a_wrong_shape(model):
+    folder, file = model
+    changed = []
+    change(file, lambda state: changed.append(first_matrix(state)) or state.update({changed[0]: torch.zeros(7, 7)}))
+    message = refusal(folder)
+    assert f"1 wrong shape: {changed[0]} (weights (7, 7), network (" in message
+
+
+def test_positions_of_another_image_size_are_not_interpolated(originals, tmp_path):
+    # Both libraries would resize such a table without a word.
+    names = {"timm": "pos_embed", "open_clip": "visual.positional_embedding"}
+    for kind, name in names.items():
+        folder = tmp_path / kind
+        shutil.copytree(originals[kind], folder)
+
+        def longer(state, name=name):
+            table = state[name]
+            shape = (*table.shape[:-2], 26, table.shape[-1])
+            state[name] = torch.zeros(shape)
+
+        change(folder / WEIGHTS[kind], longer)
+        assert "1 wrong shape" in refusal(folder)
+
+
+def test_many_missing_keys_are_counted(model):
+    folder, file = model
+
+    def drop(state):
+        for name in [name for name in state if "mlp" in name]:
+            del state[name]
+
+    change(file, drop)
+    message = refusal(folder)
+    assert " missing: " in message
+    assert ", ..." in message
+
+
+def test_truncated_safetensors(model):
+    folder, file = model
+    file.write_bytes(file.read_bytes()[:-100])
+    message = refusal(folder)
+    assert str(file) in message
+    assert "truncated" in message
+
+
+def test_no_weights(model):
+    folder, file = model
+    file.unlink()
+    message = refusal(folder)
+    assert "has no weights" in message
+    assert str(folder) in message
+    assert file.name in message
+
+
+class Intruder:
+    """Unpickling it would create a file."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return os.mkdir, (self.mark,)
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+def test_a_pickle_that_would_run_code_is_not_run(originals, tmp_path, kind):
+    folder, mark = tmp_path / kind, tmp_path / "was run"
+    shutil.copytree(originals[kind], folder)
+    (folder / WEIGHTS[kind]).unlink()
+    name = "open_clip_pytorch_model.bin" if kind == "open_clip" else "pytorch_model.bin"
+    torch.save({"weight": Intruder(str(mark))}, folder / name)
+    message = refusal(folder)
+    assert "could run code" in message
+    assert name in message
+    assert not mark.exists()
+    # The very same file does run when it is read without that care.
+    torch.load(folder / name, weights_only=False)
+    assert mark.exists()
+
+
+def test_truncated_pickle(originals, tmp_path):
+    folder = tmp_path / "timm"
+    shutil.copytree(originals["timm"], folder)
+    (folder / "model.safetensors").unlink()
+    torch.save(load_file(originals["timm"] / "model.safetensors"), folder / "pytorch_model.bin")
+    load_model(str(folder))
+    whole = (folder / "pytorch_model.bin").read_bytes()
+    (folder / "pytorch_model.bin").write_bytes(whole[: len(whole) // 2])
+    assert "truncated" in refusal(folder)
+
+
+def test_not_a_state_dict(originals, tmp_path):
+    folder = tmp_path / "timm"
+    shutil.copytree(originals["timm"], folder)
+    (folder / "model.safetensors").unlink()
+    torch.save([1, 2], folder / "pytorch_model.bin")
+    assert "no table of tensors" in refusal(folder)
+
+
+def test_values_that_are_not_finite(originals, tmp_path):
+    folder = tmp_path / "timm"
+    shutil.copytree(originals["timm"], folder)
+    change(folder / "model.safetensors", lambda state: state["norm.weight"].fill_(float("nan")))
+    assert "not finite" in refusal(folder)
+
+
+def test_shards(originals, tmp_path):
+    import transformers
+
+    model = transformers.SiglipModel.from_pretrained(originals["siglip"])
+    folder = tmp_path / "sharded"
+    shutil.copytree(originals["siglip"], folder)
+    (folder / "model.safetensors").unlink()
+    model.save_pretrained(folder, max_shard_size="60KB")
+    shards = sorted(folder.glob("model-*.safetensors"))
+    assert len(shards) > 1
+    frames = torch.zeros(1, 3, 32, 32)
+    torch.testing.assert_close(
+        load_model(str(folder)).encode(frames), load_model(str(originals["siglip"])).encode(frames)
+    )
+    shards[-1].unlink()
+    assert shards[-1].name in refusal(folder)
+    index = folder / "model.safetensors.index.json"
+    outside = json.loads(index.read_text())
+    outside["weight_map"] = {name: "../model.safetensors" for name in outside["weight_map"]}
+    index.write_text(json.dumps(outside))
+    assert "../model.safetensors" in refusal(folder)
+
+
+def test_unknown_files(tmp_path):
+    (tmp_path / "notes.txt").write_text("nothing")
+    message = refusal(tmp_path)
+    assert "Files seen: notes.txt" in message
+    assert "open_clip_config.json" in message
+    for name in ADAPTERS:
+        assert name in message
+
+
+def test_empty_folder(tmp_path):
+    assert "Files seen: none" in refusal(tmp_path)
+
+
+def test_a_text_model_takes_no_frames(tmp_path):
+    import transformers
+
+    config = transformers.BertConfig(
+        vocab_size=20, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+    )
+    transformers.BertModel(config).save_pretrained(tmp_path)
+    assert "no image processor" in refusal(tmp_path)
+    transformers.ViTImageProcessor(size={"height": 32, "width": 32}).save_pretrained(tmp_path)
+    assert "does not encode a frame" in refusal(tmp_path)
+
+
+def test_a_network_that_answers_at_random(tmp_path):
+    import transformers
+
+    config = transformers.ViTMAEConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, image_size=32, patch_size=8
+    )
+    transformers.ViTMAEModel(config).save_pretrained(tmp_path)
+    transformers.ViTImageProcessor(size={"height": 32, "width": 32}).save_pretrained(tmp_path)
+    assert "another vector each time" in refusal(tmp_path)
+
+
+def test_frames_of_changing_shape(tmp_path):
+    import transformers
+
+    config = transformers.Dinov2Config(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=4, image_size=32, patch_size=8
+    )
+    transformers.Dinov2Model(config).save_pretrained(tmp_path)
+    transformers.BitImageProcessor(size={"shortest_edge": 32}, do_center_crop=False).save_pretrained(tmp_path)
+    assert "cannot be batched" in refusal(tmp_path)
+
+
+def test_broken_config(originals, tmp_path):
+    folder = tmp_path / "siglip"
+    shutil.copytree(originals["siglip"], folder)
+    (folder / "config.json").write_text('{"model_type": ')
+    assert "not readable JSON" in refusal(folder)
+
+
+def test_unknown_timm_architecture(originals, tmp_path):
+    folder = tmp_path / "timm"
+    shutil.copytree(originals["timm"], folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"architecture": "vit_of_tomorrow"}))
+    message = refusal(folder)
+    assert "vit_of_tomorrow" in message
+    assert "timm" in message
+
+
+def test_unknown_open_clip_option(originals, tmp_path):
+    folder = tmp_path / "open_clip"
+    shutil.copytree(originals["open_clip"], folder)
+    config = json.loads((folder / "open_clip_config.json").read_text())
+    config["model_cfg"]["vision_cfg"]["tomorrow"] = 1
+    (folder / "open_clip_config.json").write_text(json.dumps(config))
+    assert "tomorrow" in refusal(folder)
+
+
+# ---- names and imports
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed():
+    heavy = ("torch", "transformers", "timm", "open_clip", "torchvision", "huggingface_hub", "scipy")
+    script = (
+        "import sys; from cardiobench.models import base, cards, load, source; "
+        "load.load_model('cardiobench/constant'); cards.list_models(); "
+        f"print(*(name for name in {heavy} if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "")
+
+
+def test_device(originals):
+    assert load_model(str(originals["timm"]), device="cpu").dim == 24
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("pixel-motion", "Did you mean 'cardiobench/pixel-motion'?"),
+        ("cardiobench/pixelmotion", "Did you mean 'cardiobench/pixel-motion'?"),
+        ("cardiobench/ecg-morfology", "Did you mean 'cardiobench/ecg-morphology'?"),
+        ("zzz", "Known: cardiobench/constant"),
+    ],
+)
+def test_unknown_name(name, hint):
+    with pytest.raises(UnknownName) as caught:
+        load_model(name)
+    assert f"no model '{name}'" in str(caught.value)
+    assert hint in str(caught.value)
+
+
+def test_paths(tmp_path, originals):
+    assert f"no folder {tmp_path / 'nowhere'}" in refusal(tmp_path / "nowhere")
+    file = originals["timm"] / "model.safetensors"
+    assert f"{file} is a file" in refusal(file)
+    with pytest.raises(BadModel, match="Only Hub repositories have revisions"):
+        load_model(str(originals["timm"]), revision="main")
+    with pytest.raises(BadModel, match="has only revision '1', asked for 'main'"):
+        load_model("cardiobench/constant", revision="main")
+
+
+# ---- code that comes with a model
+
+CONFIGURATION = """
+from pathlib import Path
+from transformers import PretrainedConfig
+Path({mark!r}).mkdir(exist_ok=True)
+class OwnConfig(PretrainedConfig):
+    model_type = "own_kind"
+    def __init__(self, width=6, **more):
+        super().__init__(**more)
+        self.width = width
+"""
+MODELING = """
+import torch
+from transformers import PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutputWithPooling
+from .configuration_own import OwnConfig
+class OwnModel(PreTrainedModel):
+    config_class = OwnConfig
+    main_input_name = "pixel_values"
+    def __init__(self, config):
+        super().__init__(config)
+        self.layer = torch.nn.Linear(3, config.width)
+        self.post_init()
+    def forward(self, pixel_values):
+        pooled = self.layer(pixel_values.mean(dim=(2, 3)))
+        return BaseModelOutputWithPooling(last_hidden_state=pooled[:, None], pooler_output=pooled)
+"""
+
+
+def test_own_code_is_run_only_when_trusted(tmp_path):
+    import transformers
+
+    folder, mark = tmp_path / "own", tmp_path / "was run"
+    folder.mkdir()
+    (folder / "configuration_own.py").write_text(CONFIGURATION.format(mark=str(mark)))
+    (folder / "modeling_own.py").write_text(MODELING)
+    auto = {"AutoConfig": "configuration_own.OwnConfig", "AutoModel": "modeling_own.OwnModel"}
+    config = {"model_type": "own_kind", "architectures": ["OwnModel"], "auto_map": auto, "width": 6}
+    (folder / "config.json").write_text(json.dumps(config))
+    weights = {"layer.weight": torch.arange(18.0).reshape(6, 3), "layer.bias": torch.ones(6)}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    transformers.ViTImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
+
+    message = refusal(folder)
+    assert "--trust-remote-code" in message
+    assert not mark.exists()
+    encoder = load_model(str(folder), trust_remote_code=True)
+    assert mark.exists()
+    assert "own code" in encoder.loaded_by
+    frames = torch.ones(2, 3, 4, 4)
+    expected = weights["layer.weight"].sum(dim=1) + 1
+    torch.testing.assert_close(encoder.encode(frames), expected.expand(2, 6))

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from cardiobench.errors import BadPredictions
+from cardiobench.scoring.compare import compare, holm, two_sided
+from cardiobench.scoring.predictions import Predictions
+
+from .factories import BINARY, VALUE, references, test_rows
+
+
+def answers(table, shift, source, noise=1.0, seed=0):
+    truth = test_rows(table)
+    error = shift + np.random.default_rng(seed).normal(0, noise, len(truth))
+    return Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"] + error), VALUE, source=source)
+
+
+def test_the_better_model_is_found_whatever_the_order():
+    table = references(VALUE)
+    near, far = answers(table, 2, "near"), answers(table, 9, "far")
+    found, turned = compare(near, far), compare(far, near)
+    assert (found.better, turned.better) == ("a", "b")
+    assert found.difference == pytest.approx(found.a - found.b) == pytest.approx(-turned.difference)
+    assert found.high < 0 < turned.low
+    assert found.p_value == pytest.approx(2 / 1001)
+    assert (found.n, found.n_patients) == (60, 30)
+
+
+def test_pairing_sees_what_two_intervals_cannot():
+    """Both models share an error of SD 8 a row; one is worse by 0.3 everywhere."""
+    table = references(VALUE, n_test=200)
+    truth = test_rows(table)
+    shared = np.abs(np.random.default_rng(5).normal(0, 8, len(truth))) + 1
+    first, second = (
+        Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"] + shared + more), VALUE)
+        for more in (0, 0.3)
+    )
+    found = compare(first, second)
+    assert found.better == "a" and found.difference == pytest.approx(-0.3)
+
+
+def test_the_same_predictions_are_tied():
+    table = references(VALUE)
+    found = compare(answers(table, 2, "a"), answers(table, 2, "b"))
+    assert (found.difference, found.low, found.high, found.p_value, found.better) == (0, 0, 0, 1, "tied")
+
+
+def test_two_sided_p_of_known_shares():
+    assert two_sided(np.array([1.0] * 95 + [-1.0] * 4)) == pytest.approx(2 * 5 / 100)
+    assert two_sided(np.zeros(99)) == 1.0
+    assert np.isnan(two_sided(np.full(3, np.nan)))
+
+
+def test_p_values_are_uniform_when_there_is_no_difference():
+    """With no true difference a share of about alpha of the p-values lies below alpha."""
+    table = references(VALUE, n_test=80, per_patient=1)
+    p = [
+        compare(answers(table, 3, "a", 2, 2 * i), answers(table, 3, "b", 2, 2 * i + 1), resamples=400).p_value
+        for i in range(150)
+    ]
+    assert 0.005 <= np.mean(np.array(p) < 0.05) <= 0.12
+    assert 0.35 <= np.mean(np.array(p) < 0.5) <= 0.65
+
+
+def test_other_units_are_refused():
+    table = references(VALUE)
+    whole = answers(table, 1, "whole.csv")
+    part = Predictions(VALUE, whole.frame.iloc[2:], 60, "part.csv")
+    with pytest.raises(BadPredictions, match=r"same units of toy/ef: whole.csv alone has u000, u001"):
+        compare(whole, part)
+    with pytest.raises(BadPredictions, match="compare the same task"):
+        compare(whole, Predictions(BINARY, whole.frame, 60, "b.csv"))
+    with pytest.raises(BadPredictions, match="other references: y_true of u000"):
+        other = whole.frame.copy()
+        other.loc[0, "y_true"] += 1
+        compare(whole, Predictions(VALUE, other, 60, "b.csv"))
+
+
+def test_holm_by_hand():
+    # sorted .01 .02 .03 .04 times 4 3 2 1 = .04 .06 .06 .04, never falling
+    assert holm([0.04, 0.01, 0.03, 0.02]).tolist() == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm([0.5, 0.9]).tolist() == [1.0, 1.0]
+    assert holm([]).tolist() == []
+    assert holm([0.03]).tolist() == [0.03]
+
+
+@pytest.mark.parametrize("values", [[0.1, 1.2], [np.nan], [[0.1, 0.2]]])
+def test_holm_refuses_what_is_no_p_value(values):
+    with pytest.raises(ValueError, match="p-values"):
+        holm(values)

@@ -1,0 +1,93 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.scoring.floors import COLLAPSED_SPREAD, floors, is_collapsed, verdict
+from cardiobench.scoring.metrics import Metric, Sample, load_metric
+
+from .factories import BINARY, VALUE, VIEWS3
+
+
+def table(train, test):
+    frame = pd.DataFrame({"y_true": [*train, *test], "split": ["train"] * len(train) + ["test"] * len(test)})
+    return frame.assign(id=[f"u{i}" for i in range(len(frame))], patient_id="p")
+
+
+def test_regression_floors_by_hand():
+    test = np.array([40.0, 50.0, 60.0, 90.0])
+    found = floors(load_metric("mae"), "mae", VALUE, table([10.0, 50.0], test), test)
+    assert found["best_constant"].prediction == 55.0  # the median; |15| + |5| + |5| + |35| = 60
+    assert found["best_constant"].value == 15.0
+    assert (found["train_constant"].prediction, found["train_constant"].value) == (30.0, 30.0)
+    # by chance 10 or 50 with equal odds: (50 + 30)/2 expected
+    assert found["chance"].value == pytest.approx((50 + 17.5) / 2, abs=2.5)
+
+
+def test_no_constant_beats_the_best_constant():
+    rng = np.random.default_rng(1)
+    test = rng.gamma(2, 10, 101)
+    best = floors(load_metric("mae"), "mae", VALUE, table([1.0], test), test)["best_constant"].value
+    assert best <= min(np.abs(test - value).mean() for value in np.linspace(0, 100, 4001)) + 1e-12
+
+
+def test_best_constant_of_a_squared_error_is_the_mean():
+    squared = Metric(
+        "mse", lambda references, predictions: {"mse": np.mean((references - predictions) ** 2)}, None, {"mse": False}
+    )
+    test = np.array([0.0, 0.0, 9.0])
+    found = floors(squared, "mse", VALUE, table([1.0], test), test)["best_constant"]
+    assert (found.prediction, found.value) == (3.0, 18.0)
+
+
+def test_classification_floors_by_hand():
+    test = np.array([1] * 94 + [0] * 25)
+    found = floors(load_metric("f1_macro"), "f1_macro", BINARY, table(["sick"] * 3 + ["well"] * 7, []), test)
+    assert found["best_constant"].prediction == "sick"
+    assert found["best_constant"].value == pytest.approx(94 / 213)  # half of 2*94 / (2*94 + 25)
+    assert found["train_constant"].prediction == "well"
+    assert found["train_constant"].value == pytest.approx(25 / 144)
+    assert 0.35 < found["chance"].value < 0.5
+
+
+def test_chance_is_seeded():
+    test = np.array([0, 1, 1, 2])
+    metric, refs = load_metric("f1_macro"), table(["A2C", "A4C", "PLAX"], [])
+    first, again, other = (floors(metric, "f1_macro", VIEWS3, refs, test, seed)["chance"].value for seed in (0, 0, 1))
+    assert first == again != other
+
+
+def test_without_train_rows_there_is_a_reason():
+    test = np.array([1.0, 2.0])
+    found = floors(load_metric("mae"), "mae", VALUE, table([], test), test)
+    assert np.isnan(found["chance"].value) and "no train rows" in found["chance"].reason
+    assert np.isnan(found["train_constant"].value) and found["best_constant"].value == 0.5
+
+
+@pytest.mark.parametrize(
+    ("scores", "higher", "expected"),
+    [
+        (np.linspace(0.5, 0.9, 1000), True, ("yes", 0.2)),
+        (np.linspace(0.5, 0.9, 1000), False, ("no", -0.2)),
+        (np.linspace(0.2, 0.9, 1000), True, ("tied", 0.2)),
+        (np.full(1000, 0.4), True, ("tied", 0.2)),
+        (np.full(1000, np.nan), True, ("unknown", 0.2)),
+    ],
+)
+def test_verdict(scores, higher, expected):
+    found = verdict(0.6, 0.4, scores, np.full(1000, 0.4), higher)
+    assert (found.verdict, round(found.difference, 12)) == expected
+
+
+def test_collapsed():
+    truth = np.array([0, 1, 1, 0])
+    assert is_collapsed(BINARY, Sample(truth, np.ones(4, dtype=int)))
+    assert not is_collapsed(BINARY, Sample(truth, np.array([1, 1, 1, 0])))
+    assert not is_collapsed(BINARY, Sample(truth[:1], truth[:1]))
+    values = np.array([40.0, 50.0, 60.0, 70.0])
+    for factor, expected in (
+        (0.0, True),
+        (COLLAPSED_SPREAD * 0.99, True),
+        (COLLAPSED_SPREAD * 1.01, False),
+        (1.0, False),
+    ):
+        assert is_collapsed(VALUE, Sample(values, 55 + factor * (values - 55))) is expected

@@ -1,0 +1,230 @@
+"""Foreign files: what is understood, and what is refused in which words."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cardiobench.data.spec import Task
+from cardiobench.errors import BadPredictions, CardioBenchError, MissingData
+from cardiobench.scoring.predictions import Predictions, read_predictions
+
+from .factories import BINARY, VALUE, VIEWS3, references, test_rows
+
+
+def written(tmp_path, text, name="my.csv"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        ("id,y_pred", ["007,sick", "8,well"]),
+        ("study_id,sick_pred", ["007,1", "8,0"]),
+        ("FileName,Prediction", [" 007 ,sick", "8,well"]),
+        ("unique_id,p_sick", ["007,0.9", "8,0.2"]),
+        ("id,prob_sick,y_pred", ["007,0.9,1.0", "8,0.2,0.0"]),
+        ("id,p_0,p_1", ["007,0.1,0.9", "8,0.8,0.2"]),
+    ],
+)
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_ways_to_write_the_same_answers(tmp_path, header, rows, separator, mark):
+    text = mark + "\n".join([header, *rows]).replace(",", separator) + "\n"
+    answers = read_predictions(written(tmp_path, text), BINARY)
+    assert answers["id"].tolist() == ["007", "8"]
+    if "y_pred" in answers:
+        assert answers["y_pred"].tolist() == ["sick", "well"]
+    if "p_sick" in answers:
+        assert answers["p_sick"].tolist() == [0.9, 0.2]
+        assert answers["p_well"].tolist() == pytest.approx([0.1, 0.8], abs=1e-12)
+
+
+def test_numbers_keep_every_digit(tmp_path):
+    values = [0.1 + 0.2, 1 / 3, 57.123456789012345, 1e-17]
+    text = "id,EF_pred\n" + "".join(f"u{i},{value!r}\n" for i, value in enumerate(values))
+    assert read_predictions(written(tmp_path, text), VALUE)["y_pred"].tolist() == values
+
+
+def test_decimal_comma_in_a_semicolon_file(tmp_path):
+    answers = read_predictions(written(tmp_path, "id;EF_pred\nu0;55,25\nu1;-1,5\n"), VALUE)
+    assert answers["y_pred"].tolist() == [55.25, -1.5]
+
+
+@pytest.mark.parametrize("ids", [[7, 8], [7.0, 8.0], ["7", "8"]])
+def test_parquet_of_any_type(tmp_path, ids):
+    path = tmp_path / "my.parquet"
+    pd.DataFrame({"study_id": ids, "sick_pred": [1, 0]}).to_parquet(path)
+    answers = read_predictions(path, BINARY)
+    assert answers["id"].tolist() == ["7", "8"] and answers["y_pred"].tolist() == ["sick", "well"]
+
+
+def test_a_class_without_a_column_has_probability_zero_if_the_others_sum_to_one(tmp_path):
+    answers = read_predictions(written(tmp_path, "id,prob_A2C,prob_PLAX\nu000,0.25,0.75\n"), VIEWS3)
+    assert answers[["p_A2C", "p_A4C", "p_PLAX"]].to_numpy().tolist() == [[0.25, 0.0, 0.75]]
+    table = references(VIEWS3, n_test=1)
+    with pytest.raises(BadPredictions, match="only"):
+        Predictions.join(table, answers.drop(columns="p_A4C"), VIEWS3)
+
+
+def test_the_first_most_probable_class_is_the_answer():
+    table = references(VIEWS3, n_test=3)
+    answers = pd.DataFrame({"id": test_rows(table)["id"], "p_A2C": [0.4, 0.2, 0.3], "p_A4C": [0.4, 0.3, 0.1]})
+    answers["p_PLAX"] = 1 - answers["p_A2C"] - answers["p_A4C"]
+    assert Predictions.join(table, answers, VIEWS3).frame["y_pred"].tolist() == ["A2C", "PLAX", "PLAX"]
+
+
+def test_answers_follow_the_references_whatever_their_order():
+    table = references(VALUE)
+    truth = test_rows(table)
+    answers = truth[["id"]].assign(y_pred=truth["y_true"] + 1).sample(frac=1, random_state=0)
+    joined = Predictions.join(table, answers, VALUE)
+    assert np.allclose(joined.sample().y_pred - joined.sample().y_true, 1)
+    assert joined.expected == len(truth) and {"sex", "age"} <= set(joined.frame)
+
+
+def test_disagreeing_label_and_probability_are_used_as_given_with_a_warning():
+    table = references(BINARY, n_test=4)
+    answers = test_rows(table)[["id"]].assign(y_pred="sick", p_sick=[0.9, 0.4, 0.5, 0.8])
+    answers["p_well"] = 1 - answers["p_sick"]
+    joined = Predictions.join(table, answers, BINARY)
+    assert joined.frame["y_pred"].eq("sick").all()
+    assert joined.warnings == ("y_pred is not the most probable class in 1 of 4 rows; both are used as given",)
+
+
+def good(table, task):
+    rows = test_rows(table)
+    return rows[["id"]].assign(y_pred=rows["y_true"])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda a: a.iloc[2:], ["my.csv has 58 of the 60 test units of toy/sick", "Missing: u000, u001."]),
+        (lambda a: a.iloc[:0], ["0 of the 60", "and 55 more"]),
+        (lambda a: pd.concat([a, a.iloc[:1]]), ["repeats 1 ids: u000"]),
+        (lambda a: pd.concat([a, a.iloc[:1].assign(id="t003")]), ["Not among them: t003", "1 stand in split 'train'"]),
+        (lambda a: pd.concat([a, a.iloc[:1].assign(id="zzz")]), ["Not among them: zzz"]),
+        (
+            lambda a: a.assign(y_pred=["severe", *a["y_pred"][1:]]),
+            ["1 of 60", "u000 ('severe')", "Classes: well, sick"],
+        ),
+        (lambda a: a.assign(y_pred=[None, *a["y_pred"][1:]]), ["1 of 60", "u000 (None)"]),
+        (lambda a: a.assign(p_sick=1.2, p_well=-0.2), ["60 of 60", "outside [0, 1]"]),
+        (lambda a: a.assign(p_sick=0.7, p_well=0.2), ["60 of 60", "do not sum to 1"]),
+        (
+            lambda a: a.assign(p_sick=[np.nan] + [0.5] * 59, p_well=0.5),
+            ["1 of 60 values of p_sick", "not finite", "u000"],
+        ),
+        (lambda a: a.assign(p_sick=0.5), ["p_sick only"]),
+        (lambda a: a.drop(columns="y_pred"), ["neither y_pred nor probabilities"]),
+    ],
+)
+def test_what_does_not_fit_is_refused(change, words):
+    table = references(BINARY)
+    with pytest.raises(BadPredictions) as error:
+        Predictions.join(table, change(good(table, BINARY)), BINARY, source="my.csv")
+    assert all(word in str(error.value) for word in words), str(error.value)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, None, "n/a"])
+def test_values_that_are_not_finite_are_refused(value):
+    table = references(VALUE)
+    answers = good(table, VALUE).astype({"y_pred": object})
+    answers.loc[5, "y_pred"] = value
+    with pytest.raises(BadPredictions, match="1 of 60 values of y_pred are not finite numbers: u005"):
+        Predictions.join(table, answers, VALUE)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [("007", "7"), ("clip.avi", "clip"), ("12", "12.0"), ("0XAB", "0xab")])
+def test_ids_that_differ_in_spelling_are_explained(ours, theirs):
+    table = references(BINARY, n_test=2)
+    table.loc[table["id"] == "u000", "id"] = ours
+    answers = good(table, BINARY).replace({"id": {ours: theirs}})
+    with pytest.raises(BadPredictions, match=f"differ only in spelling \\('{ours}' in the references, '{theirs}'"):
+        Predictions.join(table, answers, BINARY)
+
+
+def test_missing_predictions_can_be_allowed_and_lower_the_coverage():
+    table = references(BINARY)
+    joined = Predictions.join(table, good(table, BINARY).iloc[3:], BINARY, allow_missing=True)
+    assert (len(joined.frame), joined.expected) == (57, 60)
+    assert joined.warnings[0] == "3 of the 60 test units of toy/sick have no prediction: u000, u001, u002"
+    with pytest.raises(BadPredictions):
+        Predictions.join(table, good(table, BINARY).iloc[:0], BINARY, allow_missing=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no rows|cannot be read"),
+        ("id,y_pred\n", "no rows"),
+        ("who,y_pred\na,sick\n", "no id column"),
+        ("id,guess\na,sick\n", "no column of predictions"),
+        ("id,y_pred,id\na,sick,b\n", "stands twice"),
+        ("id,y_pred\na,sick,1,2\nb,well,1,2\n", "cannot be read"),
+        ("id,y_pred\n,sick\n", "1 of 1 rows have no id"),
+        (b"id,y_pred\n\xff\xfe\x00a,sick\n", "UTF-8"),
+    ],
+)
+def test_files_that_are_no_predictions(tmp_path, text, words):
+    with pytest.raises(BadPredictions, match=words):
+        read_predictions(written(tmp_path, text), BINARY)
+
+
+def test_a_cell_that_is_no_number_is_named(tmp_path):
+    path = written(tmp_path, "id,EF_pred\nu0,55\nu1,normal\nu2,\n")
+    with pytest.raises(BadPredictions, match=r"1 of 3 cells are not numbers: u1 \('normal'\)"):
+        read_predictions(path, VALUE)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(MissingData, match="does not exist"):
+        read_predictions(tmp_path / "none.csv", VALUE)
+
+
+def test_a_damaged_parquet_file(tmp_path):
+    with pytest.raises(BadPredictions, match="cannot be read"):
+        read_predictions(written(tmp_path, b"PAR1 nonsense", "x.parquet"), VALUE)
+
+
+def test_save_and_read_back(tmp_path):
+    table = references(BINARY)
+    joined = Predictions.join(table, good(table, BINARY), BINARY)
+    again = Predictions.join(
+        table, read_predictions(joined.save(tmp_path / "p" / "predictions.parquet"), BINARY), BINARY
+    )
+    pd.testing.assert_frame_equal(again.frame, joined.frame)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.one_of(st.binary(max_size=200), st.text(alphabet='id,y_pred;\t\n\r"007 x.\ufeff0', max_size=80)))
+def test_any_bytes_are_a_table_or_a_clear_error(tmp_path, text):
+    path = written(tmp_path, text)
+    try:
+        answers = read_predictions(path, BINARY)
+    except CardioBenchError as error:
+        assert str(path.name) in str(error)
+    else:
+        assert answers["id"].ne("").all() and len(answers)
+
+
+@pytest.mark.slow
+def test_a_million_rows(tmp_path):
+    import resource
+    import time
+
+    task = Task("toy/ef", "regression", "ef", ("mae",))
+    count = 1_000_000
+    rng = np.random.default_rng(0)
+    ids = np.char.add("u", np.arange(count).astype(str))
+    table = pd.DataFrame({"id": ids, "patient_id": ids, "split": "test", "y_true": rng.normal(55, 10, count)})
+    table[["id"]].assign(EF_pred=table["y_true"] + 1).to_csv(path := tmp_path / "big.csv", index=False)
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    joined = Predictions.join(table, read_predictions(path, task), task)
+    assert time.process_time() - start < 10
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1024 * 1024
+    assert len(joined.frame) == count

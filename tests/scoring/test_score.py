@@ -1,0 +1,125 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import f1_score
+
+from cardiobench.data.spec import Task
+from cardiobench.errors import BadPredictions
+from cardiobench.scoring.predictions import Predictions, read_predictions
+from cardiobench.scoring.score import score
+
+from .factories import BINARY, VALUE, VIEWS3, references, test_rows
+
+STENOSIS = Task("tmed2/as", "binary", "as", ("f1_macro",), ("no_AS", "AS"), scored_by="study_id")
+
+
+@pytest.fixture(scope="module")
+def stenosis(shared):
+    """The published split of TMED-2 and a file of answers that somebody else wrote."""
+    table = pd.read_csv(shared / "data" / "splits" / "tmed2" / "per_study.csv", dtype=str)
+    table = pd.DataFrame(
+        {
+            "id": table["study_id"],
+            "patient_id": table["study_id"].str.partition("s")[0],
+            "split": table["split"].replace("val", "validation"),
+            "y_true": table["diagnosis_label"].map({"0": "no_AS", "1": "AS"}),
+        }
+    )
+    return table, shared / "golden/reference_eval/inputs/example_predictions/TMED2/AS/modelname.csv"
+
+
+def test_published_example_is_a_constant(stenosis, tmp_path):
+    table, path = stenosis
+    result = score(Predictions.join(table, read_predictions(path, STENOSIS), STENOSIS, source=path.name), table)
+    assert round(100 * result.score.value, 2) == 44.13
+    assert (result.score.n, result.coverage) == (119, {"scored": 119, "expected": 119})
+    assert result.collapsed
+    assert result.floors["best_constant"].value == result.score.value
+    assert result.floors["best_constant"].prediction == "AS"
+    assert result.beats_floor.verdict == "tied" and result.beats_floor.difference == 0
+    assert {"collapsed: every answer is the same class", "worse than answers drawn by chance"} <= set(result.warnings)
+    assert type(result).load(result.save(tmp_path / "r.json")) == result
+
+
+def test_published_example_without_a_row_is_refused(stenosis, tmp_path):
+    table, path = stenosis
+    lines = path.read_text().splitlines(keepends=True)
+    (tmp_path / "my.csv").write_text("".join(line for line in lines if not line.startswith("1040s1,")))
+    with pytest.raises(BadPredictions) as error:
+        Predictions.join(table, read_predictions(tmp_path / "my.csv", STENOSIS), STENOSIS, source="my.csv")
+    assert str(error.value) == "my.csv has 118 of the 119 test units of tmed2/as. Missing: 1040s1."
+
+
+def joined(task, answer, **sizes):
+    table = references(task, **sizes)
+    truth = test_rows(table)
+    return Predictions.join(table, truth[["id"]].assign(y_pred=answer(truth)), task), table
+
+
+def test_a_good_model_beats_its_floor():
+    found = score(*joined(VALUE, lambda truth: truth["y_true"] + 1))
+    assert found.score.value == pytest.approx(1) and found.beats_floor.verdict == "yes"
+    assert found.beats_floor.low > 0 and not found.collapsed and found.warnings == ()
+    assert found.unit == "%" and not found.higher_is_better
+
+
+def test_a_model_worse_than_the_floor():
+    found = score(*joined(VALUE, lambda truth: truth["y_true"] + 40))
+    assert found.beats_floor.verdict == "no" and found.beats_floor.high < 0
+    assert found.warnings[:2] == ("worse than the best constant answer", "worse than answers drawn by chance")
+
+
+def test_multiclass_against_scikit_learn():
+    rng = np.random.default_rng(0)
+    predictions, table = joined(VIEWS3, lambda truth: rng.choice(VIEWS3.classes, len(truth)), n_test=90)
+    found = score(predictions, table)
+    expected = f1_score(predictions.frame["y_true"], predictions.frame["y_pred"], average="macro")
+    assert found.score.value == pytest.approx(expected, abs=1e-12)
+    assert found.score.low < expected < found.score.high
+
+
+def test_few_patients_and_few_positives_are_said():
+    table = references(BINARY, n_test=26, per_patient=1)
+    rows = table.index[table["split"] == "test"]
+    table.loc[rows, "y_true"] = ["sick"] * 4 + ["well"] * 22
+    truth = test_rows(table)
+    found = score(Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"]), BINARY), table)
+    assert "rests on 26 patients: the interval is rough below 30" in found.warnings
+    assert "rests on 4 patients with sick" in found.warnings
+    assert found.score.value == 1.0
+
+
+def test_one_class_only_is_scored_over_that_class_and_said():
+    table = references(BINARY, per_patient=1).assign(y_true="well")
+    truth = test_rows(table)
+    found = score(Predictions.join(table, truth[["id"]].assign(y_pred="well"), BINARY), table)
+    assert found.score.value == 1.0 and "no scored row is sick" in found.warnings and found.collapsed
+
+
+def test_one_patient_has_a_value_and_no_interval():
+    table = references(VALUE).assign(patient_id="p")
+    truth = test_rows(table)
+    found = score(Predictions.join(table, truth[["id"]].assign(y_pred=50.0), VALUE), table)
+    assert found.score.value > 0 and np.isnan(found.score.low) and found.beats_floor.verdict == "unknown"
+
+
+def test_the_same_seed_gives_the_same_result_and_another_does_not():
+    predictions, table = joined(VALUE, lambda truth: truth["y_true"] + np.arange(len(truth)) % 7)
+    first, again, other = (score(predictions, table, seed=seed) for seed in (0, 0, 1))
+    assert first.overall == again.overall and first.groups == again.groups and first.floors == again.floors
+    assert first.score.low != other.score.low and first.score.value == other.score.value
+
+
+def test_what_the_runner_knows_is_kept():
+    predictions, table = joined(VALUE, lambda truth: truth["y_true"])
+    found = score(
+        predictions, table, protocol="probe", variant="linear", options={"c": 1.0}, dataset={"name": "toy"},
+        model={"name": "org/x", "revision": "abc"}, seen_in_pretraining=True, resamples=50, seed=9,
+    )  # fmt: skip
+    assert (found.protocol, found.variant, found.options, found.seen_in_pretraining) == (
+        "probe",
+        "linear",
+        {"c": 1.0},
+        True,
+    )
+    assert (found.stamp["seed"], found.stamp["resamples"]) == (9, 50) and "numpy" in found.stamp

@@ -1,0 +1,59 @@
+"""The Python API does what the command line does."""
+
+import pandas as pd
+import pytest
+
+import cardiobench
+from cardiobench.errors import BadPredictions, UnknownName
+
+
+def test_names():
+    for name in cardiobench.__all__:
+        assert callable(getattr(cardiobench, name)), name
+    assert cardiobench.__version__
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        cardiobench.nothing  # noqa: B018
+
+
+def test_evaluate(tmp_path):
+    (result,) = cardiobench.evaluate(
+        "cardiobench/constant",
+        ["ptb_xl_sample/cd"],
+        ["probe"],
+        output_dir=str(tmp_path / "results"),
+        cache_dir=str(tmp_path / "cache"),
+        workers=0,
+        resamples=50,
+    )
+    assert result.collapsed and result.task == "ptb_xl_sample/cd"
+
+
+@pytest.fixture
+def references():
+    from cardiobench.data import open_source
+
+    source = open_source("ptb_xl_sample")
+    return source.references(source.spec.task("cd"))
+
+
+def test_score_and_compare(references, tmp_path):
+    test = references[references["split"] == "test"]
+    right = pd.DataFrame({"id": test["id"], "y_pred": test["y_true"]})
+    wrong = right.assign(y_pred=["CD" if label == "no CD" else "no CD" for label in test["y_true"]])
+    assert cardiobench.score(right, "ptb_xl_sample/cd", references).score.value == 1
+    assert cardiobench.score(wrong, "ptb_xl_sample/cd", references).score.value == 0
+    difference = cardiobench.compare(right, wrong, "ptb_xl_sample/cd", references)
+    assert difference.difference == 1 and difference.p_value < 0.01
+    right.to_csv(tmp_path / "mine.csv", index=False)
+    references.to_csv(tmp_path / "refs.csv", index=False)
+    assert cardiobench.score(tmp_path / "mine.csv", "ptb_xl_sample/cd", tmp_path / "refs.csv").score.value == 1
+    with pytest.raises(BadPredictions, match=r"51 of the 52"):
+        cardiobench.score(right[1:], "ptb_xl_sample/cd", references)
+
+
+def test_load_metric_and_dataset():
+    assert cardiobench.load_metric("mae").compute(references=[1.0, 2.0], predictions=[2.0, 4.0]) == {"mae": 1.5}
+    with pytest.raises(UnknownName, match="Did you mean 'mae'"):
+        cardiobench.load_metric("mea")
+    dataset = cardiobench.load_dataset("cardiobench/ptb_xl_sample", split="test")
+    assert len(dataset) == 52 and dataset.features["cd"].names == ["no CD", "CD"]
