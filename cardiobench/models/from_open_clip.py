@@ -9,7 +9,7 @@ import torch
 
 from cardiobench.errors import BadModel, MissingExtra
 from cardiobench.models.image import FrameByFrame, ImageEncoder, ImageTextEncoder
-from cardiobench.models.source import Source, digest
+from cardiobench.models.source import Source, digest, first_line
 from cardiobench.models.weights import load_exactly, read_weights
 
 CONFIG = "open_clip_config.json"
@@ -163,7 +163,7 @@ def _tokenizer(source: Source) -> tuple[Tokenize | None, str]:
         found = Tokenize(HFTokenizer(named, **settings, **text.get("tokenizer_kwargs", {})))
         return found, f"{_class(found.tokenizer)}, from {named}"
     except (OSError, ValueError, ImportError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = first_line(error)
         return None, f"no tokenizer files in {source.folder} that can be read, and none of '{named}' ({reason})"
 
 

@@ -6,18 +6,29 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.errors import BadModel, MissingExtra
 from cardiobench.models.image import KEY_FRAMES, ImageEncoder, ImageTextEncoder
 from cardiobench.models.processors import Frames, Patches, Tokens, WholeClip, processor, settings, tokenizer
-from cardiobench.models.source import Source, digest
+from cardiobench.models.source import Source, digest, first_line
 from cardiobench.models.weights import refuse_difference, refuse_unreadable
 
 CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 TWO_TOWERS = ("clip", "siglip", "siglip2")
 VIDEO = ("videomae", "vjepa2")
+CANNOT_LOAD = (
+    OSError,
+    ValueError,
+    RuntimeError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    ImportError,
+    StrictDataclassError,
+)
 
 
 class Readout(torch.nn.Module):
@@ -42,7 +53,11 @@ def load(source: Source, loaded_by: str, trust_remote_code: bool = False) -> Ima
         import transformers  # noqa: F401
     except ImportError as error:
         raise MissingExtra("a transformers model", "models", "transformers") from error
+    with _quiet():
+        return _encoder(source, loaded_by, trust_remote_code)
 
+
+def _encoder(source: Source, loaded_by: str, trust_remote_code: bool) -> ImageEncoder:
     weights = source.weights(WEIGHTS)
     refuse_unreadable(weights)
     model, has_pooler = _loaded(source, trust_remote_code)
@@ -91,25 +106,23 @@ def _loaded(source: Source, trust_remote_code: bool) -> tuple[torch.nn.Module, b
     """
     import transformers
 
-    config = transformers.AutoConfig.from_pretrained(
-        source.folder, trust_remote_code=trust_remote_code, local_files_only=True
-    )
-    saved_as = next(iter(config.architectures or ()), "AutoModel")
-    remote = trust_remote_code and "AutoModel" in (getattr(config, "auto_map", None) or {})
-    builder = transformers.AutoModel if remote else getattr(transformers, saved_as, transformers.AutoModel)
-    arguments = {"trust_remote_code": True} if remote else {"config": config}
-    with _quiet():
-        try:
-            model, report = builder.from_pretrained(
-                source.folder,
-                dtype=torch.float32,
-                local_files_only=True,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,
-                **arguments,
-            )
-        except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, ImportError) as error:
-            raise BadModel(f"transformers cannot load {source.name}: {str(error).strip().splitlines()[0]}") from error
+    try:
+        config = transformers.AutoConfig.from_pretrained(
+            source.folder, trust_remote_code=trust_remote_code, local_files_only=True
+        )
+        saved_as = next(iter(config.architectures or ()), "AutoModel")
+        remote = trust_remote_code and "AutoModel" in (getattr(config, "auto_map", None) or {})
+        builder = transformers.AutoModel if remote else getattr(transformers, saved_as, transformers.AutoModel)
+        model, report = builder.from_pretrained(
+            source.folder,
+            dtype=torch.float32,
+            local_files_only=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            **({"trust_remote_code": True} if remote else {"config": config}),
+        )
+    except CANNOT_LOAD as error:
+        raise BadModel(f"transformers cannot load {source.name}: {first_line(error)}") from error
     base = model if remote or isinstance(model, transformers.MODEL_MAPPING.get(type(config), ())) else model.base_model
     missing = set(report["missing_keys"])
     # Some vision transformers were published without their pooler: they are read at the class token, and the pooler
@@ -195,7 +208,7 @@ def _text_facts(tokens: Tokens, named: str) -> dict[str, Any]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' own progress bar and report of keys: the keys are checked, and errors say what is wrong."""
+    """Without transformers' own progress bar and remarks: the keys are checked, and errors say what is wrong."""
     from transformers.utils import logging as messages
 
     level, bars = messages.get_verbosity(), messages.is_progress_bar_enabled()

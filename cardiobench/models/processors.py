@@ -10,7 +10,7 @@ import torch
 
 from cardiobench.errors import BadModel
 from cardiobench.models.image import stretch
-from cardiobench.models.source import Source
+from cardiobench.models.source import Source, first_line
 
 SETTINGS = ("preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json")
 TOKENIZER_FILES = (
@@ -59,7 +59,7 @@ def processor(source: Source, config: Any, trust_remote_code: bool) -> tuple[Any
     try:
         found = auto.from_pretrained(source.folder, trust_remote_code=trust_remote_code, local_files_only=True)
     except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
-        raise BadModel(f"{source.name}: its image processor cannot be read: {str(error).splitlines()[0]}") from error
+        raise BadModel(f"{source.name}: its image processor cannot be read: {first_line(error)}") from error
     return found, ()
 
 
@@ -188,6 +188,6 @@ def tokenizer(source: Source, config: Any, trust_remote_code: bool) -> tuple[Tok
             source.folder, trust_remote_code=trust_remote_code, local_files_only=True
         )
     except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
-        return None, f"the tokenizer in {source.folder} cannot be read ({str(error).strip().splitlines()[0]})"
+        return None, f"the tokenizer in {source.folder} cannot be read ({first_line(error)})"
     lower = config.model_type in ("siglip", "siglip2")
     return Tokens(found, config.text_config.max_position_embeddings, lower), type(found).__name__

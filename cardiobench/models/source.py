@@ -143,7 +143,7 @@ def _open_repository(name: str, revision: str | None, patterns: Sequence[str]) -
     except (OfflineModeIsEnabled, HTTPError) as error:
         level = logging.INFO if isinstance(error, OfflineModeIsEnabled) else logging.WARNING
         log.log(
-            level, "%s: the Hub did not answer (%s); the cached commit %s is used.", name, _first_line(error), commit
+            level, "%s: the Hub did not answer (%s); the cached commit %s is used.", name, first_line(error), commit
         )
         files = [file.name for file in folder.iterdir() if file.is_file()]
     return Source(name, folder, tuple(sorted(files)), commit)
@@ -199,10 +199,11 @@ def _explained(name: str, revision: str | None) -> Iterator[None]:
         at = f" at revision {revision}" if revision else ""
         raise BadModel(
             f"{name}{at} is not in the Hugging Face cache of this machine, and the Hub did not give it "
-            f"({_first_line(error.__cause__ or error)}). Download it where there is a network (hf download {name}), or "
+            f"({first_line(error.__cause__ or error)}). Download it where there is a network (hf download {name}), or "
             f"give a local folder."
         ) from error
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """What an error says, without the pages that some libraries add."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -11,6 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 
 from cardiobench.errors import BadModel
+from cardiobench.models.source import first_line
 
 WRAPPERS = ("state_dict", "model")
 
@@ -59,12 +60,12 @@ def _read(path: Path) -> Mapping[str, torch.Tensor]:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise BadModel(
-            f"{path} holds more than tensors and could run code when read: {_first_line(error)} "
+            f"{path} holds more than tensors and could run code when read: {first_line(error)} "
             f"Ask its author for safetensors."
         ) from error
     except (RuntimeError, EOFError, OSError, ValueError, zipfile.BadZipFile) as error:
         raise BadModel(
-            f"{path} is truncated or no PyTorch file ({_first_line(error)}). Copy or download it again."
+            f"{path} is truncated or no PyTorch file ({first_line(error)}). Copy or download it again."
         ) from error
     for wrapper in WRAPPERS:
         if isinstance(content, dict) and isinstance(content.get(wrapper), dict):
@@ -110,7 +111,3 @@ def refuse_difference(names: Mapping[str, Sequence[str]], what: str) -> None:
             f"the weights of {what} do not fit its configuration ({'; '.join(found)}). Nothing was loaded: "
             f"the missing part would be random. Check that configuration and weights belong together."
         )
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -57,23 +57,29 @@ class NearestNeighbours:
         splitter = GroupKFold(min(self.folds, len(patients)))
         held = [(known[a], known[b]) for a, b in splitter.split(known, groups=data.patients[known])]
         allowed = [k for k in self.neighbours if k <= min(len(a) for a, _ in held)]
-        losses = [self._loss(data, held, k) for k in allowed]
+        truth = np.concatenate([data.labels[asked] for _, asked in held])
+        labels = np.concatenate([self._labels(data, others, asked, max(allowed)) for others, asked in held])
+        losses = [self._loss(data, truth, labels[:, :k]) for k in allowed]
         best = allowed[int(np.argmin(losses))]
-        return Output(test, self._ask(data, known, test, best), {"k": best, "from": list(allowed)})
+        values = self._answers(data, self._labels(data, known, test, best))
+        return Output(test, values, {"k": best, "from": list(allowed)})
 
-    def _ask(self, data: TaskData, known: np.ndarray, asked: np.ndarray, k: int) -> np.ndarray:
+    def _labels(self, data: TaskData, known: np.ndarray, asked: np.ndarray, count: int) -> np.ndarray:
+        """Labels of the neighbours of each asked line, the likest first: (n, count)."""
         features = data.features
         if data.pooling == "mean":
             mean, deviation = standardiser(features[known])
             features = (features - mean) / deviation
-        labels = data.labels[known][nearest(unit(features[known]), unit(features[asked]), k)]
+        return data.labels[known][nearest(unit(features[known]), unit(features[asked]), count)]
+
+    def _answers(self, data: TaskData, labels: np.ndarray) -> np.ndarray:
+        """Mean number, or share of each class, of the neighbours' labels (n, k)."""
         if data.task.kind == "regression":
             return labels.mean(axis=1)
         return np.stack([(labels == index).mean(axis=1) for index in range(len(data.task.classes))], axis=1)
 
-    def _loss(self, data: TaskData, held: list[tuple[np.ndarray, np.ndarray]], k: int) -> float:
-        truth = np.concatenate([data.labels[asked] for _, asked in held])
-        answers = np.concatenate([self._ask(data, known, asked, k) for known, asked in held])
+    def _loss(self, data: TaskData, truth: np.ndarray, labels: np.ndarray) -> float:
+        answers = self._answers(data, labels)
         if data.task.kind == "regression":
             return float(np.abs(answers - truth).mean())
         return -float(f1_score(truth, answers.argmax(axis=1), average="macro"))

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold
+from threadpoolctl import threadpool_limits
 
 from cardiobench.data.spec import Task
 from cardiobench.errors import NotApplicable
@@ -30,6 +31,32 @@ def ridge_path(features: np.ndarray, values: np.ndarray, penalties: np.ndarray) 
     shrunk = singular[:, None] / (singular[:, None] ** 2 + penalties[None, :])
     coefficients = right.T @ (shrunk * (left.T @ (values - mean))[:, None])
     return coefficients, mean - centre @ coefficients
+
+
+RANK_TOLERANCE = 1e-12  # of the largest squared singular value: what is below is rounding error
+SMALL = 5_000_000  # numbers; below it, threads that wait for each other cost more than they do
+
+
+def row_space(known: np.ndarray, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same features in as many dimensions as there are known lines, where there are fewer of them than of features.
+
+    A penalty on the squared coefficients leaves nothing outside the space that the known lines span, so a classifier
+    answers the same in these coordinates, and is fitted in a fraction of the time.
+
+    Args:
+        known: (n, d).
+        asked: (m, d).
+
+    Returns:
+        (n, r) and (m, r), where r is d or, if that is smaller, the rank of `known`.
+    """
+    if known.shape[1] <= known.shape[0]:
+        return known, asked
+    # The n x n products are all that is needed; a decomposition of the n x d features takes ten times as long.
+    squares, axes = np.linalg.eigh(known @ known.T)
+    kept = squares > RANK_TOLERANCE * squares[-1]
+    lengths, axes = np.sqrt(squares[kept]), axes[:, kept]
+    return axes * lengths, asked @ known.T @ axes / lengths
 
 
 @dataclass(frozen=True)
@@ -66,10 +93,11 @@ class LinearProbe:
             raise NotApplicable(
                 f"all {len(train)} training rows of {data.task.name} are '{only}', and a probe needs two classes"
             )
-        losses = np.mean([self._losses(data, *fold) for fold in self._folds(data)], axis=0)
-        best = int(np.argmin(losses))
         both = np.concatenate([train, data.lines("validation")])
-        values = self._fit(data, both, test, self.penalties[best : best + 1])[0]
+        with threadpool_limits(1 if data.features.size < SMALL else None):
+            losses = np.mean([self._losses(data, *fold) for fold in self._folds(data)], axis=0)
+            best = int(np.argmin(losses))
+            values = self._fit(data, both, test, self.penalties[best : best + 1])[0]
         details = {
             "penalty": self.penalties[best],
             "penalty_at_edge": best in (0, len(self.penalties) - 1),
@@ -95,7 +123,7 @@ class LinearProbe:
     def _fit(self, data: TaskData, fit: np.ndarray, ask: np.ndarray, penalties) -> np.ndarray:
         """Predictions for the lines `ask` for each penalty: (k, n) numbers or (k, n, classes) probabilities."""
         mean, deviation = standardiser(data.features[fit])
-        known, asked = (data.features[fit] - mean) / deviation, (data.features[ask] - mean) / deviation
+        known, asked = row_space((data.features[fit] - mean) / deviation, (data.features[ask] - mean) / deviation)
         labels = data.labels[fit]
         if data.task.kind == "regression":
             coefficients, intercepts = ridge_path(known, labels, np.asarray(penalties))

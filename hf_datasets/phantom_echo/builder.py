@@ -103,4 +103,6 @@ class PhantomEcho(CardioBuilder):
 
         name = f"{row['id']}.avi"
         truth = records()[row["id"]].truth
-        return {"video": {"path": name, "bytes": kept(name, cls.generator(), lambda: avi(echo_clip(truth, fps=FPS), FPS))}}
+        return {
+            "video": {"path": name, "bytes": kept(name, cls.generator(), lambda: avi(echo_clip(truth, fps=FPS), FPS))}
+        }

@@ -74,7 +74,9 @@ class Tmed2(CardioBuilder):
                 )
         table["study_id"] = table["query_key"].str.rpartition("_")[0]
         table["patient_id"] = table["study_id"].str.partition("s")[0]
-        fixed = pd.read_csv(catalog.dataset_folder("tmed2") / "splits" / "studies.csv", dtype=str).set_index("study_id")["split"]
+        fixed = pd.read_csv(catalog.dataset_folder("tmed2") / "splits" / "studies.csv", dtype=str).set_index(
+            "study_id"
+        )["split"]
         own = table.get("diagnosis_classifier_split", pd.Series(index=table.index, dtype=str)).map(SPLIT)
         table["split"] = table["study_id"].map(fixed)
         # A release with ids of its own (a synthetic twin, a later edition) keeps its own split; the study that the

@@ -74,6 +74,7 @@ def test_encoder_of_a_card_without_weights(name):
     assert encoder.preprocessing == card(name).preprocessing
     assert encoder.loaded_by == f"'{name}' is registered -> {card(name).adapter}"
     assert encoder.revision == load_model(name).revision
+    assert encoder.dim == 1 or f"{encoder.dim:,} " in card(name).body
     assert encoder.to(torch.device("cpu")) is encoder
     for modality in encoder.modalities:
         assert (encoder.sampling is None) == (encoder.modalities == ("ecg",))

@@ -244,6 +244,15 @@ def test_broken_config(originals, tmp_path):
     assert "not readable JSON" in refusal(folder)
 
 
+def test_impossible_config(originals, tmp_path):
+    folder = tmp_path / "siglip"
+    shutil.copytree(originals["siglip"], folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["vision_config"]["hidden_size"] = "wide"
+    (folder / "config.json").write_text(json.dumps(config))
+    assert "transformers cannot load" in refusal(folder)
+
+
 def test_unknown_timm_architecture(originals, tmp_path):
     folder = tmp_path / "timm"
     shutil.copytree(originals["timm"], folder)

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cardiobench.errors import NotApplicable
-from cardiobench.protocols.probe import LinearProbe, ridge_path
+from cardiobench.protocols.probe import LinearProbe, ridge_path, row_space
 from tests.protocols.conftest import BINARY, VIEWS, task_data
 
 
@@ -57,6 +57,21 @@ def test_classification_is_logistic_regression(binary):
     )
     peer.fit(binary.features[both], binary.labels[both])
     np.testing.assert_allclose(output.values, peer.predict_proba(binary.features[test]), atol=2e-3)
+
+
+def test_more_features_than_lines_is_the_same_classifier():
+    """Optimal coefficients lie in the span of the lines, so rotating into it changes no probability."""
+    rng = np.random.default_rng(4)
+    known, asked = rng.normal(size=(40, 300)), rng.normal(size=(15, 300))
+    labels = (known[:, 0] > 0).astype(int)
+    few, few_asked = row_space(known, asked)
+    assert few.shape == (40, 40) and few_asked.shape == (15, 40)
+    np.testing.assert_allclose(few @ few.T, known @ known.T, atol=1e-8)
+    settings = {"C": 0.01, "tol": 1e-10, "max_iter": 10000}
+    full = LogisticRegression(**settings).fit(known, labels).predict_proba(asked)
+    np.testing.assert_allclose(
+        LogisticRegression(**settings).fit(few, labels).predict_proba(few_asked), full, atol=1e-6
+    )
 
 
 def test_test_labels_change_nothing(regression, binary):

@@ -1,24 +1,47 @@
 """Where the beats of an ECG are, what the average beat looks like, and where its QRS complex begins and ends."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from scipy import ndimage, signal
+from scipy import fft, ndimage, signal
 
 FS = 250  # Hz, at which everything here works
 QUIET = 5  # samples: a stretch of 16 ms of rest
 BEFORE, AFTER = 90, 135  # samples of a beat before and after its R peak: 360 and 540 ms
-_WIDE = signal.butter(2, (0.5, 40), "bandpass", fs=FS, output="sos").astype(np.float32)
-_QRS = signal.butter(2, (6, 24), "bandpass", fs=FS // 2, output="sos").astype(np.float32)
 
 
 def clean(ecg: np.ndarray) -> np.ndarray:
     """Signal (n, leads) between 0.5 and 40 Hz, without phase shift; flat where the record is shorter than 0.3 s."""
     ecg = ecg.astype(np.float32)
-    if len(ecg) < FS * 0.3:
-        return np.zeros_like(ecg)
-    return signal.sosfiltfilt(_WIDE, ecg, axis=0, padlen=min(3 * FS, len(ecg) - 1))
+    return zero_phase(ecg, 0.5, 40) if len(ecg) >= FS * 0.3 else np.zeros_like(ecg)
+
+
+def zero_phase(ecg: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Signal (n, leads) after a second-order Butterworth band-pass run forwards and backwards.
+
+    Done in the frequency domain, four times as fast as sample by sample; the ends are extended by up to two seconds of
+    the signal turned about its end point.
+    """
+    edge = min(2 * FS, len(ecg) - 1)
+    before, after = 2 * ecg[0] - ecg[edge:0:-1], 2 * ecg[-1] - ecg[-2 : -edge - 2 : -1]
+    size = fft.next_fast_len(len(ecg) + 2 * edge, real=True)
+    spectrum = fft.rfft(np.concatenate([before, ecg, after]), size, axis=0)
+    return fft.irfft(spectrum * _gain(size, low, high), size, axis=0)[edge : edge + len(ecg)]
+
+
+@lru_cache(maxsize=32)
+def _gain(size: int, low: float, high: float) -> np.ndarray:
+    sections = signal.butter(2, (low, high), "bandpass", fs=FS, output="sos")
+    _, response = signal.sosfreqz(sections, np.fft.rfftfreq(size, 1 / FS), fs=FS)
+    return (np.abs(response) ** 2).astype(np.float32)[:, None]
+
+
+def median(values: np.ndarray) -> np.ndarray:
+    """Median over the first axis; `numpy.median` takes three times as long for a few beats."""
+    ranked = np.sort(values, axis=0)
+    return (ranked[(len(ranked) - 1) // 2] + ranked[len(ranked) // 2]) / 2
 
 
 def r_peaks(ecg: np.ndarray) -> np.ndarray:
@@ -29,34 +52,33 @@ def r_peaks(ecg: np.ndarray) -> np.ndarray:
     again with half that share.
 
     Args:
-        ecg: (n, leads) at 250 Hz, without anything above 40 Hz.
+        ecg: (n, leads) at 250 Hz.
     """
     if len(ecg) < FS:
         return np.zeros(0, dtype=int)
-    fs = FS // 2  # enough for what lies below 24 Hz
-    half = ecg[::2]
-    band = signal.sosfiltfilt(_QRS, half, axis=0, padlen=min(2 * fs, len(half) - 1))
-    scale = np.percentile(np.abs(band), 98, axis=0)
+    band = zero_phase(ecg, 6, 24)
+    some = np.sort(np.abs(band[::3]), axis=0)
+    scale = some[int(0.98 * len(some))]
     used = scale > 0.005
     if not used.any():
         return np.zeros(0, dtype=int)
     limited = np.clip(band[:, used] / scale[used], -2, 2)
-    energy = ndimage.uniform_filter1d(np.mean(limited**2, axis=1), int(0.09 * fs))
+    energy = ndimage.uniform_filter1d(np.mean(limited**2, axis=1), int(0.09 * FS))
     envelope = np.sqrt(np.maximum(energy, 0))  # the running sum may round below zero
-    candidates, _ = signal.find_peaks(envelope, distance=int(0.24 * fs))
+    candidates, _ = signal.find_peaks(envelope, distance=int(0.24 * FS))
     if not len(candidates):
         return candidates
     height = envelope[candidates]
     # A record has at least one beat in two seconds: its typical peak is the median of as many of the highest.
-    typical = np.median(np.sort(height)[-max(int(len(half) / fs / 2), 1) :])
+    typical = np.median(np.sort(height)[-max(int(len(ecg) / FS / 2), 1) :])
     peaks = candidates[height > 0.5 * typical]
     if len(peaks) > 2:
         pause = 1.7 * np.median(np.diff(peaks))
         weaker = candidates[height > 0.25 * typical]
         gaps = [(a, b) for a, b in pairwise(peaks) if b - a > pause]
-        found = [w for a, b in gaps for w in weaker if a + 0.36 * fs < w < b - 0.36 * fs]
+        found = [w for a, b in gaps for w in weaker if a + 0.36 * FS < w < b - 0.36 * FS]
         peaks = np.sort(np.append(peaks, found)).astype(int)
-    return 2 * peaks
+    return peaks
 
 
 @dataclass(frozen=True)
@@ -87,7 +109,7 @@ def find_beats(ecg: np.ndarray) -> Beats:
         return Beats(peaks, np.zeros((0, length, ecg.shape[1])), np.zeros((length, ecg.shape[1])), BEFORE, BEFORE)
     aligned = whole + _shifts(ecg, whole)
     each = _cut(ecg, aligned)
-    average = np.median(each, axis=0)
+    average = median(each)
     onset, offset = qrs_limits(activity(average))
     level = average[max(onset - 8, 0) : max(onset - 2, 1)].mean(axis=0)
     return Beats(peaks, each - level, average - level, onset, offset)
@@ -100,7 +122,7 @@ def _cut(ecg: np.ndarray, peaks: np.ndarray) -> np.ndarray:
 def _shifts(ecg: np.ndarray, peaks: np.ndarray) -> np.ndarray:
     """By how many samples (at most 10) each beat's QRS has to move to fit the median QRS best, all leads together."""
     core, steps = np.arange(-20, 25), np.arange(-10, 11)
-    template = np.median(ecg[peaks[:, None] + core], axis=0)
+    template = median(ecg[peaks[:, None] + core])
     template = template - template.mean(axis=0)
     stretch = ecg[peaks[:, None] + np.arange(-30, 35)]
     fit = [np.einsum("btl,tl->b", stretch[:, step + 10 : step + 55], template) for step in steps]
