@@ -1,0 +1,85 @@
+"""How much longer a checked ECG takes to read than the bare array: 1,000 twin records, both readers in one run.
+
+    python benchmarks/ecg_read.py [--records 1000] [--limit 1.5]
+
+As an encoding run does, each reader reads every record once, from files that its process has not opened before (the
+operating system holds them in memory: they have just been written). The readers take turns, and the fastest of five
+passes counts, so that other work on the machine weighs on both alike. Ends with 1 where a ratio is above the limit.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+
+import h5py
+import wfdb
+
+from cardiobench.data import Source, catalog, open_source
+from cardiobench.data.twin import write_twin
+
+PASSES = 5
+
+
+def bare_hdf5(source: Source, records: list[dict]) -> None:
+    """h5py alone: parts opened once, exams found by id."""
+    files = {part: h5py.File(source.raw / part, "r") for part in source.frame["media"].unique()}
+    rows = {part: {exam: row for row, exam in enumerate(file["exam_id"][:].tolist())} for part, file in files.items()}
+    tracings = {part: file["tracings"] for part, file in files.items()}
+    for record in records:
+        tracings[record["media"]][rows[record["media"]][int(record["record"])]]
+
+
+def bare_wfdb(source: Source, records: list[dict]) -> None:
+    """The wfdb package alone: signals in physical units."""
+    for record in records:
+        wfdb.rdrecord(str((source.raw / record["media"]).with_suffix("")))
+
+
+def checked(source: Source, records: list[dict]) -> None:
+    """CardioBench: leads by name, mV, padding taken away, every value checked."""
+    builder = catalog.builder(source.spec.name)
+    for record in records:
+        builder.recording(source.raw, record)
+
+
+def seconds(read: Callable[[Source, list[dict]], None], source: Source) -> float:
+    """Wall time of one pass, in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
+        return pool.submit(_timed, read, source).result()
+
+
+def _timed(read: Callable[[Source, list[dict]], None], source: Source) -> float:
+    records = source.frame.to_dict("records")
+    start = time.perf_counter()
+    read(source, records)
+    return time.perf_counter() - start
+
+
+def main() -> int:
+    """Print a line a dataset; 1 where a ratio is above the limit."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--records", type=int, default=1000)
+    parser.add_argument("--limit", type=float, default=1.5)
+    given = parser.parse_args()
+    worst = 0.0
+    for name, bare in (("code15", bare_hdf5), ("georgia", bare_wfdb)):
+        with tempfile.TemporaryDirectory() as folder:
+            write_twin(name, Path(folder), patients=given.records)
+            source = open_source(name, folder)
+            source = replace(source, table=replace(source.table, frame=source.frame.head(given.records)))
+            passes = [(seconds(checked, source), seconds(bare, source)) for _ in range(PASSES)]
+            ours, theirs = (min(times) for times in zip(*passes, strict=True))
+        ratio, worst = ours / theirs, max(worst, ours / theirs)
+        print(f"{name}: {len(source.frame)} records, {ours:.3f} s, bare {theirs:.3f} s, ratio {ratio:.2f}")
+    print(f"worst ratio {worst:.2f}, limit {given.limit:g}")
+    return int(worst > given.limit)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""Balanced subsets of an ECG task in the four sizes of arXiv:2601.21830, drawn so that each lies within the next."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.data.rows import shorten
+from cardiobench.data.spec import Task
+from cardiobench.errors import BadData, NotApplicable
+
+SIZES: dict[str, tuple[int, int | None]] = {"XS": (30, 499), "S": (500, 2499), "M": (2500, 4999), "L": (5000, None)}
+"""Size -> fewest and most records. The least XS has a positive for each of the paper's 15 folds; L has no upper end."""
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Records of a task, half of them positive, no patient twice.
+
+    Attributes:
+        task: whose labels were balanced.
+        size: XS, S, M or L.
+        seed: of the draw.
+        ids: in the order in which they were drawn: a positive, a negative, and so on.
+    """
+
+    task: str
+    size: str
+    seed: int
+    ids: tuple[str, ...]
+
+    def rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The lines of a table with these ids, in its order; raises `BadData` where some are not in it."""
+        absent = set(self.ids) - set(table["id"])
+        if absent:
+            raise BadData(
+                f"subset {self.size} of {self.task}: {len(absent)} of {len(self.ids)} ids are not in the data: "
+                f"{shorten(sorted(absent))}. Complete the data or draw the subset again."
+            )
+        return table[table["id"].isin(self.ids)]
+
+
+def draw_subset(references: pd.DataFrame, task: Task, size: str, seed: int = 0) -> Subset:
+    """Draw as many records as the size allows, half of them positive, one a patient at most.
+
+    A patient with a positive record is drawn as a positive. Both classes are shuffled once and taken from the front, so
+    that for one seed XS lies within S, S within M and M within L; the order of the table does not matter.
+
+    Args:
+        references: id, patient_id and y_true, such as `Source.references` gives them, of all splits.
+        task: a binary task; the last of its classes is the positive one.
+        size: XS (at most 499), S (500-2,499), M (2,500-4,999) or L (5,000 and more).
+        seed: of the shuffle.
+
+    Raises:
+        NotApplicable: a class has too few patients for the size, or the task is not binary.
+        ValueError: an unknown size.
+    """
+    if size not in SIZES:
+        raise ValueError(f"size '{size}': expected one of {', '.join(SIZES)}")
+    if task.kind != "binary":
+        raise NotApplicable(f"{task.name} is a {task.kind} task; subsets are balanced between two classes.")
+    least, most = SIZES[size]
+    rng = np.random.default_rng(seed)
+    table = references.sort_values("id").iloc[rng.permutation(len(references))]
+    positive = table["y_true"] == task.classes[1]
+    positives = table[positive].drop_duplicates("patient_id")
+    negatives = table[~positive & ~table["patient_id"].isin(positives["patient_id"])].drop_duplicates("patient_id")
+    for name, found in (("positives", len(positives)), ("negatives", len(negatives))):
+        if found < least // 2:
+            raise NotApplicable(
+                f"size {size} of {task.name} is not available: {found} {name}, {least // 2} needed (one a patient)."
+            )
+    half = min(len(positives), len(negatives), most // 2 if most else len(table))
+    ids = np.stack([positives["id"].to_numpy(str)[:half], negatives["id"].to_numpy(str)[:half]], axis=1).reshape(-1)
+    return Subset(task.name, size, seed, tuple(ids.tolist()))
+
+
+def write_subset(subset: Subset, path: Path) -> Path:
+    """Write a subset as JSON: task, size, seed, and an id a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(subset), indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def read_subset(path: Path) -> Subset:
+    """Read what `write_subset` wrote; raises `BadData` where the file says something else."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        subset = Subset(**{**content, "ids": tuple(content["ids"])})
+    except FileNotFoundError:
+        raise BadData(f"{path} is not there. Draw the subset again, or check the path.") from None
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadData(f"{path} is no subset with task, size, seed and ids ({error}). Draw it again.") from None
+    if not all(isinstance(name, str) for name in subset.ids) or len(set(subset.ids)) < len(subset.ids):
+        raise BadData(f"{path}: its ids must be text and stand once each. Draw it again.")
+    return subset

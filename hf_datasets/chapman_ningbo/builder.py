@@ -1,0 +1,75 @@
+"""Chapman-Shaoxing and Ningbo: 45,152 clinical 12-lead ECGs of two hospitals (PhysioNet/CinC Challenge 2021, version 1.0.3)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Group, Task, cinc
+from cardiobench.data.audit import Finding
+from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
+from cardiobench.data.spec import IN_ALL
+
+HOSPITALS = ("chapman_shaoxing", "ningbo")
+CLASSES = {"cd": CD_CLASSES, "af": AF_CLASSES}
+
+
+def _task(name: str, target: str, description: str, hospital: str | None = None) -> Task:
+    """One question, asked of both hospitals or of one."""
+    return Task(
+        f"chapman_ningbo/{name}",
+        "binary",
+        target,
+        ("f1_macro",),
+        CLASSES[target],
+        where={"hospital": (hospital,)} if hospital else {},
+        groups=(SEX_GROUPS, AGE_GROUPS) if hospital else (SEX_GROUPS, AGE_GROUPS, Group("hospital", "hospital")),
+        description=description,
+    )
+
+
+SPEC = DatasetSpec(
+    name="chapman_ningbo",
+    title="Chapman-Shaoxing and Ningbo 12-lead ECG (CinC 2021)",
+    version="1.0.0",
+    modality="ecg",
+    media="ecg",
+    licence="CC BY 4.0",
+    access="https://physionet.org/content/challenge-2021/1.0.3/",
+    redistributable=True,
+    marker=tuple(folder for hospital in HOSPITALS for folder in (f"training/{hospital}", hospital)),
+    expected={IN_ALL: 45_152},  # 10,247 and 34,905
+    columns={**cinc.COLUMNS, "hospital": "string"},
+    tasks=(
+        _task("cd", "cd", "conduction disturbance"),
+        _task("af", "af", "atrial fibrillation; in Chapman-Shaoxing only, so that the hospital gives it away"),
+        _task("cd_chapman", "cd", "conduction disturbance, Chapman-Shaoxing alone", "chapman_shaoxing"),
+        _task("cd_ningbo", "cd", "conduction disturbance, Ningbo alone", "ningbo"),
+        _task("af_chapman", "af", "atrial fibrillation, Chapman-Shaoxing alone", "chapman_shaoxing"),
+    ),
+    citation="Zheng et al., A 12-lead electrocardiogram database for arrhythmia research covering more than 10,000 patients, "
+    "Scientific Data 7:48 (2020); Zheng et al., Optimal multi-stage arrhythmia classification approach, Scientific Reports 10:2898 (2020)",
+)
+
+
+class ChapmanNingbo(CardioBuilder):
+    """Records of both hospitals, by their headers; the folder names the hospital, the hash of the record's name the split."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def rows(cls, raw: Path) -> Iterator[dict]:
+        """One row a header."""
+        for hospital in HOSPITALS:
+            folder = cinc.source_folder(raw, hospital)
+            for row in cinc.record_rows(raw, folder, "JS") if folder else ():
+                yield {**row, "hospital": hospital}
+
+    @classmethod
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+        """Codes that nobody lists, and records without any; records and positives of each hospital."""
+        yield from cinc.findings(listed)
+        for hospital in HOSPITALS:
+            rows = listed[listed["hospital"] == hospital]
+            positives = ", ".join(f"{names[1]} {(rows[target] == names[1]).sum()}" for target, names in CLASSES.items())
+            yield Finding(f"records of {hospital}", len(rows), "records", note=positives)

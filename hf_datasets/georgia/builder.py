@@ -1,0 +1,53 @@
+"""Georgia: 10,344 clinical 12-lead ECGs (PhysioNet/CinC Challenge 2021, version 1.0.3)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Task, cinc
+from cardiobench.data.audit import Finding
+from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
+from cardiobench.data.splits import hashed_split
+
+# The records are numbered without a gap, so their splits are known before they are here.
+RELEASE = [hashed_split(f"E{number:05d}") for number in range(1, 10_345)]
+GROUPS = (SEX_GROUPS, AGE_GROUPS)
+
+SPEC = DatasetSpec(
+    name="georgia",
+    title="Georgia 12-lead ECG (CinC 2021)",
+    version="1.0.0",
+    modality="ecg",
+    media="ecg",
+    licence="CC BY 4.0",
+    access="https://physionet.org/content/challenge-2021/1.0.3/",
+    redistributable=True,
+    marker=("training/georgia", "georgia", "g1/E00001.hea"),
+    expected={split: RELEASE.count(split) for split in ("train", "validation", "test")},
+    columns=cinc.COLUMNS,
+    tasks=(
+        Task(
+            "georgia/cd", "binary", "cd", ("f1_macro",), CD_CLASSES, groups=GROUPS, description="conduction disturbance"
+        ),
+        Task("georgia/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"),
+    ),
+    citation="Perez Alday et al., Classification of 12-lead ECGs: the PhysioNet/Computing in Cardiology Challenge 2020, "
+    "Physiological Measurement 41:124003 (2020)",
+)
+
+
+class Georgia(CardioBuilder):
+    """Records E00001 to E10344, by their headers; split by the hash of the record's name."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def rows(cls, raw: Path) -> Iterator[dict]:
+        """One row a header."""
+        yield from cinc.record_rows(raw, cinc.source_folder(raw, "georgia") or raw, "E")
+
+    @classmethod
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+        """Codes that nobody lists, and records without any."""
+        yield from cinc.findings(listed)

@@ -1,0 +1,29 @@
+"""PTB-XL at 500 Hz: the same records as `ptb_xl`, at the rate at which they were taken."""
+
+import dataclasses
+import os
+from pathlib import Path
+
+from cardiobench.data import catalog
+
+_PtbXl = catalog.builder("ptb_xl")
+_NAME = "ptb_xl_500"
+
+SPEC = dataclasses.replace(
+    _PtbXl.SPEC,
+    name=_NAME,
+    title="PTB-XL at 500 Hz",
+    tasks=tuple(dataclasses.replace(task, name=f"{_NAME}/{task.target}") for task in _PtbXl.SPEC.tasks),
+)
+
+
+class PtbXl500(_PtbXl):
+    """Rows, labels and folds of `ptb_xl` with the 500 Hz recordings, from the same raw folder."""
+
+    SPEC = SPEC
+    FILENAME = "filename_hr"
+
+    @classmethod
+    def find_raw(cls, data_dir: str | os.PathLike | None = None) -> Path | None:
+        """The folder of `ptb_xl`: one download holds both rates."""
+        return _PtbXl.find_raw(data_dir)

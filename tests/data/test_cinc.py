@@ -1,0 +1,271 @@
+"""Georgia, and Chapman-Shaoxing with Ningbo: headers, labels and signals against the release's files and the wfdb package."""
+
+import shutil
+from io import BytesIO
+
+import numpy as np
+import pytest
+import wfdb
+from scipy.io import savemat
+
+from cardiobench.data import catalog, cinc, open_source
+from cardiobench.errors import BadData, BadMedia, MissingData
+
+LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
+
+
+def write(folder, name, comments, *, gain="1000.0(0)/mV", leads=LEADS, scale=1):
+    """A record of 1,000 samples whose lead number k (1-12) reads k, 2k, 3k, ... stored units."""
+    folder.mkdir(parents=True, exist_ok=True)
+    samples = (np.outer(np.arange(1, len(leads) + 1), np.arange(1, 1001)) * scale).astype(np.int16)
+    buffer = BytesIO()
+    savemat(buffer, {"val": samples}, format="4")
+    (folder / f"{name}.mat").write_bytes(buffer.getvalue())
+    lines = [f"{name} {len(leads)} 500 1000", *(f"{name}.mat 16x1+24 {gain} 16 0 0 0 0 {lead}" for lead in leads)]
+    (folder / f"{name}.hea").write_text("\n".join([*lines, *comments]) + "\n")
+
+
+def comments(dx, age="61", sex="Female"):
+    return [f"# Age: {age}", f"# Sex: {sex}", f"# Dx: {dx}", "# Rx: Unknown", "# Hx: Unknown", "# Sx: Unknown"]
+
+
+@pytest.fixture
+def georgia(tmp_path):
+    folder = tmp_path / "training" / "georgia"
+    write(folder / "g1", "E00001", comments("426783006"))
+    write(folder / "g1", "E00002", comments("59118001,164889003", sex="Male"))
+    write(folder / "g2", "E01001", comments("164890007"))
+    return tmp_path
+
+
+def opened(raw, name="georgia"):
+    return open_source(name, raw, allow_missing=True)
+
+
+def found(source):
+    findings = catalog.builder(source.spec.name).findings(source.raw, source.table.listed)
+    return {finding.check: finding for finding in findings}
+
+
+# ---- real records -----------------------------------------------------------------------------------------------------
+
+
+def test_the_real_georgia_records(shared):
+    """Ages, sexes, codes and first stored samples of three headers, read by hand."""
+    raw = shared / "data" / "samples" / "cinc2021"
+    with pytest.raises(MissingData, match="train 9 of 7251, validation 1 of 1039, test 1 of 2054"):
+        open_source("georgia", raw)
+    source = opened(raw)
+    assert len(source.frame) == 11 and source.frame["sex"].value_counts().to_dict() == {"M": 8, "F": 3}
+    by_hand = {
+        "E07500": ("M", 78, "67741000119109,426177001", "no CD", [-68, -58, 9, 63, -39, -24, 156, 97, -146, -68, -48, -156]),
+        "E07507": ("F", 68, "428750005,111975006", "no CD", [19, 92, 73, -56, -26, 82, -14, -19, 19, 0, -24, -29]),
+        "E07510": ("M", 71, "59118001,426177001", "CD", [-4, -63, -58, 34, 26, -61, -4, 14, -68, 361, -43, -43]),
+    }  # fmt: skip
+    for number, row in source.frame.iterrows():
+        ecg = source.recording(number)
+        theirs = wfdb.rdrecord(str((raw / row["media"]).with_suffix("")))
+        assert theirs.sig_name == list(LEADS) and set(theirs.units) == {"mV"}
+        assert ecg.fs == theirs.fs == 500 and ecg.signal.shape == (5000, 12) and ecg.signal.dtype == np.float32
+        np.testing.assert_allclose(ecg.signal, theirs.p_signal, atol=1e-6)
+        if row["id"] in by_hand:
+            sex, age, dx, cd, first = by_hand.pop(row["id"])
+            assert (row["sex"], row["age"], row["dx"], row["cd"]) == (sex, age, dx, cd)
+            np.testing.assert_allclose(ecg.signal[0] * 1000, first, atol=1e-3)
+    assert not by_hand
+
+
+def test_the_real_ptb_xl_copies(shared):
+    """Records of another source of the Challenge, with the unit `mv` in lower case; values of HR06002's header by hand."""
+    folder = shared / "data" / "samples" / "cinc2021" / "training" / "ptb-xl"
+    rows = {row["id"]: row for row in cinc.record_rows(folder, folder, "HR")}
+    assert len(rows) == 5
+    row = rows["HR06002"]
+    assert (row["sex"], row["age"], row["dx"]) == ("M", 29.0, "426177001,426783006,713426002")
+    assert (row["cd"], row["cd_paper"], row["af"]) == ("CD", "CD", "no AF")
+    ecg = catalog.builder("georgia").recording(folder, {**row, "record": None})
+    first = [280, 175, -105, -227, 192, 35, 205, 275, 985, 705, 540, 360]
+    np.testing.assert_allclose(ecg.signal[0] * 1000, first, atol=1e-3)
+
+
+def test_the_cards_count_as_the_challenge_does(shared):
+    """Sums of statements over the codes of a set, in the official table, are those in the cards."""
+    import pandas as pd
+
+    from cardiobench.data.ecg_labels import CODE_SETS, snomed_names
+
+    folder = shared / "data" / "samples" / "cinc2021_dx_mapping"
+    tables = [
+        pd.read_csv(folder / f"dx_mapping_{part}.csv", dtype={"SNOMEDCTCode": str}) for part in ("scored", "unscored")
+    ]
+    official = pd.concat(tables).set_index("SNOMEDCTCode")
+    assert snomed_names() == official["Abbreviation"].to_dict()
+    georgia = (catalog.dataset_folder("georgia") / "README.md").read_text()
+    both = (catalog.dataset_folder("chapman_ningbo") / "README.md").read_text()
+    for definition in ("corrected", "paper"):
+        counts = official.loc[sorted(CODE_SETS["snomed"][definition].conduction)]
+        assert f"| {counts['Georgia'].sum():,} |" in georgia
+        assert f"| {counts['Chapman_Shaoxing'].sum():,} | {counts['Ningbo'].sum():,} |" in both
+
+
+# ---- headers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("# Age: 78\n# Sex: Male\n# Dx: 1,2", ("M", 78.0, ("1", "2"))),
+        ("#Age: 78\n#Sex: Female\n#Dx: 1", ("F", 78.0, ("1",))),
+        ("#age:7.5\n#SEX:F\n#DX: 1 , 2,", ("F", 7.5, ("1", "2"))),
+        ("# Age: NaN\n# Sex: Unknown\n# Dx: Unknown", (None, None, ())),
+        ("# Age: -1\n# Sex: NaN\n# Dx:", (None, None, ())),
+        ("# Age: 300\nE1 12 500 5000", (None, None, ())),
+        ("", (None, None, ())),
+    ],
+)
+def test_comments(text, expected):
+    patient = cinc.parse_comments(text)
+    assert (patient.sex, patient.age, patient.dx) == expected
+
+
+def test_labels_under_both_definitions(georgia):
+    frame = opened(georgia).frame.set_index("id")
+    labels = frame[["cd", "cd_paper", "af", "af_paper"]].astype(object).where(frame.notna(), None)
+    assert labels.loc["E00001"].tolist() == ["no CD", "no CD", "no AF", "no AF"]
+    assert labels.loc["E00002"].tolist() == ["CD", "no CD", "AF", "AF"]
+    assert labels.loc["E01001"].tolist() == ["no CD", "no CD", None, "no AF"]
+
+
+@pytest.mark.parametrize("below", [".", "training", "training/georgia"])
+def test_any_of_the_three_folders_may_be_given(georgia, below):
+    assert list(opened(georgia / below).frame["id"]) == ["E00001", "E00002", "E01001"]
+
+
+def test_gain_unit_and_leads_come_from_the_header(tmp_path):
+    """2000 steps a millivolt, microvolts, and the leads backwards: lead k of the header reads k steps in its first sample."""
+    folder = tmp_path / "georgia" / "g1"
+    write(folder, "E00001", comments("426783006"), gain="2000(0)/mV")
+    write(folder, "E00002", comments("426783006"), gain="0.5(0)/uV")
+    write(folder, "E00003", comments("426783006"), leads=[lead.upper() for lead in LEADS[::-1]])
+    source = opened(tmp_path)
+    np.testing.assert_allclose(source.recording(0).signal[0], np.arange(1, 13) / 2000)
+    np.testing.assert_allclose(source.recording(1).signal[0], np.arange(1, 13) / 0.5 / 1000)
+    np.testing.assert_allclose(source.recording(2).signal[0], np.arange(12, 0, -1) / 1000)
+
+
+# ---- two hospitals ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hospitals(tmp_path):
+    write(tmp_path / "training" / "chapman_shaoxing" / "g1", "JS00001", comments("164889003"))
+    write(tmp_path / "training" / "chapman_shaoxing" / "g1", "JS00002", comments("426177001"))
+    write(tmp_path / "training" / "ningbo" / "g1", "JS10646", comments("713427006"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("below", [".", "training"])
+def test_the_folder_names_the_hospital(hospitals, below):
+    source = opened(hospitals / below, "chapman_ningbo")
+    assert source.frame.set_index("id")["hospital"].to_dict() == {
+        "JS00001": "chapman_shaoxing",
+        "JS00002": "chapman_shaoxing",
+        "JS10646": "ningbo",
+    }
+    ids = {
+        task.name.partition("/")[2]: source.references(task)["id"].tolist()
+        for task in catalog.spec("chapman_ningbo").tasks
+    }
+    assert ids["cd"] == ids["af"] == ["JS00001", "JS00002", "JS10646"]
+    assert ids["cd_chapman"] == ids["af_chapman"] == ["JS00001", "JS00002"] and ids["cd_ningbo"] == ["JS10646"]
+
+
+def test_the_whole_count_is_checked_although_its_splits_are_unknown(hospitals):
+    with pytest.raises(MissingData, match="in all 3 of 45152 rows"):
+        open_source("chapman_ningbo", hospitals)
+    source = opened(hospitals, "chapman_ningbo")
+    assert source.table.absent == {"in all": 45149} and source.coverage() == {"missing_files": 0, "absent_rows": 45149}
+
+
+def test_the_audit_shows_the_labels_that_a_hospital_gives_away(hospitals):
+    notes = {check: finding.note for check, finding in found(opened(hospitals, "chapman_ningbo")).items()}
+    assert notes["records of chapman_shaoxing"] == "CD 0, AF 1" and notes["records of ningbo"] == "CD 1, AF 0"
+
+
+def test_one_hospital_alone_says_so(hospitals):
+    shutil.rmtree(hospitals / "training" / "ningbo")
+    assert found(opened(hospitals, "chapman_ningbo"))["records of ningbo"].count == 0
+    with pytest.raises(MissingData, match=f"Use --data-dir {hospitals / 'training'}$"):
+        opened(hospitals / "training" / "chapman_shaoxing", "chapman_ningbo")
+
+
+# ---- bad input --------------------------------------------------------------------------------------------------------
+
+
+def test_a_header_without_its_signal_and_the_reverse_are_named(georgia):
+    folder = georgia / "training" / "georgia" / "g1"
+    (folder / "E00001.mat").unlink()
+    (folder / "E00002.hea").unlink()
+    source = opened(georgia)
+    assert source.table.missing == ("training/georgia/g1/E00001.mat", "training/georgia/g1/E00002.hea")
+    assert len(source.table.listed) == 3 and list(source.frame["id"]) == ["E01001"]
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"gain": "0(0)/mV"}, "E00001.*lead I has no gain"),
+        ({"leads": LEADS[:11]}, "E00001.*has no lead V6"),
+        ({"scale": 0}, "E00001.*every sample is 0"),
+        ({"gain": "1000(0)/cm"}, "E00001.*'cm', which is no unit of voltage"),
+    ],
+)
+def test_records_that_cannot_be_used_are_named_when_they_are_read(georgia, change, message):
+    write(georgia / "training" / "georgia" / "g1", "E00001", comments("426783006"), **change)
+    with pytest.raises(BadMedia, match=message):
+        opened(georgia).recording(0)
+
+
+def test_a_truncated_signal_is_named(georgia):
+    victim = georgia / "training" / "georgia" / "g1" / "E00001.mat"
+    victim.write_bytes(victim.read_bytes()[:-1])
+    with pytest.raises(BadMedia, match=r"E00001\.mat is cut short: its header declares 24024 bytes, it has 24023"):
+        opened(georgia).recording(0)
+
+
+def test_unknown_codes_are_kept_and_counted(georgia):
+    write(georgia / "training" / "georgia" / "g1", "E00003", comments("999,426783006,999"))
+    write(georgia / "training" / "georgia" / "g1", "E00004", comments("999"))
+    write(georgia / "training" / "georgia" / "g1", "E00005", comments(""))
+    source = opened(georgia)
+    frame = source.frame.set_index("id")
+    assert frame.loc["E00003", "dx"] == "999,426783006,999" and frame.loc["E00004", "cd"] == "no CD"
+    assert frame.loc["E00005", ["dx", "cd", "af", "cd_paper", "af_paper"]].isna().all()
+    assert cinc.unknown_codes(frame["dx"]) == {"999": 2}
+    unknown, without = found(source).values()
+    assert (unknown.count, unknown.examples) == (1, ("999 (2)",))
+    assert (without.count, without.examples) == (1, ("E00005",))
+
+
+def test_a_record_that_stands_twice_is_refused(georgia):
+    write(georgia / "training" / "georgia" / "g2", "E00001", comments("426783006"))
+    with pytest.raises(BadData, match="1 ids stand more than once: E00001"):
+        opened(georgia)
+
+
+def test_a_header_that_is_no_text_is_counted_and_named_when_it_is_read(georgia):
+    (georgia / "training" / "georgia" / "g1" / "E00001.hea").write_bytes(b"\xff\xfe\x00\x81")
+    source = opened(georgia)
+    assert found(source)["records without a diagnosis"].examples == ("E00001",)
+    with pytest.raises(BadMedia, match=r"E00001\.hea"):
+        source.recording(0)
+
+
+def test_a_corrected_header_is_another_recording(georgia):
+    """Gain and leads stand in the header: an embedding of the record with the old one must not be used again."""
+    before = opened(georgia)
+    header = georgia / "training" / "georgia" / "g1" / "E00001.hea"
+    header.write_text(header.read_text().replace("1000.0(0)/mV", "4880(0)/mV"))
+    after = opened(georgia)
+    changed = after.frame["stamp"] != before.frame["stamp"]
+    assert after.frame["id"][changed].tolist() == ["E00001"] and after.table.digest != before.table.digest

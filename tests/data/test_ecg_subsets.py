@@ -1,0 +1,121 @@
+"""Balanced subsets: sizes, nesting, patients, and what is said when there are too few."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.data import Task, catalog, open_source
+from cardiobench.data.ecg_subsets import SIZES, Subset, draw_subset, read_subset, write_subset
+from cardiobench.errors import BadData, NotApplicable
+
+TASK = Task("toy/cd", "binary", "cd", ("f1_macro",), ("no CD", "CD"))
+
+
+def references(positives, negatives, records=1):
+    """So many patients of each class, with so many records each."""
+    patients = [("p", "CD", number) for number in range(positives)] + [("n", "no CD", n) for n in range(negatives)]
+    rows = [
+        {"id": f"{kind}{number}-{record}", "patient_id": f"{kind}{number}", "y_true": label}
+        for kind, label, number in patients
+        for record in range(records)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    "positives, counts",
+    [
+        (15, {"XS": 30}),
+        (249, {"XS": 498}),
+        (250, {"XS": 498, "S": 500}),
+        (1300, {"XS": 498, "S": 2498, "M": 2600}),
+        (4000, {"XS": 498, "S": 2498, "M": 4998, "L": 8000}),
+    ],
+)
+def test_each_size_takes_what_its_range_allows_and_lies_within_the_next(positives, counts):
+    table = references(positives, 5000)
+    labels = table.set_index("id")["y_true"]
+    smaller = set()
+    for size in SIZES:
+        if size not in counts:
+            with pytest.raises(NotApplicable, match="is not available"):
+                draw_subset(table, TASK, size)
+            continue
+        ids = draw_subset(table, TASK, size).ids
+        assert len(ids) == len(set(ids)) == counts[size]
+        assert (labels[list(ids)] == "CD").sum() == counts[size] / 2
+        assert smaller < set(ids) or size == "XS"
+        smaller = set(ids)
+
+
+def test_too_few_are_counted():
+    with pytest.raises(NotApplicable, match=r"size S of toy/cd is not available: 37 positives, 250 needed"):
+        draw_subset(references(37, 5000), TASK, "S")
+    with pytest.raises(NotApplicable, match=r"not available: 3 negatives, 15 needed"):
+        draw_subset(references(100, 3), TASK, "XS")
+
+
+def test_a_patient_is_drawn_once_and_as_a_positive_where_one_record_is():
+    table = references(100, 100, records=3)
+    table.loc[table["id"].isin([f"p{n}-0" for n in range(100)]), "y_true"] = "no CD"
+    chosen = draw_subset(table, TASK, "XS").rows(table)
+    assert len(chosen) == 200 and chosen["patient_id"].is_unique
+    assert set(chosen.loc[chosen["y_true"] == "no CD", "patient_id"].str[0]) == {"n"}
+    assert not set(chosen["id"]) & {f"p{n}-0" for n in range(100)}
+    assert len(set(chosen["id"].str[-1])) == 3, "any record of a patient may be drawn"
+
+
+def test_the_draw_follows_the_seed_and_nothing_else():
+    table = references(400, 400)
+    first = draw_subset(table, TASK, "XS", seed=1)
+    shuffled = table.iloc[np.random.default_rng(5).permutation(len(table))].reset_index(drop=True)
+    assert draw_subset(shuffled, TASK, "XS", seed=1) == first
+    other = draw_subset(table, TASK, "XS", seed=2)
+    # 249 of 400 at random twice: the overlap is about 155 in each class.
+    assert 200 < len(set(first.ids) & set(other.ids)) < 420
+
+
+def test_written_and_read_back(tmp_path):
+    subset = draw_subset(references(40, 40), TASK, "XS", seed=3)
+    path = write_subset(subset, tmp_path / "subsets" / "toy_xs.json")
+    assert read_subset(path) == subset and path.read_text().count("\n") > 80, "an id a line"
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("[]", "is no subset with task, size, seed and ids"),
+        ("{", "is no subset"),
+        ('{"task": "t", "size": "XS", "seed": 0}', "is no subset.*ids"),
+        ('{"task": "t", "size": "XS", "seed": 0, "ids": ["a", "a"]}', "stand once each"),
+        ('{"task": "t", "size": "XS", "seed": 0, "ids": [1]}', "must be text"),
+    ],
+)
+def test_a_file_that_is_no_subset(tmp_path, text, message):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(BadData, match=message):
+        read_subset(tmp_path / "x.json")
+    with pytest.raises(BadData, match="is not there"):
+        read_subset(tmp_path / "y.json")
+
+
+def test_ids_that_the_data_lacks_are_named():
+    with pytest.raises(BadData, match=r"subset XS of toy/cd: 1 of 2 ids are not in the data: z"):
+        Subset("toy/cd", "XS", 0, ("p0-0", "z")).rows(references(3, 3))
+
+
+def test_other_tasks_and_sizes_are_refused():
+    with pytest.raises(ValueError, match="expected one of XS, S, M, L"):
+        draw_subset(references(3, 3), TASK, "XL")
+    with pytest.raises(NotApplicable, match="regression"):
+        draw_subset(references(3, 3), Task("toy/ef", "regression", "ef", ("mae",)), "XS")
+
+
+def test_real_records():
+    """The bundled sample: 58 records with and 58 without a conduction disturbance, of which a patient may have several."""
+    source, task = open_source("ptb_xl_sample"), catalog.task("ptb_xl_sample/cd")
+    table = source.references(task)
+    sick = table.loc[table["y_true"] == "CD", "patient_id"]
+    well = table.loc[(table["y_true"] == "no CD") & ~table["patient_id"].isin(sick), "patient_id"]
+    chosen = draw_subset(table, task, "XS").rows(source.frame)
+    assert chosen["cd"].value_counts().tolist() == [min(sick.nunique(), well.nunique())] * 2
