@@ -16,18 +16,8 @@ TASKS = ("ptb_xl_sample/cd", "phantom_ecg/cd", "phantom_ecg/af", "phantom_echo/e
 
 def command(output_dir: Path) -> list[str]:
     """The line that the demonstration runs, as a user would type it."""
-    launch = [
-        "accelerate",
-        "launch",
-        "--num_processes",
-        "1",
-        "--num_machines",
-        "1",
-        "--mixed_precision",
-        "no",
-        "--dynamo_backend",
-        "no",
-    ]
+    settings = "--quiet --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no"
+    launch = ["accelerate", "launch", *settings.split()]
     return [*launch, "-m", "cardiobench.eval", "--model", *MODELS, "--tasks", *TASKS, "--output-dir", str(output_dir)]
 
 
