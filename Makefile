@@ -9,14 +9,14 @@ demo: $(STAMP)
 	HF_HUB_OFFLINE=1 $(BIN)/cardiobench demo
 
 test: $(STAMP)
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n auto --dist worksteal
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
 test-quick: $(STAMP)
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m "not slow" -n auto --dist loadgroup
 
 # The builders as loading scripts, with the last `datasets` that runs them, in an environment of its own.
 test-scripts: .venv-scripts/.installed
-	HF_HUB_OFFLINE=1 .venv-scripts/bin/python -m pytest tests/loading_scripts -n auto --dist worksteal
+	HF_HUB_OFFLINE=1 .venv-scripts/bin/python -m pytest tests/loading_scripts -n auto --dist loadgroup
 
 .venv-scripts/.installed: pyproject.toml constraints.txt constraints-scripts.txt
 	$(PYTHON) -m venv .venv-scripts

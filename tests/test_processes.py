@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-pytestmark = pytest.mark.slow
+# One worker runs them all, so that the undisturbed run is made once.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
 ACCELERATE = Path(sys.executable).parent / "accelerate"
 PLAIN = ["--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
