@@ -10,11 +10,12 @@ from cardiobench.answer import Cell, finished, work
 from cardiobench.config import RunConfig
 from cardiobench.data.source import Source
 from cardiobench.data.spec import Task
-from cardiobench.errors import BadModel, CardioBenchError, NotApplicable, UnwritableOutput
-from cardiobench.models.base import Encoder
+from cardiobench.errors import BadData, BadModel, CardioBenchError, NotApplicable, UnwritableOutput
+from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.plan import DatasetPlan, open_sources, plan_dataset, resolve_tasks
 from cardiobench.protocols import list_protocols, protocol
 from cardiobench.protocols.base import EvalProtocol
+from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.report.console import Console
 from cardiobench.report.result import Result
 
@@ -60,6 +61,10 @@ def run(config: RunConfig) -> Outcome:
     Raises:
         CardioBenchError: the request is wrong as a whole: an unknown name, data or a model that is not there.
     """
+    if config.prompts and not config.prompts.is_file():
+        raise BadData(
+            f"there is no prompt set {config.prompts}. Give --prompts a JSON file like a dataset's prompts.json."
+        )
     protocols = [protocol(name) for name in config.protocols or list_protocols()]
     tasks = resolve_tasks(config.tasks)
     sources, absent = open_sources(tasks, config)
@@ -70,7 +75,7 @@ def run(config: RunConfig) -> Outcome:
     for name in config.models:
         try:
             encoder = load(name, config, accelerator.device)
-        except BadModel as error:
+        except (BadModel, NotApplicable) as error:
             if len(config.models) == 1:
                 raise
             job.outcome.failures.append((name, "", "model", str(error)))
@@ -100,10 +105,13 @@ def start_processes() -> "Accelerator":
 
 
 def load(name: str, config: RunConfig, device) -> Encoder:
-    """The encoder of that name, on the device."""
+    """The encoder of that name, on the device; `NotApplicable` when prompts were given for a model that cannot read."""
     from cardiobench.models.load import load_model
 
-    return load_model(name, revision=config.revision, trust_remote_code=config.trust_remote_code).to(device)
+    encoder = load_model(name, revision=config.revision, trust_remote_code=config.trust_remote_code)
+    if config.prompts and not isinstance(encoder, TextEncoder):
+        raise NotApplicable(f"{no_text_tower(encoder)}. Leave --prompts out, or choose a model with text.")
+    return encoder.to(device)
 
 
 def run_model(

@@ -8,7 +8,7 @@ import pytest
 
 from cardiobench.config import RunConfig
 from cardiobench.data import catalog
-from cardiobench.errors import MissingData, NotApplicable, UnknownName, UnwritableOutput
+from cardiobench.errors import BadData, MissingData, NotApplicable, UnknownName, UnwritableOutput
 from cardiobench.report.result import Result, predictions_path
 from cardiobench.runner import run
 
@@ -139,6 +139,14 @@ def test_what_does_not_apply_says_why(config):
 def test_wrong_requests_are_answered_before_any_work(config, change, error, message):
     with pytest.raises(error, match=message):
         run(dataclasses.replace(config, **change))
+
+
+def test_prompts_for_a_model_without_text_and_prompts_that_are_not_there(config, tmp_path):
+    with pytest.raises(BadData, match="there is no prompt set"):
+        run(dataclasses.replace(config, prompts=tmp_path / "none.json"))
+    (tmp_path / "mine.json").write_text('{"version": "1"}')
+    with pytest.raises(NotApplicable, match=r"no text tower\. Leave --prompts out"):
+        run(dataclasses.replace(config, prompts=tmp_path / "mine.json"))
 
 
 def test_an_output_folder_that_cannot_be_written_to(config, tmp_path):

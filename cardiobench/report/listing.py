@@ -12,7 +12,7 @@ from cardiobench.report.console import Console
 def _release(spec: DatasetSpec) -> str:
     """Rows of the complete release, by split where that is known."""
     if not spec.expected:
-        return "generated"
+        return ("generated" if spec.generated else "not known")
     if IN_ALL in spec.expected:
         return f"{spec.expected[IN_ALL]} in all"
     return " / ".join(str(spec.expected.get(split, "?")) for split in spec.splits)
@@ -37,7 +37,7 @@ def print_listing(data_dir: Path | None = None, *, datasets: bool = True) -> Non
                 (
                     name,
                     spec.modality,
-                    ", ".join(task.target for task in spec.tasks),
+                    ", ".join(task.name.partition("/")[2] for task in spec.tasks),
                     _release(spec),
                     here,
                     spec.licence,
