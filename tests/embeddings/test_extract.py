@@ -1,0 +1,74 @@
+"""The encoding loop: out of memory halves the batch, a bad recording or vector is named and the others are kept."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+import torch
+
+from cardiobench.embeddings.extract import PartEncoder, extract
+from cardiobench.embeddings.store import EmbeddingStore
+from cardiobench.errors import BadMedia
+
+CPU = torch.device("cpu")
+
+
+class Doubler:
+    """Twice its input; a device with room for `room` parts."""
+
+    name, sampling = "doubler", None
+
+    def __init__(self, room=100):
+        self.room, self.batches = room, []
+
+    def transform(self, recording):
+        return torch.full((2, 3), float(recording))
+
+    def encode(self, parts):
+        if len(parts) > self.room:
+            raise torch.OutOfMemoryError("no room")
+        self.batches.append(len(parts))
+        return parts * 2
+
+
+def test_out_of_memory_halves_the_batch_for_good():
+    encoder = Doubler(room=3)
+    encode = PartEncoder(encoder, CPU)
+    parts = torch.arange(16.0)[:, None]
+    torch.testing.assert_close(encode(parts), parts * 2)
+    assert max(encoder.batches) == 2, "16, 8, 4 did not fit"
+    encoder.batches.clear()
+    encode(parts)
+    assert encoder.batches == [2] * 8, "it remembers"
+
+
+def test_one_part_that_does_not_fit_is_an_error():
+    with pytest.raises(torch.OutOfMemoryError):
+        PartEncoder(Doubler(room=0), CPU)(torch.ones(4, 1))
+
+
+class Recordings:
+    """Recording n is the number n; 2 cannot be read, 3 makes the vector infinite."""
+
+    frame = pd.DataFrame({"id": [f"r{n}" for n in range(5)], "stamp": ["s"] * 5})
+    spec = SimpleNamespace(name="toy")
+
+    def recording(self, number, sampling):
+        if number == 2:
+            raise BadMedia("r2.avi is cut short")
+        return float("inf") if number == 3 else number
+
+
+def test_what_fails_is_named_and_the_rest_is_kept(tmp_path):
+    store = EmbeddingStore(tmp_path, "doubler", "toy", {})
+    done = []
+    failures = extract(
+        Doubler(), Recordings(), range(5), store, device=CPU, batch_size=2, workers=0, advance=done.append
+    )
+    assert {f.id: f.reason for f in failures} == {
+        "r2": "r2.avi is cut short",
+        "r3": "doubler gave a vector that is not finite",
+    }
+    assert sum(done) == 5
+    got = store.load(["r4", "r0", "r1"], ["s"] * 3)
+    assert [got.parts(n).tolist() for n in range(3)] == [[[8.0] * 3] * 2, [[0.0] * 3] * 2, [[2.0] * 3] * 2]
