@@ -1,11 +1,15 @@
 """The runner's command line: `accelerate launch -m cardiobench.eval --model org/name`."""
 
 import argparse
+import errno
 import sys
 from pathlib import Path
 
 from cardiobench.config import RunConfig, default_cache
 from cardiobench.errors import CardioBenchError
+
+# A full, read-only or forbidden disk, wherever it shows: the user's to mend, not a defect.
+DISK_ERRORS = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.ENOTDIR}
 
 EXAMPLES = """\
 examples
@@ -184,6 +188,13 @@ def guarded(command, *arguments) -> int:
         if os.environ.get("RANK", "0") == "0":
             sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return error.exit_code
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        sys.stderr.write(
+            f"UnwritableOutput: {error.filename or 'the disk'}: {error.strerror}. What is finished is kept.\n"
+        )
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; what is finished is kept, run the same line again to go on\n")
         return 130

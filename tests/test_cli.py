@@ -143,3 +143,10 @@ def test_an_empty_folder_as_data(tmp_path):
         cwd=tmp_path,
     )
     assert done.returncode == 2 and "tmed.cs.tufts.edu" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_place_that_cannot_be_written_to_is_one_message(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = call("cardiobench.cli", "phantom", "ptb_xl", "--out", tmp_path / "file" / "twin", "--patients", 1)
+    assert done.returncode == 1
+    assert "Not a directory" in done.stderr and "Traceback" not in done.stderr

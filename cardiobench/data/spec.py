@@ -1,6 +1,6 @@
 """What is known about a dataset and its tasks without touching a file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -141,8 +141,3 @@ class DatasetSpec:
 
 AGE_GROUPS = Group("age", "age", edges=(45.0, 65.0, 80.0), labels=("≤45", "46-65", "66-80", ">80"))
 SEX_GROUPS = Group("sex", "sex")
-
-
-def class_names(task: Task) -> Sequence[str]:
-    """Class names of a classification task; empty for regression."""
-    return task.classes
