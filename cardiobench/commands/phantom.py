@@ -1,0 +1,22 @@
+"""`cardiobench phantom`."""
+
+import argparse
+from pathlib import Path
+
+HELP = "write a synthetic twin of a dataset in its own raw layout"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("dataset", metavar="DATASET")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--patients", type=int, default=20, metavar="N")
+    parser.add_argument("--seed", type=int, default=0)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Write the folder; returns the exit code."""
+    from cardiobench.data.twin import write_twin
+
+    write_twin(arguments.dataset, arguments.out, patients=arguments.patients, seed=arguments.seed)
+    return 0

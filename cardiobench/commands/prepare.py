@@ -1,0 +1,33 @@
+"""`cardiobench prepare`."""
+
+import argparse
+import sys
+from pathlib import Path
+
+HELP = "build a dataset as a folder that datasets.load_dataset reads"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("dataset", metavar="DATASET")
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="DIR/cardiobench/<dataset>/ is written")
+    parser.add_argument("--allow-missing", action="store_true", help="go on with an incomplete copy")
+    parser.add_argument("--num-proc", type=int, metavar="N", help="processes that read recordings")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Build the folder; returns the exit code."""
+    from cardiobench.data.prepare import prepare
+
+    folder = prepare(
+        arguments.dataset,
+        arguments.data_dir,
+        arguments.out,
+        allow_missing=arguments.allow_missing,
+        num_proc=arguments.num_proc,
+    )
+    sys.stdout.write(
+        f"wrote {folder}\nfrom {arguments.out}: datasets.load_dataset('cardiobench/{arguments.dataset}')\n"
+    )
+    return 0
