@@ -76,13 +76,18 @@ class Cell:
             "options": options(self.answerer),
             "embeddings": self.plan.store.key,
             "pooling": self.encoder.pooling,
-            "prompts": [file.read_text(encoding="utf-8") for file in prompt_files(self.task, self.config.prompts)],
+            "prompts": prompt_texts(self.task, self.config),
             "unread": sorted(self.unread & set(self.rows["id"])),
             "limit": self.config.limit,
             "seed": self.config.seed,
             "resamples": self.config.resamples,
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def prompt_texts(task: Task, config: RunConfig) -> list[str]:
+    """The prompt files of a task as they stand."""
+    return [file.read_text(encoding="utf-8") for file in prompt_files(task, config.prompts)]
 
 
 @cache
@@ -107,7 +112,7 @@ def work(cell: Cell) -> tuple[Result, list[Path]]:
     embeddings = cell.plan.store.load(rows["id"], rows["stamp"])
     data = TaskData(cell.task, rows, embeddings, cell.encoder.pooling, cell.config.prompts)
     output = cell.answerer.predict(data, cell.encoder, cell.variant)
-    predictions, references = beside_truth(cell, aggregate(data, output))
+    predictions, references = beside_truth(cell, aggregate(data, output), output.out_of_fold)
     result = score(
         predictions,
         references,
@@ -126,11 +131,22 @@ def work(cell: Cell) -> tuple[Result, list[Path]]:
     return result, files
 
 
-def beside_truth(cell: Cell, answers: pd.DataFrame) -> tuple[Predictions, pd.DataFrame]:
-    """The answers joined with the references, and the references; what could not be read lowers the coverage."""
-    references = first_patients(cell.source.references(cell.task), cell.config.limit)
+def first_answers(source: Source, task: Task, config: RunConfig) -> pd.DataFrame:
+    """The references of a task, of the first patients only where the run is limited."""
+    return first_patients(source.references(task), config.limit)
+
+
+def beside_truth(cell: Cell, answers: pd.DataFrame, out_of_fold: bool = False) -> tuple[Predictions, pd.DataFrame]:
+    """The answers joined with the references, and the references; what could not be read lowers the coverage.
+
+    Out-of-fold answers are scored on the very units that they are about, whatever their split.
+    """
+    references = first_answers(cell.source, cell.task, cell.config)
+    if out_of_fold:
+        references = references[references["id"].isin(answers["id"])].assign(split="test")
     joined = Predictions.join(references, answers, cell.task, source=cell.encoder.name, allow_missing=True)
-    expected = joined.expected if cell.config.limit else cell.source.expected(cell.task, references)
+    partial = cell.config.limit or out_of_fold
+    expected = joined.expected if partial else cell.source.expected(cell.task, references)
     warnings = (*joined.warnings, *cell.encoder.warnings, *data_warnings(cell))
     return replace(joined, expected=expected, warnings=warnings), references
 

@@ -17,7 +17,7 @@ class RunConfig:
     Attributes:
         models: Hub ids or local folders.
         tasks: task names, or dataset names for all their tasks; empty = every task of the model's modality that has data here.
-        protocols: names; empty = all.
+        protocols: names; empty = the default ones, "all" = every one.
         data_dir: folder of the raw data (`Source`); None = CARDIOBENCH_DATA.
         output_dir: results go below it.
         cache_dir: embeddings go below it.
@@ -31,6 +31,12 @@ class RunConfig:
         seed: of the bootstrap.
         resamples: of the bootstrap.
         overwrite: score again what has a result already.
+        profile: "default", or "paper" for the published recipes where a protocol has one.
+        sizes: of the subsets that a cross-validation draws; empty = all that the data has.
+        classifiers: of a cross-validation; empty = all.
+        poolings: how tokens become one vector, where a model offers a choice; empty = its default.
+        backend: where the cells of a cross-validation run: "loky", "dask=ADDRESS" or "ray".
+        jobs: cells at a time; None = by the number of cores.
     """
 
     models: tuple[str, ...]
@@ -49,3 +55,9 @@ class RunConfig:
     seed: int = 0
     resamples: int = 1000
     overwrite: bool = False
+    profile: str = "default"
+    sizes: tuple[str, ...] = ()
+    classifiers: tuple[str, ...] = ()
+    poolings: tuple[str, ...] = ()
+    backend: str = "loky"
+    jobs: int | None = None

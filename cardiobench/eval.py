@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cardiobench.config import RunConfig, default_cache
 from cardiobench.errors import CardioBenchError
+from cardiobench.protocols import DEFAULT, list_protocols
 
 # A full, read-only or forbidden disk, wherever it shows: the user's to mend, not a defect.
 DISK_ERRORS = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.ENOTDIR}
@@ -56,10 +57,24 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> argparse.ArgumentP
         action="extend",
         default=[],
         metavar="NAME",
-        help="zero_shot, probe, knn (default: all)",
+        help=f"{', '.join(list_protocols())}; all (default: {', '.join(DEFAULT)})",
     )
     what.add_argument(
         "--prompts", type=Path, metavar="FILE", help="JSON with another prompt set than the dataset's own"
+    )
+    what.add_argument(
+        "--profile",
+        choices=("default", "paper"),
+        default="default",
+        help="paper: the published recipes, where a protocol has one (default: default)",
+    )
+    what.add_argument(
+        "--pooling",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="mean, cls, last, max: how a model's tokens become one vector; several allowed (default: the model's own)",
     )
     what.add_argument("--revision", help="commit of the model on the Hub")
     what.add_argument("--trust-remote-code", action="store_true", help="let a model repository run its own code")
@@ -102,6 +117,18 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> argparse.ArgumentP
     run.add_argument("--seed", type=int, default=0, help="of the bootstrap (default: 0)")
     run.add_argument("--resamples", type=_positive, default=1000, metavar="B", help="of the bootstrap (default: 1000)")
     run.add_argument("--overwrite", action="store_true", help="score again what has a result already")
+
+    folds = parser.add_argument_group("cross-validation")
+    folds.add_argument(
+        "--sizes", nargs="+", action="extend", default=[], metavar="SIZE", help="XS, S, M, L (default: all there are)"
+    )
+    folds.add_argument(
+        "--classifiers", nargs="+", action="extend", default=[], metavar="NAME", help="one or more (default: all five)"
+    )
+    folds.add_argument(
+        "--backend", default="loky", metavar="WHERE", help="loky, dask=tcp://HOST:PORT or ray (default: loky)"
+    )
+    folds.add_argument("--jobs", type=_positive, metavar="N", help="cells at a time (default: one a core)")
 
     foreign = parser.add_argument_group("score predictions from elsewhere")
     foreign.add_argument(
@@ -153,6 +180,12 @@ def config_from(arguments: argparse.Namespace) -> RunConfig:
         seed=arguments.seed,
         resamples=arguments.resamples,
         overwrite=arguments.overwrite,
+        profile=arguments.profile,
+        sizes=tuple(arguments.sizes),
+        classifiers=tuple(arguments.classifiers),
+        poolings=tuple(arguments.pooling),
+        backend=arguments.backend,
+        jobs=arguments.jobs,
     )
 
 

@@ -17,6 +17,7 @@ from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import EmbeddingStore, missing
 from cardiobench.errors import MissingData
 from cardiobench.models.base import Encoder
+from cardiobench.protocols.study import Change
 from cardiobench.registry import unknown_name
 
 
@@ -77,9 +78,11 @@ def first_patients(frame: pd.DataFrame, limit: int | None) -> pd.DataFrame:
     return frame[frame["patient_id"].isin({patient for patients in kept for patient in patients})]
 
 
-def embedding_key(encoder: Encoder, source: Source) -> dict:
+def embedding_key(encoder: Encoder, source: Source, change: Change | None = None) -> dict:
     """Everything but the recording itself that can change an embedding."""
+    disturbed = {"change": change.key} if change else {}
     return {
+        **disturbed,
         "model": encoder.name,
         "revision": encoder.revision,
         "preprocessing": dict(encoder.preprocessing),
@@ -91,13 +94,15 @@ def embedding_key(encoder: Encoder, source: Source) -> dict:
     }
 
 
-def plan_dataset(encoder: Encoder, source: Source, tasks: Sequence[Task], config: RunConfig) -> DatasetPlan:
-    """What a model still has to encode of a dataset for these tasks."""
-    wanted = [first_patients(source.task_rows(task), config.limit).index for task in tasks]
+def plan_dataset(
+    encoder: Encoder, source: Source, tasks: Sequence[Task], config: RunConfig, change: Change | None = None
+) -> DatasetPlan:
+    """What a model still has to encode of a dataset for these tasks; of a disturbed one, the test recordings only."""
+    parts = [first_patients(source.task_rows(task), config.limit) for task in tasks]
+    wanted = [(part if change is None else part[part["split"] == "test"]).index for part in parts]
     lines = np.unique(np.concatenate(wanted)) if wanted else np.array([], dtype=int)
-    store = EmbeddingStore(
-        config.cache_dir / "embeddings", encoder.name, source.spec.name, embedding_key(encoder, source)
-    )
+    key = embedding_key(encoder, source, change) | ({"seed": config.seed} if change else {})
+    store = EmbeddingStore(config.cache_dir / "embeddings", encoder.name, source.spec.name, key)
     part = source.frame.loc[lines]
     gaps = missing(store.have(), part["id"], part["stamp"])
     return DatasetPlan(source, tuple(tasks), lines, store, lines[gaps])

@@ -10,13 +10,16 @@ from cardiobench.answer import Cell, finished, work
 from cardiobench.config import RunConfig
 from cardiobench.data.source import Source
 from cardiobench.data.spec import Task
+from cardiobench.describe import Changed, StudyCell, compare_models, describe, kept
 from cardiobench.errors import BadData, BadModel, CardioBenchError, NotApplicable, UnwritableOutput
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.plan import DatasetPlan, open_sources, plan_dataset, resolve_tasks
-from cardiobench.protocols import list_protocols, protocol
+from cardiobench.protocols import choose, protocol
 from cardiobench.protocols.base import EvalProtocol
+from cardiobench.protocols.study import Change, StudyProtocol
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.report.console import Console
+from cardiobench.report.record import Record
 from cardiobench.report.result import Result
 
 if TYPE_CHECKING:
@@ -29,12 +32,14 @@ class Outcome:
 
     Attributes:
         results: finished ones, new and kept.
+        records: what studies found, new and kept.
         not_applicable: (model, task, protocol, reason).
         failures: (model, dataset, recording or "model", reason).
         files: written by this run.
     """
 
     results: list[Result] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
     not_applicable: list[tuple[str, str, str, str]] = field(default_factory=list)
     failures: list[tuple[str, str, str, str]] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
@@ -65,24 +70,27 @@ def run(config: RunConfig) -> Outcome:
         raise BadData(
             f"there is no prompt set {config.prompts}. Give --prompts a JSON file like a dataset's prompts.json."
         )
-    protocols = [protocol(name) for name in config.protocols or list_protocols()]
+    protocols = [protocol(name, config) for name in choose(config.protocols)]
     tasks = resolve_tasks(config.tasks)
     sources, absent = open_sources(tasks, config)
     check_writable(config.output_dir)
     accelerator = start_processes()
     job = Run(config, accelerator, Outcome(), Console(main=accelerator.is_main_process))
     job.say.sources(sources, absent)
+    studies: list[StudyCell] = []
     for name in config.models:
-        try:
-            encoder = load(name, config, accelerator.device)
-        except (BadModel, NotApplicable) as error:
-            if len(config.models) == 1:
-                raise
-            job.outcome.failures.append((name, "", "model", str(error)))
-            job.say.failure(name, str(error))
-        else:
-            run_model(encoder, tasks, sources, protocols, job)
+        for pooling in config.poolings or (None,):
+            try:
+                encoder = load(name, config, accelerator.device, pooling)
+            except (BadModel, NotApplicable) as error:
+                if len(config.models) == 1:
+                    raise
+                job.outcome.failures.append((name, "", "model", str(error)))
+                job.say.failure(name, str(error))
+            else:
+                studies += run_model(encoder, tasks, sources, protocols, job)
     if accelerator.is_main_process:
+        across_models(studies, job)
         conclude(job)
     accelerator.wait_for_everyone()
     accelerator.end_training()
@@ -104,7 +112,7 @@ def start_processes() -> "Accelerator":
     return accelerator
 
 
-def load(name: str, config: RunConfig, device) -> Encoder:
+def load(name: str, config: RunConfig, device, pooling: str | None = None) -> Encoder:
     """The encoder of that name, on the device; `NotApplicable` when prompts were given for a model that cannot read."""
     from cardiobench.models.load import load_model
 
@@ -115,37 +123,104 @@ def load(name: str, config: RunConfig, device) -> Encoder:
 
 
 def run_model(
-    encoder: Encoder, tasks: Sequence[Task], sources: dict[str, Source], protocols: Sequence[EvalProtocol], job: Run
-) -> None:
-    """All tasks of one model: every dataset is encoded once, then every protocol answers from the stored embeddings."""
-    plans = []
+    encoder: Encoder,
+    tasks: Sequence[Task],
+    sources: dict[str, Source],
+    protocols: Sequence[EvalProtocol | StudyProtocol],
+    job: Run,
+) -> list[StudyCell]:
+    """All tasks of one model: every dataset is encoded once, then every protocol works from the stored embeddings.
+
+    Returns:
+        The studies that were made, for comparisons between models.
+    """
+    plans: dict[str, DatasetPlan] = {}
     for name, source in sources.items():
         asked = [task for task in tasks if task.dataset == name]
         if source.spec.modality in encoder.modalities:
-            plans.append(plan_dataset(encoder, source, asked, job.config))
+            plans[name] = plan_dataset(encoder, source, asked, job.config)
         elif len(job.config.models) == 1 and job.config.tasks:
             reason = f"the model takes {' and '.join(encoder.modalities)}, {name} is {source.spec.modality}"
             job.outcome.not_applicable += [
                 (encoder.name, task.name, p.name, reason) for task in asked for p in protocols
             ]
-    job.say.plan(encoder, plans)
-    for plan in plans:
-        failed = embed(encoder, plan, job)
-        job.outcome.failures += [(encoder.name, plan.source.spec.name, name, reason) for name, reason in failed]
+    job.say.plan(encoder, list(plans.values()))
+    answering = [p for p in protocols if isinstance(p, EvalProtocol)]
+    unread: dict[str, frozenset[str]] = {}
+    for name, plan in plans.items():
+        unread[name] = embed(encoder, plan, job)
         if job.accelerator.is_main_process:
-            unread = frozenset(name for name, _ in failed)
-            for task in plan.tasks:
-                for answerer in protocols:
-                    for variant in answerer.variants(task):
-                        answer(Cell(encoder, plan, task, answerer, variant, unread, job.config), job)
+            cells = [
+                Cell(encoder, plan, task, answerer, variant, unread[name], job.config)
+                for task in plan.tasks
+                for answerer in answering
+                for variant in answerer.variants(task)
+            ]
+            answer_all(cells, job)
         job.accelerator.wait_for_everyone()
+    return [
+        cell for p in protocols if isinstance(p, StudyProtocol) for cell in run_studies(encoder, p, plans, unread, job)
+    ]
 
 
-def embed(encoder: Encoder, plan: DatasetPlan, job: Run) -> list[tuple[str, str]]:
-    """Encode what the store lacks, a stride of it on each process.
+def run_studies(
+    encoder: Encoder,
+    protocol: StudyProtocol,
+    plans: dict[str, DatasetPlan],
+    unread: dict[str, frozenset[str]],
+    job: Run,
+) -> list[StudyCell]:
+    """One study of one model on all its subjects; returns those that the model took part in."""
+    made = []
+    tasks = [task for plan in plans.values() for task in plan.tasks]
+    for subject, members in protocol.subjects(tasks).items():
+        datasets = list(dict.fromkeys(task.dataset for task in members))
+        changed: dict[tuple[str, str], DatasetPlan] = {}
+        lost = {name: unread[name] for name in datasets}
+        for name in datasets:
+            own = [task for task in members if task.dataset == name]
+            for change in dict.fromkeys(change for task in own for change in protocol.changes(task)):
+                plan = plan_dataset(encoder, plans[name].source, own, job.config, change)
+                lost[name] |= embed(encoder, plan, job, change)
+                changed[name, change.key] = plan
+        cell = StudyCell(encoder, protocol, subject, members, plans, changed, lost, job.config)
+        if job.accelerator.is_main_process and look(cell, job):
+            made.append(cell)
+        job.accelerator.wait_for_everyone()
+    return made
+
+
+def look(cell: StudyCell, job: Run) -> bool:
+    """One study: keep the record that is there if nothing that matters has changed, else make it; whether there is one."""
+    found = None if job.config.overwrite else kept(cell.path, cell.key)
+    try:
+        record, files = (found, []) if found else describe(cell)
+    except NotApplicable as error:
+        job.outcome.not_applicable.append((cell.encoder.name, cell.subject, cell.protocol.name, str(error)))
+        return False
+    job.outcome.records.append(record)
+    job.outcome.files += files
+    return True
+
+
+def across_models(cells: Sequence[StudyCell], job: Run) -> None:
+    """Studies that compare models, where two or more took part in the same one."""
+    together: dict[tuple[str, str], list[StudyCell]] = {}
+    for cell in cells:
+        if hasattr(cell.protocol, "across"):
+            together.setdefault((cell.protocol.name, cell.subject), []).append(cell)
+    for group in together.values():
+        if len(group) > 1:
+            record, files = compare_models(group)
+            job.outcome.records.append(record)
+            job.outcome.files += files
+
+
+def embed(encoder: Encoder, plan: DatasetPlan, job: Run, change: Change | None = None) -> frozenset[str]:
+    """Encode what the store lacks, a stride of it on each process, and note what could not be encoded.
 
     Returns:
-        (id, reason) of every recording that could not be encoded, the same list on every process.
+        Ids of the recordings that could not be encoded, the same on every process.
     """
     from accelerate.utils import gather_object
 
@@ -153,10 +228,11 @@ def embed(encoder: Encoder, plan: DatasetPlan, job: Run) -> list[tuple[str, str]
 
     accelerator, workers = job.accelerator, job.config.workers
     mine = plan.to_encode[accelerator.process_index :: accelerator.num_processes]
-    with job.say.progress(f"{plan.source.spec.name} with {encoder.name}", len(mine)) as advance:
+    label = f"{plan.source.spec.name} with {encoder.name}" + (f", {change.key}" if change else "")
+    with job.say.progress(label, len(mine)) as advance:
         failed = extract(
             encoder,
-            plan.source,
+            Changed(plan.source, change, job.config.seed) if change else plan.source,
             mine,
             plan.store,
             device=accelerator.device,
@@ -165,7 +241,15 @@ def embed(encoder: Encoder, plan: DatasetPlan, job: Run) -> list[tuple[str, str]
             workers=default_workers(accelerator.num_processes) if workers is None else workers,
             advance=advance,
         )
-    return sorted((failure.id, failure.reason) for failure in gather_object(failed))
+    everyone = sorted((failure.id, failure.reason) for failure in gather_object(failed))
+    job.outcome.failures += [(encoder.name, plan.source.spec.name, name, reason) for name, reason in everyone]
+    return frozenset(name for name, _ in everyone)
+
+
+def answer_all(cells: Sequence[Cell], job: Run) -> None:
+    """The cells of one model on one dataset, one after the other."""
+    for cell in cells:
+        answer(cell, job)
 
 
 def answer(cell: Cell, job: Run) -> None:

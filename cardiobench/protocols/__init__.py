@@ -1,18 +1,24 @@
-"""The protocols, by name; the first ones are run unless others are asked for."""
+"""The protocols, by name; the quick ones are run unless others are asked for."""
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from cardiobench.registry import unknown_name
 
 if TYPE_CHECKING:
+    from cardiobench.config import RunConfig
     from cardiobench.protocols.base import EvalProtocol
+    from cardiobench.protocols.study import StudyProtocol
 
+# Answering protocols first (protocols/base.py), then studies (protocols/study.py), in the order in which they are run.
 _CLASSES = {
     "zero_shot": "cardiobench.protocols.zero_shot:ZeroShot",
     "probe": "cardiobench.protocols.probe:LinearProbe",
     "knn": "cardiobench.protocols.knn:NearestNeighbours",
 }
+DEFAULT = ("zero_shot", "probe", "knn")
+ALL = "all"
 
 
 def list_protocols() -> tuple[str, ...]:
@@ -20,9 +26,23 @@ def list_protocols() -> tuple[str, ...]:
     return tuple(_CLASSES)
 
 
-def protocol(name: str, **options) -> "EvalProtocol":
-    """The protocol of that name; options are its dataclass fields. `UnknownName` with the nearest name otherwise."""
+def choose(names: Sequence[str]) -> tuple[str, ...]:
+    """The protocols that these names ask for: none asks for the default ones, `all` for every one."""
+    if not names:
+        return DEFAULT
+    return list_protocols() if ALL in names else tuple(dict.fromkeys(names))
+
+
+def protocol(name: str, config: "RunConfig | None" = None, **options) -> "EvalProtocol | StudyProtocol":
+    """The protocol of that name; `UnknownName` with the nearest name otherwise.
+
+    Args:
+        name: of `list_protocols()`.
+        config: of the run; a protocol that has flags of its own takes them from it (`configured`).
+        options: fields of its dataclass.
+    """
     if name not in _CLASSES:
         raise unknown_name("protocol", name, _CLASSES)
     module, _, kind = _CLASSES[name].partition(":")
-    return getattr(import_module(module), kind)(**options)
+    made = getattr(import_module(module), kind)(**options)
+    return made.configured(config) if config is not None and hasattr(made, "configured") else made

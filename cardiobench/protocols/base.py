@@ -63,11 +63,13 @@ class Output:
         lines: positions in `TaskData.rows`.
         values: predicted numbers (n,), or class probabilities (n, classes).
         details: what was chosen on the way (regularisation, k, prompt set); stamped into the result.
+        out_of_fold: the lines are those of a cross-validation, each answered by a model that never saw its patient.
     """
 
     lines: np.ndarray
     values: np.ndarray
     details: Mapping[str, Any]
+    out_of_fold: bool = False
 
 
 @runtime_checkable

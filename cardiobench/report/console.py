@@ -131,6 +131,7 @@ class Console:
         if not self.main:
             return
         self.results(outcome.results)
+        self.table("studies", tables.RECORD_COLUMNS, [row for record in outcome.records for row in tables.record_rows(record)])
         apart: dict[tuple[str, str], list[str]] = {}
         for model, task, protocol, reason in outcome.not_applicable:
             apart.setdefault((model, reason), []).append(f"{task} {protocol}")

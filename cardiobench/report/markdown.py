@@ -8,6 +8,7 @@ from cardiobench.data import catalog
 from cardiobench.errors import MissingData, MissingExtra
 from cardiobench.report import plots, tables
 from cardiobench.report.console import Console
+from cardiobench.report.record import is_record
 from cardiobench.report.result import Result, predictions_path
 
 PAGE, PICTURES = "report.md", "report"
@@ -29,7 +30,7 @@ def find_results(folder: Path) -> list[tuple[Path, Result]]:
         raise MissingData(
             f"no result in {folder}. Run: accelerate launch -m cardiobench.eval --model ID --output-dir {folder}"
         )
-    return [(path, Result.load(path)) for path in paths]
+    return [(path, Result.load(path)) for path in paths if not is_record(path)]
 
 
 def report_folder(folder: Path, out: Path) -> None:

@@ -13,7 +13,8 @@ INK, MUTED, MODEL, FLOOR = "#1b1f24", "#6b7280", "#0b6fa4", "#c2410c"
 DPI = 130
 
 
-def _pyplot():
+def pyplot():
+    """matplotlib.pyplot, drawing into files; `MissingExtra` where it is not installed."""
     try:
         import matplotlib
     except ImportError:
@@ -36,13 +37,13 @@ def _save(figure, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=DPI, bbox_inches="tight", facecolor="white")
     figure.clear()
-    _pyplot().close(figure)
+    pyplot().close(figure)
     return path
 
 
 def forest(results: list[Result], path: Path) -> Path:
     """Scores of all models on one task with 95 % intervals, the best constant as a line; hollow = collapsed."""
-    plt = _pyplot()
+    plt = pyplot()
     results = tables.ordered(results)[::-1]
     first, scale = results[0], _scale(results[0])
     figure, axes = plt.subplots(figsize=(7, 1.2 + 0.55 * len(results)))
@@ -82,7 +83,7 @@ def forest(results: list[Result], path: Path) -> Path:
 
 def agreement(result: Result, predictions: pd.DataFrame, path: Path) -> Path:
     """A regression's predictions against the truth, and their differences (Bland-Altman), in the label's unit."""
-    plt = _pyplot()
+    plt = pyplot()
     truth, predicted = predictions["y_true"].to_numpy(float), predictions["y_pred"].to_numpy(float)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
     low, high = min(truth.min(), predicted.min()), max(truth.max(), predicted.max())
@@ -118,7 +119,7 @@ def agreement(result: Result, predictions: pd.DataFrame, path: Path) -> Path:
 
 def confusion(result: Result, predictions: pd.DataFrame, classes: tuple[str, ...], path: Path) -> Path:
     """How many of each true class were given each class; shade is the share of the true class."""
-    plt = _pyplot()
+    plt = pyplot()
     present = [name for name in classes if name in set(predictions["y_true"]) | set(predictions["y_pred"])]
     counts = (
         pd.crosstab(predictions["y_true"], predictions["y_pred"])

@@ -150,7 +150,7 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Plain dictionaries; a number that is not finite becomes null."""
-        return {"schema": SCHEMA, **_finite(asdict(self))}
+        return {"schema": SCHEMA, **to_plain(asdict(self))}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> "Result":
@@ -240,12 +240,12 @@ def _commit() -> str | None:
     return answer.stdout.strip() or None
 
 
-def _finite(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """The same tree for JSON: NaN and infinities as None, numpy scalars as Python numbers."""
     if isinstance(value, Mapping):
-        return {str(key): _finite(entry) for key, entry in value.items()}
+        return {str(key): to_plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(entry) for entry in value]
+        return [to_plain(entry) for entry in value]
     if hasattr(value, "item") and not isinstance(value, (str, bytes)):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -255,6 +255,11 @@ def _read(kind: type, entry: Mapping[str, Any]) -> Any:
     """A record of numbers in which null stands for NaN."""
     numbers = {"value", "low", "high", "difference"}
     return kind(**{key: math.nan if value is None and key in numbers else value for key, value in entry.items()})
+
+
+def read_estimate(entry: Mapping[str, Any]) -> Estimate:
+    """An estimate from its JSON."""
+    return _read(Estimate, entry)
 
 
 def _read_breakdown(entry: Mapping[str, Any]) -> Breakdown:

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 
+from cardiobench.report.record import Record
 from cardiobench.report.result import Estimate, Result
 
 FRACTIONS = {"f1_macro", "accuracy", "balanced_accuracy", "auroc", "auprc"}
@@ -67,6 +68,26 @@ def row(result: Result) -> tuple[str, ...]:
         f"{result.coverage['scored']}/{result.coverage['expected']}",
         ", ".join(flags(result)) or "–",
     )
+
+
+RECORD_COLUMNS = ("study", "subject", "model", "found", "value", "95 % CI", "n")
+
+
+def record_rows(record: Record) -> list[tuple[str, ...]]:
+    """The cells of `RECORD_COLUMNS`: a row a number that the study found."""
+    models = ", ".join(model["name"] for model in record.models)
+    return [
+        (
+            record.protocol,
+            record.subject,
+            models,
+            name,
+            f"undefined: {found.reason}" if math.isnan(found.value) else f"{found.value:.3f}",
+            "none" if math.isnan(found.low) else f"{found.low:.3f} – {found.high:.3f}",
+            f"{found.n}" if found.n else "–",
+        )
+        for name, found in record.values.items()
+    ]
 
 
 def protocol_name(result: Result) -> str:

@@ -1,0 +1,116 @@
+"""What a study is: a rule that describes a model's embeddings, alone, across datasets or beside another model's.
+
+A protocol that answers the test recordings of a task is an `EvalProtocol` (protocols/base.py) and is scored by
+`scoring/`. A study finds something else: a curve, a geometry, an agreement. It gives a `Finding`, which is saved as a
+`Record` with its figures.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.data.media.types import Clip, Ecg
+from cardiobench.data.spec import Task
+from cardiobench.models.base import Encoder
+from cardiobench.report.result import Estimate
+
+if TYPE_CHECKING:
+    from cardiobench.protocols.base import TaskData
+
+
+@dataclass(frozen=True)
+class Change:
+    """A disturbance of recordings: every one of them is changed before the model sees it.
+
+    Attributes:
+        name: such as shuffle or speckle.
+        severity: 0 leaves a recording as it is.
+        apply: (recording, severity, generator) -> changed recording; the generator is seeded by the recording's id.
+        version: bumped whenever `apply` would give something else; part of the embedding key.
+    """
+
+    name: str
+    severity: float
+    apply: Callable[[Clip | Ecg, float, np.random.Generator], Clip | Ecg] = field(repr=False, compare=False)
+    version: int = 1
+
+    @property
+    def key(self) -> str:
+        """The change in one word, for stamps and keys."""
+        return f"{self.name}-{self.severity:g}-v{self.version}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a study found; see `cardiobench.report.record.Record` for the fields."""
+
+    values: Mapping[str, Estimate]
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Study:
+    """One model's embeddings of the tasks of one subject, read when they are asked for.
+
+    Attributes:
+        subject: a task's name, a dataset's name, or a label across datasets.
+        tasks: that take part.
+        model: name, revision, pooling, preprocessing.
+        seed: of every draw.
+        resamples: of every bootstrap.
+        open: (task, change) -> recordings, labels and embeddings; a changed task holds its test lines only.
+        truth: task -> references (id, patient_id, split, y_true, groups) of all splits.
+    """
+
+    subject: str
+    tasks: tuple[Task, ...]
+    model: Mapping[str, Any]
+    seed: int
+    resamples: int
+    open: "Callable[[Task, Change | None], TaskData]" = field(repr=False)
+    truth: Callable[[Task], pd.DataFrame] = field(repr=False)
+
+    @cached_property
+    def _opened(self) -> "dict[tuple[str, str], TaskData]":
+        return {}
+
+    def data(self, task: Task, change: Change | None = None) -> "TaskData":
+        """Recordings, labels and embeddings of a task."""
+        place = task.name, change.key if change else ""
+        if place not in self._opened:
+            self._opened[place] = self.open(task, change)
+        return self._opened[place]
+
+
+@runtime_checkable
+class StudyProtocol(Protocol):
+    """A named study of one model.
+
+    One that also compares models has a method `across(studies: Sequence[Study]) -> Finding`, called with the studies
+    of two models or more on the same subject.
+    """
+
+    name: str
+
+    def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
+        """What there is to look at among these tasks: subject -> its tasks."""
+        ...
+
+    def changes(self, task: Task) -> tuple[Change, ...]:
+        """Disturbances under which the test recordings of a task have to be encoded; usually none."""
+        ...
+
+    def describe(self, study: Study, encoder: Encoder) -> Finding:
+        """What is found; raises `NotApplicable` where the model cannot take part."""
+        ...
+
+
+def each_task(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
+    """Subjects of a study that looks at one task at a time."""
+    return {task.name: (task,) for task in tasks}
