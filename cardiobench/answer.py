@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.metadata import version
@@ -58,8 +59,7 @@ class Cell:
     @property
     def path(self) -> Path:
         """`<output>/<org>__<model>/<revision>/<protocol>/<dataset>__<target>.json`."""
-        folder = self.config.output_dir / folder_name(self.encoder.name) / self.encoder.revision[:12] / self.label
-        return folder / f"{self.task.name.replace('/', '__')}.json"
+        return model_folder(self.config, self.encoder) / self.label / f"{self.task.name.replace('/', '__')}.json"
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -85,6 +85,13 @@ class Cell:
         return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
+def model_folder(config: RunConfig, encoder: Encoder) -> Path:
+    """Where a model's files go: its name, its revision and, where they are not its default ones, pooling and variant."""
+    setting = getattr(encoder, "setting", "")
+    part = f"{encoder.revision[:12]}+{setting}" if setting else encoder.revision[:12]
+    return config.output_dir / folder_name(encoder.name) / part
+
+
 def prompt_texts(task: Task, config: RunConfig) -> list[str]:
     """The prompt files of a task as they stand."""
     return [file.read_text(encoding="utf-8") for file in prompt_files(task, config.prompts)]
@@ -108,7 +115,10 @@ def finished(cell: Cell) -> Result | None:
 
 def work(cell: Cell) -> tuple[Result, list[Path]]:
     """Predict, score, save; returns the result and its files. `NotApplicable` where the model cannot take part."""
+    started = time.perf_counter()
     rows = cell.rows[~cell.rows["id"].isin(cell.unread)].reset_index(drop=True)
+    if hasattr(cell.answerer, "narrow"):  # a protocol that needs a few of the rows only says which, before any is read
+        rows = cell.answerer.narrow(rows, cell.task, cell.variant).reset_index(drop=True)
     embeddings = cell.plan.store.load(rows["id"], rows["stamp"])
     data = TaskData(cell.task, rows, embeddings, cell.encoder.pooling, cell.config.prompts)
     output = cell.answerer.predict(data, cell.encoder, cell.variant)
@@ -126,6 +136,7 @@ def work(cell: Cell) -> tuple[Result, list[Path]]:
         seen_in_pretraining=seen_in_pretraining(cell.encoder.name, cell.source.spec.name),
     )
     made_by = {"key": cell.key, "embeddings": cell.plan.store.key, "code": code_digest(), "torch": version("torch")}
+    made_by["seconds"] = round(time.perf_counter() - started, 3)
     result = replace(result, stamp={**result.stamp, **made_by})
     files = [predictions.save(predictions_path(cell.path)), result.save(cell.path)]
     return result, files
@@ -181,6 +192,7 @@ def model_facts(encoder: Encoder) -> dict:
         "revision": encoder.revision,
         "loaded_by": encoder.loaded_by,
         "pooling": encoder.pooling,
+        "token_pooling": getattr(encoder, "token_pooling", ""),
         "preprocessing": dict(encoder.preprocessing),
     }
 

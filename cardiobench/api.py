@@ -33,7 +33,7 @@ def evaluate(
     """
     from cardiobench.runner import run
 
-    for name in ("data_dir", "output_dir", "cache_dir", "prompts"):
+    for name in ("data_dir", "output_dir", "cache_dir", "prompts", "weights"):
         if options.get(name) is not None:
             options[name] = Path(options[name])
     models = (model,) if isinstance(model, str) else tuple(model)

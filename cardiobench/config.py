@@ -25,15 +25,20 @@ class RunConfig:
         limit: only the first so many patients of each split, to try things out; stamped as a warning.
         prompts: JSON file with another prompt set.
         revision: of the models on the Hub.
+        weights: folder or file with the files of the one model, for models that are not on the Hub.
+        variant: of the preprocessing; None = each model's default.
+        precision: fp32, bf16, or auto: bf16 for echo networks on a GPU.
         trust_remote_code: let a model's own code run.
         batch_size: recordings encoded together.
         workers: decoding processes for each encoding process; None = by the number of cores.
         seed: of the bootstrap.
         resamples: of the bootstrap.
         overwrite: score again what has a result already.
+        push_to_hub: write the results to the card of each model on the Hub.
         profile: "default", or "paper" for the published recipes where a protocol has one.
         sizes: of the subsets that a cross-validation draws; empty = all that the data has.
         classifiers: of a cross-validation; empty = all.
+        grids: JSON file with other grids for its classifiers; None = this benchmark's own.
         poolings: how tokens become one vector, where a model offers a choice; empty = its default.
         backend: where the cells of a cross-validation run: "loky", "dask=ADDRESS" or "ray".
         jobs: cells at a time; None = by the number of cores.
@@ -49,15 +54,20 @@ class RunConfig:
     limit: int | None = None
     prompts: Path | None = None
     revision: str | None = None
+    weights: Path | None = None
+    variant: str | None = None
+    precision: str = "auto"
     trust_remote_code: bool = False
     batch_size: int = 8
     workers: int | None = None
     seed: int = 0
     resamples: int = 1000
     overwrite: bool = False
+    push_to_hub: bool = False
     profile: str = "default"
     sizes: tuple[str, ...] = ()
     classifiers: tuple[str, ...] = ()
+    grids: Path | None = None
     poolings: tuple[str, ...] = ()
     backend: str = "loky"
     jobs: int | None = None

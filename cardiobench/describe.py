@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench.answer import code_digest, first_answers, model_facts, prompt_texts, seen_in_pretraining
+from cardiobench.answer import code_digest, first_answers, model_facts, model_folder, prompt_texts, seen_in_pretraining
 from cardiobench.config import RunConfig
 from cardiobench.data.source import Source
 from cardiobench.data.spec import Task
@@ -82,7 +82,7 @@ class StudyCell:
     @property
     def path(self) -> Path:
         """`<output>/<org>__<model>/<revision>/<protocol>/<subject>.json`."""
-        folder = self.config.output_dir / folder_name(self.encoder.name) / self.encoder.revision[:12]
+        folder = model_folder(self.config, self.encoder)
         return folder / self.protocol.name / f"{file_name(self.subject)}.json"
 
     @cached_property

@@ -54,3 +54,13 @@ class MissingExtra(CardioBenchError):
 
 class UnwritableOutput(CardioBenchError):
     """An output folder that cannot be written to (permission, full or read-only disk)."""
+
+
+class HubError(CardioBenchError):
+    """The Hub refused or could not be reached; what is on this machine is kept."""
+
+    exit_code = 1
+
+
+class NotAllowed(CardioBenchError):
+    """Something that a licence or an owner forbids, such as publishing recordings that may not be passed on."""

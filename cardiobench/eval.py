@@ -41,7 +41,12 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> argparse.ArgumentP
     )
     what = parser.add_argument_group("what to evaluate")
     what.add_argument(
-        "--model", nargs="+", action="extend", default=[], metavar="ID", help="Hub id or local folder; several allowed"
+        "--model",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="ID",
+        help="Hub id, local folder or weights file; several allowed",
     )
     what.add_argument(
         "--tasks",
@@ -77,6 +82,10 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> argparse.ArgumentP
         help="mean, cls, last, max: how a model's tokens become one vector; several allowed (default: the model's own)",
     )
     what.add_argument("--revision", help="commit of the model on the Hub")
+    what.add_argument("--weights", type=Path, metavar="PATH", help="folder or file of a model that is not on the Hub")
+    what.add_argument(
+        "--variant", metavar="NAME", help="of the preprocessing; `cardiobench doctor --model ID` lists them"
+    )
     what.add_argument("--trust-remote-code", action="store_true", help="let a model repository run its own code")
     what.add_argument("--list", action="store_true", help="list tasks and models, and what data is here")
 
@@ -114,9 +123,20 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> argparse.ArgumentP
         metavar="N",
         help="decoding processes for each encoding process (default: by cores)",
     )
+    run.add_argument(
+        "--precision",
+        choices=("auto", "fp32", "bf16"),
+        default="auto",
+        help="of the network's arithmetic (default: auto, bf16 for echo networks on a GPU)",
+    )
     run.add_argument("--seed", type=int, default=0, help="of the bootstrap (default: 0)")
     run.add_argument("--resamples", type=_positive, default=1000, metavar="B", help="of the bootstrap (default: 1000)")
     run.add_argument("--overwrite", action="store_true", help="score again what has a result already")
+    run.add_argument(
+        "--push-to-hub",
+        action="store_true",
+        help="write the results to each model's card on the Hub (a pull request where it is not yours)",
+    )
 
     folds = parser.add_argument_group("cross-validation")
     folds.add_argument(
@@ -124,6 +144,9 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> argparse.ArgumentP
     )
     folds.add_argument(
         "--classifiers", nargs="+", action="extend", default=[], metavar="NAME", help="one or more (default: all five)"
+    )
+    folds.add_argument(
+        "--grids", type=Path, metavar="FILE", help="JSON with other grids: classifier -> parameter -> values"
     )
     folds.add_argument(
         "--backend", default="loky", metavar="WHERE", help="loky, dask=tcp://HOST:PORT or ray (default: loky)"
@@ -174,15 +197,20 @@ def config_from(arguments: argparse.Namespace) -> RunConfig:
         limit=arguments.limit,
         prompts=arguments.prompts,
         revision=arguments.revision,
+        weights=arguments.weights,
+        variant=arguments.variant,
+        precision=arguments.precision,
         trust_remote_code=arguments.trust_remote_code,
         batch_size=arguments.batch_size,
         workers=arguments.workers,
         seed=arguments.seed,
         resamples=arguments.resamples,
         overwrite=arguments.overwrite,
+        push_to_hub=arguments.push_to_hub,
         profile=arguments.profile,
         sizes=tuple(arguments.sizes),
         classifiers=tuple(arguments.classifiers),
+        grids=arguments.grids,
         poolings=tuple(arguments.pooling),
         backend=arguments.backend,
         jobs=arguments.jobs,
@@ -205,6 +233,8 @@ def execute(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> i
         return 0
     if not arguments.model:
         parser.error("--model is missing (or --predictions FILE --task TASK, or --list)")
+    if arguments.weights and len(arguments.model) != 1:
+        parser.error("--weights are those of one model: give one --model")
     from cardiobench.runner import run
 
     return run(config_from(arguments)).exit_code

@@ -116,10 +116,19 @@ def load(name: str, config: RunConfig, device, pooling: str | None = None) -> En
     """The encoder of that name, on the device; `NotApplicable` when prompts were given for a model that cannot read."""
     from cardiobench.models.load import load_model
 
-    encoder = load_model(name, revision=config.revision, trust_remote_code=config.trust_remote_code)
+    encoder = load_model(
+        name,
+        revision=config.revision,
+        weights=config.weights,
+        pooling=pooling,
+        variant=config.variant,
+        precision=config.precision,
+        trust_remote_code=config.trust_remote_code,
+        device=device,
+    )
     if config.prompts and not isinstance(encoder, TextEncoder):
         raise NotApplicable(f"{no_text_tower(encoder)}. Leave --prompts out, or choose a model with text.")
-    return encoder.to(device)
+    return encoder
 
 
 def run_model(
@@ -247,9 +256,17 @@ def embed(encoder: Encoder, plan: DatasetPlan, job: Run, change: Change | None =
 
 
 def answer_all(cells: Sequence[Cell], job: Run) -> None:
-    """The cells of one model on one dataset, one after the other."""
+    """The cells of one model on one dataset, one after the other; those that are a lot of work, many at once."""
+    from cardiobench.fan_out import answer_many
+
+    heavy: dict[str, list[Cell]] = {}
     for cell in cells:
-        answer(cell, job)
+        if getattr(cell.answerer, "whole_cells", False):
+            heavy.setdefault(cell.answerer.name, []).append(cell)
+        else:
+            answer(cell, job)
+    for shipped in heavy.values():
+        answer_many(shipped, job)
 
 
 def answer(cell: Cell, job: Run) -> None:
@@ -268,7 +285,7 @@ def answer(cell: Cell, job: Run) -> None:
 
 
 def conclude(job: Run) -> None:
-    """Report, list of failures, table."""
+    """Report, list of failures, table; then the Hub, where it was asked for."""
     from cardiobench.report.failures import write_failures
     from cardiobench.report.markdown import find_results, write_page
 
@@ -278,6 +295,10 @@ def conclude(job: Run) -> None:
     if outcome.results:
         outcome.files += write_page(find_results(folder), folder)
     job.say.outcome(outcome, folder)
+    if job.config.push_to_hub:
+        from cardiobench.hub.after_run import push_all
+
+        outcome.failures += [(name, "", "push", why) for name, why in push_all(outcome.results, folder, job.say)]
 
 
 def check_writable(folder: Path) -> None:

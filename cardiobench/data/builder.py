@@ -15,12 +15,14 @@ import pandas as pd
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode, read_ecg
 from cardiobench.data.rows import RowTable, inside, row_table
 from cardiobench.data.spec import DatasetSpec
-from cardiobench.errors import MissingData
+from cardiobench.errors import BadMedia, MissingData
 
 if TYPE_CHECKING:
     from cardiobench.data.audit import Finding
 
 DATA_VARIABLE = "CARDIOBENCH_DATA"
+DEFAULT = "default"
+"""The configuration that holds every row."""
 LOOSE = re.compile(r"(?:[A-Za-z]+[-_ ]?)?0*(?P<number>\d+)(?:[-_].*)?")
 
 
@@ -79,6 +81,14 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     def generator(cls) -> str:
         """Digest of the code that generates the recordings; empty where they are files."""
         return _phantom_code() if cls.SPEC.generated else ""
+
+    @classmethod
+    def part(cls, frame: pd.DataFrame, name: str) -> pd.DataFrame:
+        """The rows of a configuration: those of the part of that name, all of them where there is none."""
+        if name not in cls.SPEC.parts:
+            return frame
+        column, value = cls.SPEC.parts[name]
+        return frame[frame[column] == value]
 
     @staticmethod
     def tenths(patient_id: str) -> str:
@@ -146,7 +156,23 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     # ---- the `datasets` builder ------------------------------------------------------------------------------------
 
-    def __init__(self, *args, data_dir: str | None = None, allow_missing: bool = False, **kwargs):
+    def __init_subclass__(cls):
+        super().__init_subclass__()
+        if cls.SPEC.parts:
+            cls.BUILDER_CONFIGS = [
+                datasets.BuilderConfig(name, version=cls.VERSION) for name in (DEFAULT, *cls.SPEC.parts)
+            ]
+            cls.DEFAULT_CONFIG_NAME = DEFAULT
+
+    def __init__(
+        self,
+        *args,
+        data_dir: str | None = None,
+        allow_missing: bool = False,
+        skip_unreadable: bool = False,
+        **kwargs,
+    ):
+        self._skip_unreadable = skip_unreadable
         self._raw = self.find_raw(data_dir)
         self._rows = self.table(data_dir, allow_missing=allow_missing)
         # A changed label or file is a new cache entry: `datasets` itself would look at the folder's name only.
@@ -165,7 +191,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         )
 
     def _split_generators(self, dl_manager) -> list[datasets.SplitGenerator]:
-        frame = self._rows.frame
+        frame = self.part(self._rows.frame, self.config.name)
         return [
             datasets.SplitGenerator(name=split, gen_kwargs={"numbers": list(frame.index[frame["split"] == split])})
             for split in self.SPEC.splits
@@ -177,7 +203,13 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         for number in numbers:
             row = self._rows.frame.loc[number].to_dict()
             example = {name: None if pd.isna(row[name]) else row[name] for name in names}
-            yield row["id"], {**example, **self.media(self._raw, row)}
+            try:
+                media = self.media(self._raw, row)
+            except BadMedia:
+                if not self._skip_unreadable:
+                    raise
+                continue  # `prepare` asked for this: it looks which ids are not there, and names and counts them
+            yield row["id"], {**example, **media}
 
 
 @cache

@@ -42,10 +42,12 @@ class Subset:
         return table[table["id"].isin(self.ids)]
 
 
-def draw_subset(references: pd.DataFrame, task: Task, size: str, seed: int = 0) -> Subset:
+def draw_subset(
+    references: pd.DataFrame, task: Task, size: str, seed: int = 0, *, one_a_patient: bool = True
+) -> Subset:
     """Draw as many records as the size allows, half of them positive, one a patient at most.
 
-    A patient with a positive record is drawn as a positive. Both classes are shuffled once and taken from the front, so
+    A patient with a positive record is drawn as a positive, unless all records of a patient may be drawn. Both classes are shuffled once and taken from the front, so
     that for one seed XS lies within S, S within M and M within L; the order of the table does not matter.
 
     Args:
@@ -53,6 +55,7 @@ def draw_subset(references: pd.DataFrame, task: Task, size: str, seed: int = 0) 
         task: a binary task; the last of its classes is the positive one.
         size: XS (at most 499), S (500-2,499), M (2,500-4,999) or L (5,000 and more).
         seed: of the shuffle.
+        one_a_patient: False draws records whoever they are of, as the paper did.
 
     Raises:
         NotApplicable: a class has too few patients for the size, or the task is not binary.
@@ -66,12 +69,14 @@ def draw_subset(references: pd.DataFrame, task: Task, size: str, seed: int = 0) 
     rng = np.random.default_rng(seed)
     table = references.sort_values("id").iloc[rng.permutation(len(references))]
     positive = table["y_true"] == task.classes[1]
-    positives = table[positive].drop_duplicates("patient_id")
-    negatives = table[~positive & ~table["patient_id"].isin(positives["patient_id"])].drop_duplicates("patient_id")
+    positives, negatives = table[positive], table[~positive]
+    if one_a_patient:
+        positives = positives.drop_duplicates("patient_id")
+        negatives = negatives[~negatives["patient_id"].isin(positives["patient_id"])].drop_duplicates("patient_id")
     for name, found in (("positives", len(positives)), ("negatives", len(negatives))):
         if found < least // 2:
             raise NotApplicable(
-                f"size {size} of {task.name} is not available: {found} {name}, {least // 2} needed (one a patient)."
+                f"size {size} of {task.name} is not available: {found} {name}, {least // 2} needed{' (one a patient)' if one_a_patient else ''}."
             )
     half = min(len(positives), len(negatives), most // 2 if most else len(table))
     ids = np.stack([positives["id"].to_numpy(str)[:half], negatives["id"].to_numpy(str)[:half]], axis=1).reshape(-1)

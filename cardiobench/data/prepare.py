@@ -1,16 +1,24 @@
 """From a raw folder to what `load_dataset("cardiobench/<name>")` reads: Parquet shards, the card, prompts and eval.yaml."""
 
 import json
-import shutil
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
 
 from cardiobench.data import catalog
 from cardiobench.data.prompts import prompt_files
-from cardiobench.errors import UnwritableOutput
+from cardiobench.data.rows import shorten
+from cardiobench.errors import BadMedia, UnwritableOutput
+
+if TYPE_CHECKING:
+    from cardiobench.data.builder import CardioBuilder
 
 NOTE = "cardiobench.json"
+LEFT_OUT = "left_out.parquet"
+"""Rows of the release's tables whose recording is not in the folder; what the coverage is counted against."""
 SHARD = "500MB"
 
 
@@ -24,6 +32,7 @@ class Preparation:
         digest: of the rows and file sizes (`RowTable.digest`).
         twin: true for a synthetic twin.
         missing: files that the tables name and the raw folder lacked.
+        unreadable: ids of recordings that could not be read and were left out.
         absent: split -> rows of the release that the tables lacked.
     """
 
@@ -32,6 +41,7 @@ class Preparation:
     digest: str
     twin: bool
     missing: tuple[str, ...]
+    unreadable: tuple[str, ...]
     absent: dict[str, int]
 
 
@@ -44,23 +54,36 @@ def prepare(
         name: of the dataset.
         data_dir: its raw folder; None = CARDIOBENCH_DATA.
         out: `out/cardiobench/<name>/` is written; one that is there is replaced once the new one is whole.
-        allow_missing: go on with an incomplete copy; what is missing is noted.
+        allow_missing: go on with an incomplete copy; what is missing or cannot be read is noted.
         num_proc: processes that read recordings.
 
     Returns:
         The folder. `load_dataset("cardiobench/<name>")` reads it from the working directory `out`.
+
+    Raises:
+        MissingData: no raw folder, or an incomplete one.
+        BadData: its tables break the dataset's own rules.
+        BadMedia: recordings that cannot be read: how many, which, and why the first cannot.
+        UnwritableOutput: `out` cannot be written to.
     """
     builder = catalog.builder(name)
     try:
         (out / "cardiobench").mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=out / "cardiobench") as work:
-            made = builder(
-                data_dir=None if data_dir is None else str(data_dir), allow_missing=allow_missing, cache_dir=work
-            )
             folder = Path(work) / "folder"
-            built = Path(work) / "built"
-            made.download_and_prepare(built, file_format="parquet", max_shard_size=SHARD, num_proc=num_proc)
-            _collect(made, built, folder)
+            (folder / "data").mkdir(parents=True)
+            for part in builder.SPEC.parts or ("default",):
+                made = builder(
+                    config_name=part,
+                    data_dir=None if data_dir is None else str(data_dir),
+                    allow_missing=allow_missing,
+                    skip_unreadable=True,
+                    cache_dir=work,
+                )
+                built = Path(work) / part
+                made.download_and_prepare(built, file_format="parquet", max_shard_size=SHARD, num_proc=num_proc)
+                _take_shards(made, built, folder / "data")
+            _finish(made, folder, allow_missing=allow_missing)
             target = out / "cardiobench" / name
             if target.exists():
                 target.rename(Path(work) / "old")
@@ -70,20 +93,12 @@ def prepare(
     return out / "cardiobench" / name
 
 
-def _collect(made, built: Path, folder: Path) -> None:
-    """Shards by the names that the card gives them, and the files that travel with the data."""
-    spec, rows = made.SPEC, made._rows
-    (folder / "data").mkdir(parents=True)
-    for split in made.info.splits:
-        shards = sorted(built.glob(f"{spec.name}-{split}*.parquet"))
-        for number, shard in enumerate(shards):
-            shard.rename(folder / "data" / f"{split}-{number:05d}-of-{len(shards):05d}.parquet")
-    own = catalog.dataset_folder(spec.name)
-    for part in ("README.md", "eval.yaml"):
-        if (own / part).is_file():
-            shutil.copyfile(own / part, folder / part)
-    if (own / "splits").is_dir():
-        shutil.copytree(own / "splits", folder / "splits")
+def travelling_files(name: str) -> dict[str, bytes]:
+    """What goes with the data of a dataset wherever it goes, path -> content: card, eval.yaml, split ids, prompts."""
+    own, spec = catalog.dataset_folder(name), catalog.spec(name)
+    files = {part: own / part for part in ("README.md", "eval.yaml")}
+    files |= {f"splits/{path.name}": path for path in sorted((own / "splits").glob("*.csv"))}
+    found = {part: path.read_bytes() for part, path in files.items() if path.is_file()}
     prompts = {"version": None}
     for task in spec.tasks:
         for file in prompt_files(task):
@@ -92,6 +107,74 @@ def _collect(made, built: Path, folder: Path) -> None:
                 prompts |= {task.target: content[task.target], "version": content["version"]}
                 break
     if len(prompts) > 1:
-        (folder / "prompts.json").write_text(json.dumps(prompts, indent=2) + "\n", encoding="utf-8")
-    note = Preparation(spec.name, spec.version, rows.digest, rows.twin, rows.missing, dict(rows.absent))
+        found["prompts.json"] = (json.dumps(prompts, indent=2) + "\n").encode()
+    return found
+
+
+def _take_shards(made: "CardioBuilder", built: Path, data: Path) -> None:
+    """Move the shards of one configuration, under the names that the card gives them."""
+    prefix = f"{made.config.name}-" if made.SPEC.parts else ""
+    for split in made.info.splits:
+        shards = sorted(built.glob(f"{made.SPEC.name}-{split}*.parquet"))
+        for number, shard in enumerate(shards):
+            shard.rename(data / f"{prefix}{split}-{number:05d}-of-{len(shards):05d}.parquet")
+
+
+def _finish(made: "CardioBuilder", folder: Path, *, allow_missing: bool) -> None:
+    """Count what is there against the tables, and add the note and the files that travel with the data."""
+    import pyarrow.parquet as pq
+
+    spec, rows = made.SPEC, made._rows
+    shards = sorted((folder / "data").glob("*.parquet"))
+    here = {name for shard in shards for name in pq.read_table(shard, columns=["id"])["id"].to_pylist()}
+    damaged = rows.frame[~rows.frame["id"].isin(here)]
+    if len(damaged) and not allow_missing:
+        raise _unreadable(made, damaged)
+    left_out = rows.listed[~rows.listed["id"].isin(here)]
+    if len(left_out):
+        left_out.to_parquet(folder / LEFT_OUT, index=False)
+    for part, content in travelling_files(spec.name).items():
+        (folder / part).parent.mkdir(exist_ok=True)
+        (folder / part).write_bytes(content)
+    card = folder / "README.md"
+    card.write_text(card_of_shards(card.read_text(encoding="utf-8"), folder), encoding="utf-8")
+    note = Preparation(
+        spec.name, spec.version, rows.digest, rows.twin, rows.missing, tuple(damaged["id"]), dict(rows.absent)
+    )
     (folder / NOTE).write_text(json.dumps(asdict(note), indent=2) + "\n", encoding="utf-8")
+
+
+def _unreadable(made: "CardioBuilder", damaged) -> BadMedia:
+    try:
+        made.media(made._raw, damaged.iloc[0].to_dict())
+        reason = "it can be read now"
+    except BadMedia as error:
+        reason = str(error)
+    return BadMedia(
+        f"{made.SPEC.title}: {len(damaged)} of {len(made._rows.frame)} recordings cannot be read: {shorten(damaged['id'])}. "
+        f"The first: {reason}\n  Or go on without them with --allow-missing (they are counted, and the coverage is stamped on every score)."
+    )
+
+
+def card_of_shards(card: str, folder: Path) -> str:
+    """The card as it is, or without the splits and configurations that this copy has no row of: `datasets` refuses a name without files.
+
+    Args:
+        card: text of the dataset's README.md.
+        folder: prepared folder with the shards in `data/`.
+    """
+    _, front, body = card.split("---\n", 2)
+    facts = yaml.safe_load(front)
+    whole = yaml.safe_load(front)
+    for config in facts["configs"]:
+        for entry in config["data_files"]:
+            patterns = [entry["path"]] if isinstance(entry["path"], str) else entry["path"]
+            entry["path"] = [pattern for pattern in patterns if any(folder.glob(pattern))]
+        config["data_files"] = [entry for entry in config["data_files"] if entry["path"]]
+        for entry in config["data_files"]:
+            if len(entry["path"]) == 1:
+                (entry["path"],) = entry["path"]
+    facts["configs"] = [config for config in facts["configs"] if config["data_files"]]
+    if facts == whole:
+        return card
+    return f"---\n{yaml.safe_dump(facts, sort_keys=False, allow_unicode=True)}---\n{body}"

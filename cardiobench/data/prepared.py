@@ -13,7 +13,7 @@ import pandas as pd
 
 from cardiobench.data.builder import searched
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
-from cardiobench.data.prepare import NOTE
+from cardiobench.data.prepare import LEFT_OUT, NOTE
 from cardiobench.data.rows import RowTable, check_rows
 from cardiobench.data.source import Source
 from cardiobench.data.spec import DatasetSpec
@@ -44,26 +44,35 @@ class PreparedSource(Source):
         return decode(self.dataset[number], sampling)
 
 
-def open_prepared(spec: DatasetSpec, folder: Path) -> PreparedSource:
-    """Open a prepared folder; `BadData` when it was made by another version of the dataset."""
+def read_note(folder: Path, spec: DatasetSpec) -> Mapping[str, Any]:
+    """What a prepared folder was made from (`Preparation`); `BadData` when by another version of the dataset."""
     note: Mapping[str, Any] = json.loads((folder / NOTE).read_text(encoding="utf-8"))
     if note["version"] != spec.version:
         raise BadData(
             f"{folder} holds version {note['version']} of {spec.name}, and this is version {spec.version}. "
             f"Make it again: cardiobench prepare {spec.name} --out ..."
         )
+    return note
+
+
+def open_prepared(spec: DatasetSpec, folder: Path) -> PreparedSource:
+    """Open a prepared folder; `BadData` when it was made by another version of the dataset."""
+    note = read_note(folder, spec)
     dataset = _load(folder, spec)
     media = [name for name in ("video", "image", "ecg") if name in dataset.features]
     frame = dataset.remove_columns(media).to_pandas()
     for target, classes in {task.target: task.classes for task in spec.tasks if task.classes}.items():
         frame[target] = [None if pd.isna(code) else classes[int(code)] for code in frame[target]]
     check_rows(spec, frame)
+    listed = frame
+    if (folder / LEFT_OUT).is_file():
+        listed = pd.concat([frame, pd.read_parquet(folder / LEFT_OUT)], ignore_index=True)
     mark = f"{spec.name}/{spec.version}/{note['digest']}/"
     frame["stamp"] = [hashlib.sha256((mark + name).encode()).hexdigest()[:16] for name in frame["id"]]
     table = RowTable(
-        listed=frame,
+        listed=listed,
         frame=frame,
-        missing=tuple(note["missing"]),
+        missing=(*note["missing"], *note["unreadable"]),
         absent=note["absent"],
         excluded={},
         digest=note["digest"],
@@ -75,6 +84,6 @@ def open_prepared(spec: DatasetSpec, folder: Path) -> PreparedSource:
 def _load(folder: Path, spec: DatasetSpec) -> Any:
     import datasets
 
-    files = {split: str(folder / "data" / f"{split}-*.parquet") for split in spec.splits}
-    there = {split: pattern for split, pattern in files.items() if list((folder / "data").glob(f"{split}-*.parquet"))}
+    shards = {split: sorted(map(str, (folder / "data").glob(f"*{split}-*.parquet"))) for split in spec.splits}
+    there = {split: files for split, files in shards.items() if files}
     return datasets.concatenate_datasets(list(datasets.load_dataset("parquet", data_files=there).values()))

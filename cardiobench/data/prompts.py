@@ -1,5 +1,6 @@
 """The sentences that zero-shot compares a recording with: versioned data in the dataset's folder."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -56,3 +57,9 @@ def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], st
         if not chosen.get(key):
             raise unknown_name(f"prompts of {task.name} for", key, chosen)
     return chosen, str(content["version"])
+
+
+def prompt_digest(task: Task, file: Path | None = None) -> str:
+    """First 16 hex digits of the SHA-256 of a task's prompts: two results with the same one were asked in the same words."""
+    chosen, _ = prompts(task, file)
+    return hashlib.sha256(json.dumps(chosen, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:16]

@@ -40,17 +40,23 @@ class _Recordings(torch.utils.data.Dataset):
 
 
 class PartEncoder:
-    """Encodes parts, halving the batch for good when the device runs out of memory."""
+    """Encodes parts in the encoder's precision, halving the batch for good when the device runs out of memory."""
 
     def __init__(self, encoder: Encoder, device: torch.device):
         self.encoder, self.device, self.limit = encoder, device, None
+        self.bf16 = getattr(encoder, "precision", "fp32") == "bf16"
 
     @torch.inference_mode()
     def __call__(self, parts: torch.Tensor) -> torch.Tensor:
         """Vectors (N, dim) of parts (N, ...), on the CPU."""
         limit = self.limit or len(parts)
         try:
-            return torch.cat([self.encoder.encode(chunk.to(self.device)).float().cpu() for chunk in parts.split(limit)])
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+                vectors = [
+                    self.encoder.encode(chunk.to(self.device, non_blocking=True)).float()
+                    for chunk in parts.split(limit)
+                ]
+            return torch.cat(vectors).cpu()
         except torch.OutOfMemoryError:
             if limit == 1:
                 raise
@@ -102,6 +108,7 @@ def extract(
         batch_size=batch_size,
         num_workers=min(workers, len(numbers)),
         collate_fn=list,
+        pin_memory=device.type == "cuda",
     )
     failures: list[Failure] = []
     waiting: list[tuple[int, torch.Tensor]] = []

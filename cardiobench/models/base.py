@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
     from cardiobench.data.media.types import Clip, Ecg, FrameSampling
@@ -29,6 +30,10 @@ class Encoder(Protocol):
             and part of the embedding key.
         loaded_by: the rule that chose the loader, in words.
         warnings: sentences that every result of the model carries.
+
+    `cardiobench.models.load.load_model` adds to any encoder: `token_pooling`, the pooling of the network's tokens ("" where there is no
+    choice); `setting`, what of pooling, variant and precision is not the default, as a part of a file name ("" for
+    the default); `precision`, "fp32" or "bf16"; `weight_files`, file -> state of its SHA-256.
     """
 
     name: str
@@ -71,8 +76,25 @@ class TextEncoder(Encoder, Protocol):
 
 @runtime_checkable
 class NativeHeads(Encoder, Protocol):
-    """An encoder whose own trained heads answer some of the benchmark's questions."""
+    """An encoder whose own trained heads answer some of the benchmark's questions.
 
-    def predict_native(self, target: str, parts: "torch.Tensor") -> "torch.Tensor":
-        """Parts (N, ...) to the head's value (N,) or class probabilities (N, K) for a target such as `ef`."""
+    They work on the vectors that are stored, so that no recording is encoded twice.
+
+    Attributes:
+        native: targets of tasks that the heads answer, such as `ef`, `as` or `view`.
+    """
+
+    native: tuple[str, ...]
+
+    def predict_native(self, target: str, units: "Sequence[np.ndarray]") -> "np.ndarray":
+        """Answers for units of scoring (a recording, a study or a patient).
+
+        Args:
+            target: one of `native`.
+            units: for each unit the stored vectors (R, dim) of all parts of all its recordings.
+
+        Returns:
+            float64: numbers (n,) in the task's unit; for two classes the probability (n,) of the positive one; for
+            `view` probabilities (n, 6) in the order of `cardiobench.data.spec.VIEWS`.
+        """
         ...

@@ -1,5 +1,6 @@
 """Model cards are the registry: `model_cards/<org>__<model>.md`, facts in the front matter, plain words below it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,6 +14,9 @@ from cardiobench.registry import unknown_name
 from cardiobench.resources import folder
 
 REQUIRED = ("id", "revision", "adapter", "modalities", "licence", "access", "preprocessing", "pretraining_data", "seen")
+OPTIONAL = ("published", "weights", "embedding", "poolings", "variants", "native", "public_weights", "hub")
+SHA256 = re.compile(r"[0-9a-f]{8,64}")
+LISTS = ("modalities", "seen", "published", "poolings", "variants", "native")
 
 
 @dataclass(frozen=True)
@@ -21,8 +25,8 @@ class ModelCard:
 
     Attributes:
         id: `org/name`.
-        revision: pinned commit on the Hub; None for a model without weights of its own.
-        adapter: name in `cardiobench.models.load.ADAPTERS`, or `module:class` of another encoder.
+        revision: pinned commit on the Hub; None where there is none to pin.
+        adapter: name in `cardiobench.models.load.ADAPTERS`, or `module:function` of another encoder.
         modalities: "echo", "ecg" or both.
         licence: of the weights.
         access: where the weights come from, and what one has to do to get them.
@@ -30,6 +34,14 @@ class ModelCard:
         pretraining_data: in words.
         seen: datasets of this benchmark that were in the pretraining data.
         published: scores that others published, each a mapping with its source.
+        weights: file name -> SHA-256 in hexadecimal, or its first 8 digits or more, or None where it is not known;
+            empty for a model without weights of its own.
+        embedding: what comes out: `dim`, `parts` in words, and `text: true` where prompts can be compared with it.
+        poolings: ways from the network's tokens to a vector (`cardiobench.models.pooling`); the first is the default.
+        variants: named ways of preprocessing; the first is the default.
+        native: targets of tasks that the model's own heads answer, such as `ef`.
+        public_weights: False where nobody can download them; the body says what would be needed.
+        hub: False for an id that is no repository of the Hub: its files are given with `--weights`.
         body: the card itself, Markdown.
     """
 
@@ -42,8 +54,20 @@ class ModelCard:
     preprocessing: Mapping[str, Any]
     pretraining_data: str
     seen: tuple[str, ...]
-    published: tuple[Mapping[str, Any], ...] = field(default=())
+    published: tuple[Mapping[str, Any], ...] = ()
+    weights: Mapping[str, str | None] = field(default_factory=dict)
+    embedding: Mapping[str, Any] = field(default_factory=dict)
+    poolings: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    native: tuple[str, ...] = ()
+    public_weights: bool = True
+    hub: bool = True
     body: str = ""
+
+    @property
+    def text(self) -> bool:
+        """Whether it has a text tower in the same space."""
+        return bool(self.embedding.get("text"))
 
 
 def read_card(path: Path) -> ModelCard:
@@ -58,13 +82,21 @@ def read_card(path: Path) -> ModelCard:
     if not isinstance(facts, dict):
         raise BadModel(f"model card {path} has no YAML front matter between two '---' lines.")
     missing = [key for key in REQUIRED if key not in facts]
-    unknown = sorted(set(facts) - {*REQUIRED, "published"})
+    unknown = sorted(set(facts) - {*REQUIRED, *OPTIONAL})
     if missing or unknown:
         raise BadModel(
-            f"model card {path}: missing keys {missing}, unknown keys {unknown}. Required: {', '.join(REQUIRED)}."
+            f"model card {path}: missing keys {missing}, unknown keys {unknown}. "
+            f"Required: {', '.join(REQUIRED)}. Optional: {', '.join(OPTIONAL)}."
         )
-    for key in ("modalities", "seen", "published"):
+    for key in LISTS:
         facts[key] = tuple(facts.get(key) or ())
+    for key in ("weights", "embedding"):
+        facts[key] = dict(facts.get(key) or {})
+    strange = {
+        name: digest for name, digest in facts["weights"].items() if digest and not SHA256.fullmatch(str(digest))
+    }
+    if strange:
+        raise BadModel(f"model card {path}: no SHA-256 (8 to 64 hexadecimal digits in quotes): {strange}.")
     return ModelCard(**facts, body=body.strip())
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from cardiobench.errors import BadModel, MissingExtra
-from cardiobench.models.image import FrameByFrame, ImageEncoder, ImageTextEncoder
+from cardiobench.models.frames import WHOLE, FrameSettings
+from cardiobench.models.image import ImageEncoder, ImageTextEncoder, picture_by_picture
 from cardiobench.models.source import Source, digest, first_line
 from cardiobench.models.weights import load_exactly, read_weights
 
@@ -49,8 +50,17 @@ class TextTower(ImageTower):
         return self.model.encode_text(tokens)
 
 
-def load(source: Source, loaded_by: str) -> ImageEncoder:
+def load(
+    source: Source, loaded_by: str, *, pooling: str = "", frames: FrameSettings = WHOLE, no_text: str = ""
+) -> ImageEncoder:
     """Encoder of an open_clip model, with its text tower when its tokenizer can be had.
+
+    Args:
+        source: the files.
+        loaded_by: the rule that led here.
+        pooling: there is one only, the model's own.
+        frames: steps in front of the model's own transform.
+        no_text: why its text tower must not be used, in words; "" when it may be.
 
     Raises:
         BadModel: a configuration open_clip cannot build, or weights that do not fit it to the last key.
@@ -69,18 +79,21 @@ def load(source: Source, loaded_by: str) -> ImageEncoder:
     facts: dict[str, Any] = {
         "library": "open_clip",
         "config": digest([source.folder / CONFIG]),
-        "colour": "RGB",
+        **frames.facts(),
         "frames": {key: _plain(value) for key, value in network.visual.preprocess_cfg.items()},
         "readout": "encode_image",
     }
+    tower, prepare = picture_by_picture(ImageTower(network), image_transform_v2(config, is_train=False))
     common = {
         "name": source.name,
         "revision": source.revision(weights),
-        "network": ImageTower(network),
-        "prepare": FrameByFrame(image_transform_v2(config, is_train=False)),
+        "network": tower,
+        "frames": frames,
+        "prepare": prepare,
+        "sampling": frames.sampling,
         "loaded_by": loaded_by,
     }
-    tokenize, tokenizer = _tokenizer(source)
+    tokenize, tokenizer = (None, no_text) if no_text else _tokenizer(source)
     if tokenize is None:
         return ImageEncoder(**common, preprocessing=facts, no_text_reason=tokenizer)
     facts["text"] = {"tokenizer": tokenizer, "context_length": tokenize.tokenizer.context_length}

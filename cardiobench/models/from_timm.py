@@ -3,7 +3,9 @@
 import torch
 
 from cardiobench.errors import BadModel, MissingExtra
-from cardiobench.models.image import FrameByFrame, ImageEncoder
+from cardiobench.models.frames import WHOLE, FrameSettings
+from cardiobench.models.image import ImageEncoder, picture_by_picture
+from cardiobench.models.pooling import pool
 from cardiobench.models.source import Source, digest
 from cardiobench.models.weights import difference, read_weights, refuse_difference
 
@@ -11,8 +13,50 @@ CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin", "pytorch_model.pth", "model.pth")
 
 
-def load(source: Source, loaded_by: str) -> ImageEncoder:
+# timm's name of a pooling -> ours.
+NAMES = {"token": "cls", "avg": "mean", "max": "max"}
+
+
+class Tokens(torch.nn.Module):
+    """A transformer of timm read with another pooling of its tokens than its own."""
+
+    def __init__(self, network: torch.nn.Module, pooling: str):
+        super().__init__()
+        self.network, self.pooling = network, pooling
+
+    def forward(self, frames: torch.Tensor) -> torch.Tensor:
+        """Vectors (N, D) of frames (N, 3, H, W); means and maxima are over the patches, without class and register tokens."""
+        tokens = self.network.forward_features(frames)
+        patches = tokens if self.pooling == "cls" else tokens[:, self.network.num_prefix_tokens :]
+        return self.network.fc_norm(pool(patches, self.pooling))
+
+
+def poolings(source: Source) -> tuple[str, ...]:
+    """Poolings of a model's tokens, its own first; () where it has one only.
+
+    A DINOv3 is read at its class token by default, as its authors do; timm's own default is the mean.
+
+    Raises:
+        BadModel: an architecture that this timm does not know.
+    """
+    with torch.device("meta"):
+        network = _network(source)
+    own = NAMES.get(getattr(network, "global_pool", None))
+    if own is None or not getattr(network, "num_prefix_tokens", 0) or not hasattr(network, "fc_norm"):
+        return ()
+    if "dinov3" in source.json(CONFIG)["architecture"]:
+        own = "cls"
+    return (own, *(name for name in ("cls", "mean", "max") if name != own))
+
+
+def load(source: Source, loaded_by: str, *, pooling: str = "", frames: FrameSettings = WHOLE) -> ImageEncoder:
     """Encoder of a timm model: the pooled features in front of its classifier.
+
+    Args:
+        source: the files.
+        loaded_by: the rule that led here.
+        pooling: one of `poolings`; "" for the model's own.
+        frames: steps in front of the model's own transform.
 
     Raises:
         BadModel: an architecture that this timm does not know, or weights that do not fit it to the last key.
@@ -26,17 +70,23 @@ def load(source: Source, loaded_by: str) -> ImageEncoder:
     network = _loaded(source, read_weights(weights))
     network.reset_classifier(0)
     data = timm.data.resolve_model_data_config(network)
+    own = NAMES.get(getattr(network, "global_pool", None), "")
+    other = pooling not in ("", own)
+    transform = timm.data.create_transform(**data, is_training=False)
+    tower, prepare = picture_by_picture(Tokens(network, pooling) if other else network, transform)
     return ImageEncoder(
         name=source.name,
         revision=source.revision(weights),
-        network=network,
-        prepare=FrameByFrame(timm.data.create_transform(**data, is_training=False)),
+        network=tower,
+        frames=frames,
+        prepare=prepare,
+        sampling=frames.sampling,
         preprocessing={
             "library": "timm",
             "config": digest([source.folder / CONFIG]),
-            "colour": "RGB",
+            **frames.facts(),
             "frames": {key: list(value) if isinstance(value, tuple) else value for key, value in data.items()},
-            "readout": f"features in front of the classifier, pooling '{getattr(network, 'global_pool', '')}'",
+            "readout": f"features in front of the classifier, pooling '{pooling or getattr(network, 'global_pool', '')}'",
         },
         loaded_by=loaded_by,
         no_text_reason="a timm model has no text tower",
@@ -51,11 +101,7 @@ def _loaded(source: Source, state: dict[str, torch.Tensor]) -> torch.nn.Module:
     """
     import timm
 
-    where = f"local-dir:{source.folder}"
-    try:
-        network = timm.create_model(where, pretrained=False)
-    except (RuntimeError, KeyError, TypeError, ValueError) as error:
-        raise BadModel(f"timm {timm.__version__} cannot build {source.name} from {CONFIG}: {error}.") from error
+    network = _network(source)
     names, background = difference(network, state), network.pretrained_cfg.get("label_offset")
     if background:  # the classifier has one more class than the network: timm's own loader takes it off
         head = network.pretrained_cfg["classifier"]
@@ -66,7 +112,19 @@ def _loaded(source: Source, state: dict[str, torch.Tensor]) -> torch.nn.Module:
         return network
     given = {"state_dict": state, "source": "", "file": None, "custom_load": False}
     try:
-        return timm.create_model(where, pretrained=True, pretrained_cfg_overlay=given)
+        return timm.create_model(f"local-dir:{source.folder}", pretrained=True, pretrained_cfg_overlay=given)
     except (RuntimeError, KeyError) as error:
         refuse_difference(names, source.name)
         raise BadModel(f"timm {timm.__version__} cannot load the weights of {source.name}: {error}.") from error
+
+
+def _network(source: Source) -> torch.nn.Module:
+    """The architecture that the configuration names, without its weights."""
+    try:
+        import timm
+    except ImportError as error:
+        raise MissingExtra("a timm model", "models", "timm") from error
+    try:
+        return timm.create_model(f"local-dir:{source.folder}", pretrained=False)
+    except (RuntimeError, KeyError, TypeError, ValueError) as error:
+        raise BadModel(f"timm {timm.__version__} cannot build {source.name} from {CONFIG}: {error}.") from error

@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,7 +12,9 @@ from huggingface_hub.errors import StrictDataclassError
 
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.errors import BadModel, MissingExtra
-from cardiobench.models.image import KEY_FRAMES, ImageEncoder, ImageTextEncoder
+from cardiobench.models.frames import WHOLE, FrameSettings
+from cardiobench.models.image import ImageEncoder, ImageTextEncoder, on_device
+from cardiobench.models.pooling import pool
 from cardiobench.models.processors import Frames, Patches, Tokens, WholeClip, processor, settings, tokenizer
 from cardiobench.models.source import Source, digest, first_line
 from cardiobench.models.weights import refuse_difference, refuse_unreadable
@@ -19,6 +23,16 @@ CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 TWO_TOWERS = ("clip", "siglip", "siglip2")
 VIDEO = ("videomae", "vjepa2")
+# Family -> poolings of its tokens, its own first. "pooler": the pooler that was trained with it, or its class token.
+POOLINGS = {
+    "dinov2": ("cls", "mean", "max"),
+    "dinov2_with_registers": ("cls", "mean", "max"),
+    "dinov3_vit": ("cls", "mean", "max"),
+    "vit": ("pooler", "cls", "mean", "max"),
+    "deit": ("pooler", "cls", "mean", "max"),
+    "videomae": ("mean", "max"),
+    "vjepa2": ("mean", "max"),
+}
 CANNOT_LOAD = (
     OSError,
     ValueError,
@@ -43,8 +57,27 @@ class Readout(torch.nn.Module):
         return self.read(self.model, parts)
 
 
-def load(source: Source, loaded_by: str, trust_remote_code: bool = False) -> ImageEncoder:
+def poolings(config: dict[str, Any]) -> tuple[str, ...]:
+    """Poolings of a model's tokens by its configuration, its own first; () where it has one only."""
+    return POOLINGS.get(config.get("model_type", ""), ())
+
+
+def load(
+    source: Source,
+    loaded_by: str,
+    *,
+    pooling: str = "",
+    frames: FrameSettings = WHOLE,
+    trust_remote_code: bool = False,
+) -> ImageEncoder:
     """Encoder of a transformers model.
+
+    Args:
+        source: the files.
+        loaded_by: the rule that led here.
+        pooling: one of `poolings`; "" for the model's own.
+        frames: steps in front of the model's own processor.
+        trust_remote_code: run the Python code that comes with the model.
 
     Raises:
         BadModel: weights that do not fit the configuration to the last key, or a network that takes no frames.
@@ -54,28 +87,38 @@ def load(source: Source, loaded_by: str, trust_remote_code: bool = False) -> Ima
     except ImportError as error:
         raise MissingExtra("a transformers model", "models", "transformers") from error
     with _quiet():
-        return _encoder(source, loaded_by, trust_remote_code)
+        return _encoder(source, loaded_by, pooling, frames, trust_remote_code)
 
 
-def _encoder(source: Source, loaded_by: str, trust_remote_code: bool) -> ImageEncoder:
+def _encoder(
+    source: Source, loaded_by: str, pooling: str, frames: FrameSettings, trust_remote_code: bool
+) -> ImageEncoder:
     weights = source.weights(WEIGHTS)
     refuse_unreadable(weights)
     model, has_pooler = _loaded(source, trust_remote_code)
     config = model.config
     found, warnings = processor(source, config, trust_remote_code)
-    prepare, read, readout, sampling = _plan(model, found, has_pooler)
+    prepare, read, readout, sampling = _plan(model, found, has_pooler, frames.sampling)
+    if pooling not in ("", *poolings(config.to_dict())[:1]):
+        read, readout = partial(_token_pooling, how=pooling), f"{pooling} of the patch tokens"
+        readout = "class token" if pooling == "cls" else readout
+    network = Readout(model, read)
+    lean = prepare.without_normalisation()
+    if lean is not None:
+        network, prepare = on_device(network, prepare, lean, found.image_mean, found.image_std)
     facts: dict[str, Any] = {
         "library": "transformers",
         "class": type(model).__name__,
         "config": digest([source.folder / CONFIG]),
-        "colour": "RGB",
+        **replace(frames, sampling=sampling).facts(),
         "frames": {"processor": type(found).__name__, **settings(found)},
         "readout": readout,
     }
     common = {
         "name": source.name,
         "revision": source.revision(weights),
-        "network": Readout(model, read),
+        "network": network,
+        "frames": frames,
         "prepare": prepare,
         "loaded_by": loaded_by,
         "sampling": sampling,
@@ -150,19 +193,19 @@ def _pooler_is_optional(model: torch.nn.Module) -> bool:
 Plan = tuple[Callable, Callable, str, FrameSampling]
 
 
-def _plan(model: torch.nn.Module, found: Any, has_pooler: bool) -> Plan:
+def _plan(model: torch.nn.Module, found: Any, has_pooler: bool, sampling: FrameSampling) -> Plan:
     """How frames become the network's input, how its output is read, and which frames are wanted."""
     kind = model.config.model_type
     if kind == "siglip2":
-        return Patches(found), _patch_features, "get_image_features", KEY_FRAMES
+        return Patches(found), _patch_features, "get_image_features", sampling
     if kind in TWO_TOWERS:
-        return Frames(found), _image_features, "get_image_features", KEY_FRAMES
+        return Frames(found), _image_features, "get_image_features", sampling
     if kind in VIDEO:
         count = getattr(model.config, "num_frames", None) or model.config.frames_per_clip
         clip = WholeClip(found, count, video="VideoProcessor" in type(found).__name__)
-        sampling = FrameSampling(count=count, start="uniform")
-        return clip, _token_mean, f"mean of the tokens of {count} frames evenly over the clip", sampling
-    return Frames(found), _pooled, "pooler output" if has_pooler else "class token", KEY_FRAMES
+        evenly = FrameSampling(count=count, start="uniform")
+        return clip, _token_mean, f"mean of the tokens of {count} frames evenly over the clip", evenly
+    return Frames(found), _pooled, "pooler output" if has_pooler else "class token", sampling
 
 
 def _image_features(model: torch.nn.Module, frames: torch.Tensor) -> torch.Tensor:
@@ -187,10 +230,23 @@ def _vector(output: Any) -> torch.Tensor:
     return getattr(output, "pooler_output", output)
 
 
-def _token_mean(model: torch.nn.Module, clips: torch.Tensor) -> torch.Tensor:
+def _tokens(model: torch.nn.Module, parts: torch.Tensor) -> torch.Tensor:
     if hasattr(model, "get_vision_features"):  # V-JEPA 2: the encoder without its predictor
-        return model.get_vision_features(clips).mean(dim=1)
-    return model(pixel_values=clips).last_hidden_state.mean(dim=1)
+        return model.get_vision_features(parts)
+    return model(pixel_values=parts).last_hidden_state
+
+
+def _token_mean(model: torch.nn.Module, clips: torch.Tensor) -> torch.Tensor:
+    return _tokens(model, clips).mean(dim=1)
+
+
+def _token_pooling(model: torch.nn.Module, parts: torch.Tensor, how: str) -> torch.Tensor:
+    """Vectors of parts; means and maxima are over the patches, without class, distillation and register tokens."""
+    tokens, config = _tokens(model, parts), model.config
+    if how == "cls":
+        return tokens[:, 0]
+    special = 0 if config.model_type in VIDEO else 1 + getattr(config, "num_register_tokens", 0)
+    return pool(tokens[:, special + (config.model_type == "deit") :], how)
 
 
 def _pooled(model: torch.nn.Module, frames: torch.Tensor) -> torch.Tensor:

@@ -9,10 +9,7 @@ import torch
 
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.errors import BadModel
-
-# What a frame-wise model looks at unless told otherwise: 16 consecutive frames from the key frame on
-# (arXiv 2510.00520, "at most 16 frames").
-KEY_FRAMES = FrameSampling(count=16, stride=1, start="key_frame")
+from cardiobench.models.frames import KEY_FRAMES, WHOLE, FrameSettings
 
 Prepare = Callable[[np.ndarray], torch.Tensor]
 
@@ -23,7 +20,8 @@ class ImageEncoder:
 
     Attributes:
         network: prepared parts (N, ...) to vectors (N, dim).
-        prepare: uint8 RGB frames (T, H, W, 3) to parts (P, ...), on the CPU.
+        frames: steps in front of `prepare`: colour order, cropping.
+        prepare: uint8 frames (T, H, W, 3) to parts (P, ...), on the CPU; uint8 where the network normalises by itself.
         no_text_reason: why the model cannot take part in zero-shot, in words; empty when it can.
     """
 
@@ -35,6 +33,7 @@ class ImageEncoder:
     loaded_by: str
     warnings: tuple[str, ...] = ()
     no_text_reason: str = ""
+    frames: FrameSettings = WHOLE
     sampling: FrameSampling = KEY_FRAMES
     pooling: Literal["mean", "mean_l2"] = "mean_l2"
     modalities: tuple[str, ...] = ("echo",)
@@ -46,7 +45,7 @@ class ImageEncoder:
 
     def transform(self, recording: Clip) -> torch.Tensor:
         """Parts of a clip: its frames for an image model, (T, 3, h, w); the whole clip for a video model, (1, F, 3, h, w)."""
-        return self.prepare(recording.frames)
+        return self.prepare(self.frames(recording.frames))
 
     @torch.no_grad()
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
@@ -55,7 +54,7 @@ class ImageEncoder:
 
     def to(self, device: torch.device) -> "ImageEncoder":
         """Move the network and return the encoder."""
-        self.network.to(device)
+        self.network.to(device, memory_format=torch.channels_last)
         return self
 
 
@@ -103,7 +102,7 @@ def probe(encoder: ImageEncoder) -> int:
             differently the second time, or its input depends on the shape of the recording.
     """
     ramp = np.linspace(0, 255, 60 * 80 * 3).reshape(60, 80, 3).astype(np.uint8)
-    wide, tall = encoder.prepare(ramp[None]), encoder.prepare(ramp.transpose(1, 0, 2)[None])
+    wide, tall = (encoder.prepare(encoder.frames(frame[None])) for frame in (ramp, ramp.transpose(1, 0, 2)))
     if wide.shape != tall.shape:
         raise BadModel(
             f"{encoder.name}: the preprocessing gives {tuple(wide.shape[1:])} for a wide and {tuple(tall.shape[1:])} for "
@@ -130,13 +129,86 @@ def probe(encoder: ImageEncoder) -> int:
 class FrameByFrame:
     """A library's own transform of one PIL image, applied to every frame of a clip."""
 
-    transform: Callable[[Any], torch.Tensor]
+    transform: Callable[[Any], Any]
 
     def __call__(self, frames: np.ndarray) -> torch.Tensor:
-        """Frames uint8 (T, H, W, 3) to (T, 3, h, w)."""
+        """Frames uint8 (T, H, W, 3) to (T, 3, h, w): uint8 where the transform ends with a picture, else its tensors."""
         from PIL import Image
 
-        return torch.stack([self.transform(Image.fromarray(frame)) for frame in np.ascontiguousarray(frames)])
+        made = [self.transform(Image.fromarray(frame)) for frame in np.ascontiguousarray(frames)]
+        if isinstance(made[0], torch.Tensor):
+            return torch.stack(made)
+        return torch.from_numpy(np.stack([np.asarray(picture) for picture in made])).permute(0, 3, 1, 2)
+
+
+class Normalised(torch.nn.Module):
+    """A network behind the normalisation of its frames, done where the network is: only a quarter of the bytes travels.
+
+    uint8 frames (..., 3, h, w) become (frame / 255 - mean) / std; anything else is taken as it comes.
+    """
+
+    def __init__(self, network: torch.nn.Module, mean: Sequence[float], std: Sequence[float]):
+        super().__init__()
+        self.network = network
+        for name, values in (("offset", mean), ("scale", std)):
+            grey = 255 * torch.tensor(values, dtype=torch.float64)
+            self.register_buffer(name, grey.float()[:, None, None], persistent=False)
+
+    def normalise(self, parts: torch.Tensor) -> torch.Tensor:
+        """Float32 frames as the library's own transform gives them."""
+        return (parts.float() - self.offset) / self.scale if parts.dtype == torch.uint8 else parts
+
+    def forward(self, parts: torch.Tensor) -> torch.Tensor:
+        """Vectors (N, dim) of parts (N, ...)."""
+        return self.network(self.normalise(parts))
+
+
+Full = Callable[[np.ndarray], torch.Tensor]
+
+
+def on_device(network: torch.nn.Module, full: Full, lean: Full, mean: Any, std: Any) -> tuple[torch.nn.Module, Full]:
+    """The network with its normalisation and the preparation that leaves it out, if they give what the library gives.
+
+    Args:
+        network: on normalised parts.
+        full: the library's own preparation.
+        lean: the same without its last step, the normalisation.
+        mean: of that step, three numbers.
+        std: likewise.
+
+    Returns:
+        (network, preparation): the lean pair where two made-up frames come out the same to 2e-6, else the pair as given
+        (a processor that scales before it resizes, for one).
+    """
+    frames = np.random.default_rng(0).integers(0, 256, (2, 61, 83, 3), dtype=np.uint8)
+    parts, expected = lean(frames), full(frames)
+    if parts.dtype != torch.uint8 or parts.shape != expected.shape:
+        return network, full
+    normalised = Normalised(network, mean, std)
+    same = torch.allclose(normalised.normalise(parts), expected, rtol=0, atol=2e-6)
+    return (normalised, lean) if same else (network, full)
+
+
+def without_normalisation(transform: Any) -> tuple[Any, Any, Any] | None:
+    """A transform of torchvision's without its last two steps (to a tensor, normalise), the mean and the deviation.
+
+    None when it does not end with them.
+    """
+    from torchvision.transforms import Compose, Normalize
+
+    steps = list(getattr(transform, "transforms", ()))
+    if len(steps) < 2 or not isinstance(steps[-1], Normalize) or not type(steps[-2]).__name__.endswith("ToTensor"):
+        return None
+    return Compose(steps[:-2]), torch.as_tensor(steps[-1].mean).tolist(), torch.as_tensor(steps[-1].std).tolist()
+
+
+def picture_by_picture(network: torch.nn.Module, transform: Any) -> tuple[torch.nn.Module, Full]:
+    """A network and torchvision's transform of one picture, the normalisation moved to the network where that is equal."""
+    full, split = FrameByFrame(transform), without_normalisation(transform)
+    if split is None:
+        return network, full
+    geometry, mean, std = split
+    return on_device(network, full, FrameByFrame(geometry), mean, std)
 
 
 def stretch(frames: np.ndarray, count: int) -> np.ndarray:

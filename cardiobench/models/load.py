@@ -1,18 +1,22 @@
-"""From a name or a folder to an encoder: which loader, by which rule."""
+"""From a name or a folder to an encoder: which loader, by which rule, with which pooling and preprocessing."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cardiobench.errors import BadModel, MissingExtra
 from cardiobench.models.base import Encoder
 from cardiobench.models.cards import ModelCard, find_card
-from cardiobench.models.source import Source, open_source
+from cardiobench.models.detect import Found, detect, registered
+from cardiobench.models.source import Source, given_files, open_source
 
 if TYPE_CHECKING:
     import torch
 
-# Adapter of a model card -> the function that makes its encoder from the card.
+# Adapter of a model card -> the function that makes its encoder: from the card alone for a model without weights, else
+# from the card, the files, and the names of a pooling and a variant.
 ADAPTERS = {
     "constant": "cardiobench.models.baselines.constant:Constant",
     "random-vit": "cardiobench.models.baselines.random_vit:RandomVit",
@@ -20,53 +24,231 @@ ADAPTERS = {
     "ecg-morphology": "cardiobench.models.baselines.ecg_morphology:EcgMorphology",
     "minirocket": "cardiobench.models.baselines.minirocket:MiniRocket",
 }
-RULES = (
-    "a registered name",
-    "open_clip_config.json -> open_clip",
-    "config.json with 'architecture' and 'pretrained_cfg' -> timm",
-    "config.json with a 'model_type' of transformers -> transformers",
-    "config.json with 'auto_map' -> the model's own code",
-)
+BY_FILES = "files"  # adapter of a card whose files say by themselves which library loads them
+NO_ADAPTER = "none"  # adapter of a card of a model that nobody outside its authors' house can load
+PRECISIONS = ("auto", "fp32", "bf16")
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """Everything that is decided before a weight is read.
+
+    Attributes:
+        name: of the model.
+        rule: that chose the loader, in words.
+        card: the registered model, None for any other.
+        source: its files; None for a model without weights.
+        pooling: of the network's tokens, one of `poolings`; "" where there is no choice.
+        variant: of the preprocessing, likewise.
+        poolings: offered; the first is the default.
+        variants: offered, likewise.
+        warnings: sentences that every result carries.
+        make: builds the encoder.
+    """
+
+    name: str
+    rule: str
+    card: ModelCard | None
+    source: Source | None
+    pooling: str
+    variant: str
+    poolings: tuple[str, ...]
+    variants: tuple[str, ...]
+    warnings: tuple[str, ...]
+    make: Callable[[], Encoder]
 
 
 def load_model(
     name_or_path: str,
     *,
     revision: str | None = None,
+    weights: str | Path | None = None,
+    pooling: str | None = None,
+    variant: str | None = None,
+    precision: str = "auto",
     trust_remote_code: bool = False,
     device: "torch.device | str | None" = None,
 ) -> Encoder:
-    """The encoder of a registered name, of a Hub repository or of a local folder; `encoder.loaded_by` says why so.
+    """The encoder of a registered name, of a Hub repository or of local files; `encoder.loaded_by` says why so.
 
     Args:
-        name_or_path: registered name (any letter case), `org/name` on the Hub, or a folder.
-        revision: branch, tag or commit on the Hub.
+        name_or_path: registered name (any letter case), `org/name` on the Hub, a folder, or a weights file.
+        revision: branch, tag or commit on the Hub; the card's when not given.
+        weights: folder or file with the model's files, for those that are not on the Hub.
+        pooling: of the network's tokens, for models that offer a choice.
+        variant: of the preprocessing, likewise.
+        precision: of the network's arithmetic: fp32, bf16 (autocast), or auto: bf16 for echo networks on a GPU.
         trust_remote_code: run the Python code that comes with a model. Off unless the user asks for it.
         device: where the network goes; the CPU when not given.
 
     Raises:
         UnknownName: a name that is neither registered nor a folder nor a Hub name.
-        BadModel: no loader fits, or the weights are not whole.
+        BadModel: no loader fits, there is no such pooling or variant, or the weights are not whole.
         MissingExtra: the library that the model needs is not installed.
     """
-    card = find_card(str(name_or_path))
-    if card is not None:
-        encoder = adapter(card.adapter)(card)
-        if revision not in (None, encoder.revision):
-            raise BadModel(
-                f"{card.id} has only revision '{encoder.revision}', asked for '{revision}'. Leave the revision out."
-            )
-    else:
-        source = open_source(str(name_or_path), revision, code=trust_remote_code)
-        encoder = _from_files(source, trust_remote_code)
+    plan = plan_model(
+        name_or_path,
+        revision=revision,
+        weights=weights,
+        pooling=pooling,
+        variant=variant,
+        trust_remote_code=trust_remote_code,
+    )
+    encoder = plan.make()
+    if plan.card and revision not in (None, encoder.revision) and plan.source is None:
+        raise BadModel(
+            f"{plan.name} has only revision '{encoder.revision}', asked for '{revision}'. Leave the revision out."
+        )
     if device is not None:
         import torch
 
         encoder = encoder.to(torch.device(device))
+    return completed(encoder, plan, effective(precision, encoder, plan, str(device or "cpu")))
+
+
+def plan_model(
+    name_or_path: str,
+    *,
+    revision: str | None = None,
+    weights: str | Path | None = None,
+    pooling: str | None = None,
+    variant: str | None = None,
+    trust_remote_code: bool = False,
+) -> ModelPlan:
+    """What `load_model` would do; fetches the small files of a Hub repository, and no weights unless they are all there is."""
+    name = str(name_or_path)
+    card = find_card(name)
+    warnings: tuple[str, ...] = ()
+    if card is None:
+        if weights is None:
+            source = open_source(name, revision, code=trust_remote_code)
+        else:
+            source = given_files(name, Path(weights))
+        found = detect(source, trust_remote_code)
+    elif not card.weights:
+        source, found = None, _without_weights(card, weights)
+    else:
+        source = _files_of(card, revision, weights, trust_remote_code)
+        found = _of_card(card, source, trust_remote_code)
+        if not weights and card.revision and revision not in (None, card.revision):
+            warnings = (f"revision {revision} was asked for; the card of {card.id} is about {card.revision}",)
+    return ModelPlan(
+        name=card.id if card else name,
+        rule=found.rule,
+        card=card,
+        source=source,
+        pooling=(chosen := _choice(name, "pooling", pooling, found.poolings)),
+        variant=(named := _choice(name, "variant", variant, found.variants)),
+        poolings=found.poolings,
+        variants=found.variants,
+        warnings=warnings,
+        make=lambda: found.load(chosen, named),
+    )
+
+
+def _without_weights(card: ModelCard, weights: str | Path | None) -> Found:
+    if card.adapter == NO_ADAPTER:
+        raise BadModel(f"{card.id} cannot be loaded: {card.access}. Its card says what would be needed.")
+    if weights is not None:
+        raise BadModel(f"{card.id} has no weights, and {weights} was given. Leave --weights out.")
+    make = adapter(card.adapter)
+    return Found(f"'{card.id}' is registered -> {card.adapter}", lambda pooling, variant: make(card), card=card)
+
+
+def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None, code: bool) -> Source:
+    """The files of a registered model: those given, or those of its repository at the pinned revision.
+
+    Raises:
+        BadModel: it is no Hub repository, or it cannot be had; says where the files come from.
+    """
+    if weights is not None:
+        return replace(given_files(card.id, Path(weights)), checksums=card.weights)
+    if card.adapter == NO_ADAPTER:
+        raise BadModel(f"{card.id} cannot be loaded: {card.access}. Its card says what would be needed.")
+    if not card.hub:
+        raise BadModel(
+            f"{card.id} is not on the Hub. To get it: {card.access}. Then give the folder or file with --weights PATH "
+            f"(files: {', '.join(card.weights)})."
+        )
+    try:
+        source = open_source(card.id, revision or card.revision, code=code)
+    except BadModel as error:
+        raise BadModel(f"{error} Files that you have already are given with --weights PATH.") from error
+    pinned = revision in (None, card.revision)
+    return replace(source, checksums=card.weights if pinned else {})
+
+
+def _of_card(card: ModelCard, source: Source, trust_remote_code: bool) -> Found:
+    """The loader of a registered model with weights."""
+    if card.adapter == NO_ADAPTER:
+        raise BadModel(f"{card.id} has no adapter here, whatever its weights. Its card says what would be needed.")
+    if card.adapter != BY_FILES:
+        return registered(card, source, f"'{card.id}' is registered -> {card.adapter}")
+    found = {name: detect(source, trust_remote_code, facts_of(card, name)) for name in card.variants or ("",)}
+    first = next(iter(found.values()))
+    return replace(
+        first,
+        rule=f"'{card.id}' is registered; {first.rule}",
+        load=lambda pooling, variant: found[variant].load(pooling, ""),
+        variants=card.variants,
+        card=card,
+    )
+
+
+def facts_of(card: ModelCard, variant: str) -> dict:
+    """Preprocessing facts of a card with those of a variant, which stand under its name, in front."""
+    return {**card.preprocessing, **card.preprocessing.get(variant, {})}
+
+
+def _choice(name: str, what: str, wanted: str | None, offered: tuple[str, ...]) -> str:
+    """The wanted pooling or variant, or the default one.
+
+    Raises:
+        BadModel: the model does not offer it.
+    """
+    if wanted is None:
+        return offered[0] if offered else ""
+    if wanted not in offered:
+        offer = f"It offers: {', '.join(offered)}." if offered else f"It has one only: leave --{what} out."
+        raise BadModel(f"{name} has no {what} '{wanted}'. {offer}")
+    return wanted
+
+
+def effective(precision: str, encoder: Encoder, plan: ModelPlan, device: str) -> str:
+    """The precision that `auto` stands for, fp32 or bf16.
+
+    Raises:
+        BadModel: no precision of that name.
+    """
+    if precision not in PRECISIONS:
+        raise BadModel(f"no precision '{precision}'. There are: {', '.join(PRECISIONS)}.")
+    if precision != "auto":
+        return precision
+    lowered = device.startswith("cuda") and plan.source is not None and "echo" in encoder.modalities
+    return "bf16" if lowered else "fp32"
+
+
+def completed(encoder: Encoder, plan: ModelPlan, precision: str) -> Encoder:
+    """The encoder with what was decided for it: it is part of the embedding key, and of every result."""
+    chosen = {
+        "pooling": plan.pooling,
+        "variant": plan.variant,
+        "precision": precision if precision != "fp32" else "",
+    }
+    defaults = {"pooling": plan.poolings[:1], "variant": plan.variants[:1], "precision": ("",)}
+    encoder.loaded_by = plan.rule
+    encoder.token_pooling = plan.pooling
+    encoder.precision = precision
+    encoder.setting = "+".join(
+        f"{key}-{value}" for key, value in chosen.items() if value and value not in defaults[key]
+    )
+    encoder.weight_files = dict(plan.source.used) if plan.source else {}
+    encoder.preprocessing = {**encoder.preprocessing, **{key: value for key, value in chosen.items() if value}}
+    encoder.warnings = (*encoder.warnings, *plan.warnings)
     return encoder
 
 
-def adapter(name: str) -> Callable[[ModelCard], Encoder]:
+def adapter(name: str) -> Callable[..., Encoder]:
     """The function that makes the encoder of a registered model.
 
     Raises:
@@ -79,55 +261,6 @@ def adapter(name: str) -> Callable[[ModelCard], Encoder]:
     try:
         return getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
+        if (error.name or "").startswith("cardiobench"):
+            raise BadModel(f"no adapter '{name}': there is no module {error.name}.") from error
         raise MissingExtra(f"the model adapter '{name}'", "models", error.name or "torch") from error
-
-
-def _from_files(source: Source, trust_remote_code: bool) -> Encoder:
-    """Encoder by the first rule that fits the model's files.
-
-    Raises:
-        BadModel: none fits; says which files were seen and which rules were tried.
-    """
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra("a model with weights", "models", "torch") from error
-
-    if "open_clip_config.json" in source.files:
-        from cardiobench.models import from_open_clip
-
-        return from_open_clip.load(source, "the folder has open_clip_config.json -> open_clip")
-    config = source.json("config.json")
-    if "architecture" in config and "pretrained_cfg" in config:
-        from cardiobench.models import from_timm
-
-        return from_timm.load(
-            source, f"config.json has architecture '{config['architecture']}' and pretrained_cfg -> timm"
-        )
-    kind, own_code = config.get("model_type"), "auto_map" in config
-    if kind and _known_to_transformers(kind):
-        from cardiobench.models import from_transformers
-
-        return from_transformers.load(source, f"config.json has model_type '{kind}' -> transformers")
-    if own_code and trust_remote_code:
-        from cardiobench.models import from_transformers
-
-        why = "config.json has auto_map and its code was trusted -> transformers with the model's own code"
-        return from_transformers.load(source, why, trust_remote_code=True)
-    if own_code:
-        raise BadModel(
-            f"{source.name} brings its own Python code (auto_map in config.json). It is not run unless you ask for it: "
-            f"read the code, then pass --trust-remote-code (trust_remote_code=True)."
-        )
-    raise BadModel(
-        f"nothing here knows how to load {source.name}. Files seen: {', '.join(source.files) or 'none'}. "
-        f"Rules tried, in order: {'; '.join(RULES)}. Adapters: {', '.join(sorted(ADAPTERS))}."
-    )
-
-
-def _known_to_transformers(model_type: str) -> bool:
-    try:
-        from transformers import CONFIG_MAPPING
-    except ImportError as error:
-        raise MissingExtra("a transformers model", "models", "transformers") from error
-    return model_type in CONFIG_MAPPING

@@ -1,8 +1,8 @@
 """What transformers puts in front of its networks: image and video processors, tokenizers."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -93,15 +93,34 @@ def _family_default(source: Source, config: Any) -> tuple[Any, tuple[str, ...]]:
     return getattr(transformers, name)(**arguments), (warning,)
 
 
+RAW = {"do_rescale": False, "do_normalize": False}
+
+
+def normalises(found: Any) -> bool:
+    """Whether a processor ends with (grey level / 255 - mean) / deviation."""
+    usual = getattr(found, "do_rescale", False) and getattr(found, "do_normalize", False)
+    return bool(usual) and abs(getattr(found, "rescale_factor", 0) - 1 / 255) < 1e-9
+
+
 @dataclass(frozen=True)
 class Frames:
-    """An image processor on all frames of a clip at once."""
+    """An image processor on all frames of a clip at once.
+
+    Attributes:
+        options: of the processor, for this call.
+    """
 
     processor: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def without_normalisation(self) -> "Frames | None":
+        """The same without its last step, uint8; None where it has no such step."""
+        return replace(self, options=RAW) if normalises(self.processor) else None
 
     def __call__(self, frames: np.ndarray) -> torch.Tensor:
         """Frames uint8 (T, H, W, 3) to (T, 3, h, w)."""
-        return self.processor(images=_channels_first(frames), return_tensors="pt", **LAYOUT)["pixel_values"]
+        inputs = self.processor(images=_channels_first(frames), return_tensors="pt", **LAYOUT, **self.options)
+        return inputs["pixel_values"]
 
 
 @dataclass(frozen=True)
@@ -112,6 +131,9 @@ class Patches:
     """
 
     processor: Any
+
+    def without_normalisation(self) -> None:
+        """None: the padding among the patches is zero after normalisation."""
 
     def __call__(self, frames: np.ndarray) -> torch.Tensor:
         """Frames uint8 (T, H, W, 3) to (T, 1 + patches, patch pixels)."""
@@ -129,19 +151,27 @@ class WholeClip:
     Attributes:
         count: frames that the network takes.
         video: whether the processor takes clips (`videos`) or frames (`images`).
+        options: of the processor, for this call.
     """
 
     processor: Any
     count: int
     video: bool
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def without_normalisation(self) -> "WholeClip | None":
+        """The same without its last step, uint8; None where it has no such step."""
+        return replace(self, options=RAW) if normalises(self.processor) else None
 
     def __call__(self, frames: np.ndarray) -> torch.Tensor:
         """Frames uint8 (T, H, W, 3) to (1, count, 3, h, w)."""
         clip = _channels_first(stretch(frames, self.count))
         if self.video:
-            inputs = self.processor(videos=[clip], return_tensors="pt", do_sample_frames=False, **LAYOUT)
+            inputs = self.processor(
+                videos=[clip], return_tensors="pt", do_sample_frames=False, **LAYOUT, **self.options
+            )
             return inputs["pixel_values_videos"]
-        return self.processor(list(clip), return_tensors="pt", **LAYOUT)["pixel_values"]
+        return self.processor(list(clip), return_tensors="pt", **LAYOUT, **self.options)["pixel_values"]
 
 
 LAYOUT = {"input_data_format": "channels_first"}

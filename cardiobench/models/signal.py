@@ -45,6 +45,28 @@ def resample(signal: np.ndarray, fs: float, target: float) -> np.ndarray:
     return resample_poly(signal, ratio.numerator, ratio.denominator, axis=0, window=taps, padtype="edge")
 
 
+def interpolate(signal: np.ndarray, samples: int) -> np.ndarray:
+    """Signal (n, leads) drawn through its samples with straight lines and read at `samples` places, both ends kept.
+
+    No low-pass filter: what several models were trained on, not the best way to a lower rate.
+    """
+    if samples == len(signal):
+        return signal
+    places, own = np.linspace(0, samples - 1, len(signal)), np.arange(samples)
+    return np.stack([np.interp(own, places, lead) for lead in signal.T], axis=1)
+
+
+def windows(signal: np.ndarray, samples: int) -> np.ndarray:
+    """Signal (n, leads) in pieces of `samples` one after the other, (P, samples, leads), P >= 1.
+
+    What is left at the end is dropped; a signal shorter than one piece is followed by zeros.
+    """
+    if len(signal) < samples:
+        signal = np.pad(signal, ((0, samples - len(signal)), (0, 0)))
+    count = len(signal) // samples
+    return signal[: count * samples].reshape(count, samples, -1)
+
+
 @cache
 def _low_pass(rate: int) -> np.ndarray:
     """The filter that `resample_poly` designs by itself on every call, designed once."""

@@ -1,6 +1,7 @@
 """Weights are read whole or not at all: no code from a pickle, no key too few, no key too many."""
 
 import pickle
+import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,15 +12,20 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 
 from cardiobench.errors import BadModel
+from cardiobench.models.shells import settings_as_shells
 from cardiobench.models.source import first_line
 
-WRAPPERS = ("state_dict", "model")
+# Keys under which checkpoints keep the table of tensors, beside optimiser and settings.
+WRAPPERS = ("state_dict", "model", "weights", "encoder")
+POINTER = b"version https://git-lfs"
+# What training wrappers put in front of every name.
+PREFIXES = ("module.", "_orig_mod.")
 
 
 def read_weights(paths: Sequence[Path]) -> dict[str, torch.Tensor]:
     """Tensors by name of one weights file, or of all shards together.
 
-    A checkpoint that wraps them (`state_dict`, `model`) or prefixes every name with `module.` is unwrapped.
+    A checkpoint that wraps them (`WRAPPERS`) or prefixes every name (`PREFIXES`) is unwrapped.
 
     Raises:
         BadModel: a file that is truncated, is no weights file, or needs code to be run to be read.
@@ -27,11 +33,30 @@ def read_weights(paths: Sequence[Path]) -> dict[str, torch.Tensor]:
     state: dict[str, torch.Tensor] = {}
     for path in paths:
         state.update(_read(path))
-    if state and all(name.startswith("module.") for name in state):
-        state = {name.removeprefix("module."): tensor for name, tensor in state.items()}
     if not state:
         raise BadModel(f"{paths[0]} holds no tensor. Copy the model again.")
+    return _unprefixed(state)
+
+
+def _unprefixed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    state = dict(state)
+    for prefix in PREFIXES:
+        if all(name.startswith(prefix) for name in state):
+            state = below(state, prefix)
     return state
+
+
+def below(state: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    """The tensors whose names begin with a prefix, under their names without it; the others are left out."""
+    return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
+
+
+def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Shapes by name of one weights file, without its values; raises what `read_weights` would raise."""
+    if path.suffix == ".safetensors":
+        with _safetensors(path), safe_open(path, framework="pt") as file:
+            return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
+    return {name: tuple(tensor.shape) for name, tensor in _unprefixed(_read(path, device="meta")).items()}
 
 
 def refuse_unreadable(paths: Sequence[Path]) -> None:
@@ -44,23 +69,38 @@ def refuse_unreadable(paths: Sequence[Path]) -> None:
             _read(path)
 
 
+def _beginning(path: Path) -> bytes:
+    """First bytes of a file; raises `BadModel` for a pointer that Git left in its place."""
+    with path.open("rb") as file:
+        start = file.read(len(POINTER))
+    if start == POINTER:
+        raise BadModel(f"{path} is a Git LFS pointer and not the weights. Fetch them: git lfs pull, or hf download.")
+    return start
+
+
 @contextmanager
 def _safetensors(path: Path) -> Iterator[None]:
+    _beginning(path)
     try:
         yield
     except SafetensorError as error:
         raise BadModel(f"{path} is truncated or not safetensors ({error}). Copy or download it again.") from error
 
 
-def _read(path: Path) -> Mapping[str, torch.Tensor]:
+def _read(path: Path, device: str = "cpu") -> Mapping[str, torch.Tensor]:
     if path.suffix == ".safetensors":
         with _safetensors(path):
             return load_file(path)
+    start = _beginning(path)
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        with settings_as_shells():
+            content = torch.load(path, map_location=device, weights_only=True)
     except pickle.UnpicklingError as error:
+        if start[:2] not in (b"PK", b"\x80\x02"):  # neither a zip nor the older form: torch takes the text for a pickle
+            raise BadModel(f"{path} is truncated or no PyTorch file. Copy or download it again.") from error
+        named = re.search(r"GLOBAL (\S+)", str(error))
         raise BadModel(
-            f"{path} holds more than tensors and could run code when read: {first_line(error)} "
+            f"{path} holds more than tensors ({named[1] if named else first_line(error)}) and could run code when read. "
             f"Ask its author for safetensors."
         ) from error
     except (RuntimeError, EOFError, OSError, ValueError, zipfile.BadZipFile) as error:
@@ -78,11 +118,13 @@ def _read(path: Path) -> Mapping[str, torch.Tensor]:
 def load_exactly(network: torch.nn.Module, state: Mapping[str, torch.Tensor], what: str) -> None:
     """Copy weights into a network whose tensors have exactly their names and shapes.
 
+    A network made under `torch.device("meta")` gets the tensors themselves: nothing is drawn and then thrown away.
+
     Raises:
         BadModel: names missing, names too many or other shapes, with the counts and the first of them.
     """
     refuse_difference(difference(network, state), what)
-    network.load_state_dict(state, strict=True)
+    network.load_state_dict(state, strict=True, assign=any(tensor.is_meta for tensor in network.parameters()))
 
 
 def difference(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, list[str]]:

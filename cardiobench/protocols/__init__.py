@@ -14,8 +14,15 @@ if TYPE_CHECKING:
 # Answering protocols first (protocols/base.py), then studies (protocols/study.py), in the order in which they are run.
 _CLASSES = {
     "zero_shot": "cardiobench.protocols.zero_shot:ZeroShot",
+    "native": "cardiobench.protocols.native:NativeAnswers",
     "probe": "cardiobench.protocols.probe:LinearProbe",
     "knn": "cardiobench.protocols.knn:NearestNeighbours",
+    "cross_validation": "cardiobench.protocols.cross_validation.protocol:CrossValidation",
+    "few_shot": "cardiobench.protocols.few_shot:FewShot",
+    "alignment": "cardiobench.protocols.alignment:Alignment",
+    "prompt_sensitivity": "cardiobench.protocols.prompt_sensitivity:PromptSensitivity",
+    "stress": "cardiobench.protocols.stress.protocol:Stress",
+    "representation": "cardiobench.protocols.representation.protocol:Representation",
 }
 DEFAULT = ("zero_shot", "probe", "knn")
 ALL = "all"

@@ -1,10 +1,11 @@
 """k nearest neighbours by cosine similarity of frozen embeddings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.metrics import f1_score
-from sklearn.model_selection import GroupKFold
+from sklearn.metrics import accuracy_score, f1_score
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import unit
@@ -12,6 +13,11 @@ from cardiobench.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import Output, TaskData
 from cardiobench.protocols.features import standardiser
+
+if TYPE_CHECKING:
+    from cardiobench.config import RunConfig
+
+PAPER_SEED = 42
 
 
 def nearest(known: np.ndarray, asked: np.ndarray, count: int) -> np.ndarray:
@@ -30,17 +36,25 @@ class NearestNeighbours:
     """The mean label of the k nearest training and validation recordings, by cosine.
 
     k is chosen by patient-grouped folds of train and validation: macro F1, or mean absolute error. Features of
-    models whose vectors have no common scale (pooling "mean") are standardised first.
+    models whose vectors have no common scale (pooling "mean") are standardised first. Profile "paper" chooses as the
+    released code of arXiv:2510.00520 does for views: accuracy, folds balanced by class, patients not kept together,
+    nothing standardised.
 
     Attributes:
         neighbours: values of k to choose from.
         folds: of the choice.
+        profile: "default" or "paper".
     """
 
     neighbours: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 15, 21)
     folds: int = 5
+    profile: str = "default"
 
     name = "knn"
+
+    def configured(self, config: "RunConfig") -> "NearestNeighbours":
+        """The run's profile."""
+        return replace(self, profile=config.profile)
 
     def variants(self, task: Task) -> tuple[str, ...]:
         """One way only."""
@@ -54,8 +68,7 @@ class NearestNeighbours:
             raise NotApplicable(
                 f"{data.task.name} has {len(patients)} training patients here, and neighbours need 2 or more"
             )
-        splitter = GroupKFold(min(self.folds, len(patients)))
-        held = [(known[a], known[b]) for a, b in splitter.split(known, groups=data.patients[known])]
+        held = [(known[a], known[b]) for a, b in self._folds(data, known)]
         allowed = [k for k in self.neighbours if k <= min(len(a) for a, _ in held)]
         truth = np.concatenate([data.labels[asked] for _, asked in held])
         labels = np.concatenate([self._labels(data, others, asked, max(allowed)) for others, asked in held])
@@ -64,10 +77,17 @@ class NearestNeighbours:
         values = self._answers(data, self._labels(data, known, test, best))
         return Output(test, values, {"k": best, "from": list(allowed)})
 
+    def _folds(self, data: TaskData, known: np.ndarray):
+        patients = data.patients[known]
+        if self.profile == "paper" and data.task.classes:
+            splitter = StratifiedKFold(self.folds, shuffle=True, random_state=PAPER_SEED)
+            return splitter.split(known, data.labels[known])
+        return GroupKFold(min(self.folds, len(np.unique(patients)))).split(known, groups=patients)
+
     def _labels(self, data: TaskData, known: np.ndarray, asked: np.ndarray, count: int) -> np.ndarray:
         """Labels of the neighbours of each asked line, the likest first: (n, count)."""
         features = data.features
-        if data.pooling == "mean":
+        if data.pooling == "mean" and self.profile != "paper":
             mean, deviation = standardiser(features[known])
             features = (features - mean) / deviation
         return data.labels[known][nearest(unit(features[known]), unit(features[asked]), count)]
@@ -82,4 +102,6 @@ class NearestNeighbours:
         answers = self._answers(data, labels)
         if data.task.kind == "regression":
             return float(np.abs(answers - truth).mean())
+        if self.profile == "paper":
+            return -float(accuracy_score(truth, answers.argmax(axis=1)))
         return -float(f1_score(truth, answers.argmax(axis=1), average="macro"))

@@ -99,7 +99,7 @@ class Console:
         self.table("plan", ("task", "recordings", "cached", "to encode", "embeddings"), rows)
 
     @contextmanager
-    def progress(self, label: str, total: int) -> Iterator:
+    def progress(self, label: str, total: int, doing: str = "encoding") -> Iterator:
         """A progress bar with time left; yields a function that is told how many are done."""
         if not self.main or not total:
             yield lambda count: None
@@ -112,7 +112,7 @@ class Console:
             rich.progress.TimeRemainingColumn(),
         )
         with rich.progress.Progress(*columns, console=self.err) as bar:
-            task = bar.add_task(escape(f"encoding {label}"), total=total)
+            task = bar.add_task(escape(f"{doing} {label}"), total=total)
             yield lambda count: bar.advance(task, count)
 
     def failure(self, what: str, reason: str) -> None:

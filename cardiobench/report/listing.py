@@ -1,6 +1,7 @@
 """What there is: datasets and their tasks, models, and what data is on this machine."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cardiobench.data import catalog
 from cardiobench.data.source import open_source
@@ -8,11 +9,17 @@ from cardiobench.data.spec import IN_ALL, DatasetSpec
 from cardiobench.errors import CardioBenchError
 from cardiobench.report.console import Console
 
+if TYPE_CHECKING:
+    from cardiobench.models.cards import ModelCard
+
+
+MODEL_COLUMNS = ("model", "modality", "text", "native outputs", "licence", "access", "datasets seen", "public weights")
+
 
 def _release(spec: DatasetSpec) -> str:
     """Rows of the complete release, by split where that is known."""
     if not spec.expected:
-        return ("generated" if spec.generated else "not known")
+        return "generated" if spec.generated else "not known"
     if IN_ALL in spec.expected:
         return f"{spec.expected[IN_ALL]} in all"
     return " / ".join(str(spec.expected.get(split, "?")) for split in spec.splits)
@@ -49,8 +56,19 @@ def print_listing(data_dir: Path | None = None, *, datasets: bool = True) -> Non
             ("dataset", "modality", "tasks", "release: train / validation / test", "here", "licence", "access"),
             rows,
         )
-    rows = [
-        (name, " + ".join(card(name).modalities), card(name).licence, card(name).pretraining_data)
-        for name in list_models()
-    ]
-    screen.table("models", ("model", "modality", "licence", "pretraining data"), rows)
+    rows = [model_row(card(name)) for name in list_models()]
+    screen.table("models", MODEL_COLUMNS, rows)
+
+
+def model_row(found: "ModelCard") -> tuple[str, ...]:
+    """A model in the words of its card."""
+    return (
+        found.id,
+        " + ".join(found.modalities),
+        "yes" if found.text else "no",
+        ", ".join(found.native) or "none",
+        found.licence,
+        found.access,
+        ", ".join(found.seen) or "none",
+        "yes" if found.public_weights else "no",
+    )

@@ -72,26 +72,26 @@ def _range(truth, value_range):
     return value_range
 
 
-def _ranks(ordered, weights):
-    """Ranks of rows in rising order, ties at their average, as 2 rank - 1, which spares a correlation two passes.
+def _ranks(values, order, weights):
+    """Ranks of values among the rows that count, ties at their average, as 2 rank - 1: a table of distinct values.
 
     Args:
-        ordered: values, (n,), rising.
+        values: (n,).
+        order: the rows by rising value, (n,).
         weights: of the rows in that order, (B, n).
 
     Returns:
-        The ranks (B, n), with mean N over the N rows that count; the sum of their squares, (B,); whether all rows that
-        count have one value, (B,).
+        How many rows have each distinct value, (u,); the rank of each in each resample, (B, u), with mean N over the N
+        rows that count; the sum of squares of the ranks, (B,); whether all rows that count have one value, (B,).
     """
-    bounds = np.flatnonzero(np.diff(ordered, prepend=np.nan, append=np.nan) != 0)  # of each run of equal values
-    before = np.zeros((len(weights), ordered.size + 1))
+    bounds = np.flatnonzero(np.diff(values[order], prepend=np.nan, append=np.nan) != 0)  # of each run of equal values
+    before = np.zeros((len(weights), values.size + 1))
     np.cumsum(weights, axis=1, out=before[:, 1:])
-    tied = bounds.size < before.shape[1]
-    if tied:
+    if bounds.size < before.shape[1]:
         before = before.take(bounds, axis=1, mode="clip")
     ranks, sizes = before[:, 1:] + before[:, :-1], before[:, 1:] - before[:, :-1]
-    squares, constant = np.einsum("bn,bn,bn->b", sizes, ranks, ranks), np.count_nonzero(sizes, axis=1) < 2
-    return np.repeat(ranks, np.diff(bounds), axis=1) if tied else ranks, squares, constant
+    squares, constant = np.einsum("bu,bu,bu->b", sizes, ranks, ranks), np.count_nonzero(sizes, axis=1) < 2
+    return np.diff(bounds), ranks, squares, constant
 
 
 def compute_resamples(references, predictions, weights, value_range=None):
@@ -107,18 +107,20 @@ def compute_resamples(references, predictions, weights, value_range=None):
         `rmse`, `nmae`, `r2`, `pearson`, `spearman`, (B,) float64 each; NaN where undefined.
     """
     truth, guess = _pair(references, predictions)
-    rising = np.argsort(truth, kind="stable")
-    truth, guess = truth[rising], guess[rising]
-    weights = np.asarray(weights, dtype=np.float64).take(rising, axis=1, mode="clip")
+    weights = np.asarray(weights, dtype=np.float64)
     error, x, y = guess - truth, truth - truth.mean(), guess - guess.mean()
     with np.errstate(over="ignore", invalid="ignore"):
         columns = np.column_stack([np.ones(truth.size), np.abs(error), error**2, x, y, x * x, y * y, x * y])
         n, absolute, squared, x, y, xx, yy, xy = (weights @ columns).T
-    x_rank, x_squares, x_constant = _ranks(truth, weights)
-    order = np.argsort(guess, kind="stable")
-    y_rank, y_squares, y_constant = _ranks(guess[order], weights.take(order, axis=1, mode="clip"))
-    x_rank *= weights
-    rank_products = np.einsum("bn,bn->b", x_rank.take(order, axis=1, mode="clip"), y_rank)
+    by_truth, by_guess = np.argsort(truth, kind="stable"), np.argsort(guess, kind="stable")
+    runs, x_rank, x_squares, x_constant = _ranks(truth, by_truth, weights.take(by_truth, axis=1, mode="clip"))
+    place = np.empty(truth.size, dtype=np.int64)  # of each row's truth in the table of ranks
+    place[by_truth] = np.repeat(np.arange(runs.size), runs)
+    weights = weights.take(by_guess, axis=1, mode="clip")
+    runs, y_rank, y_squares, y_constant = _ranks(guess, by_guess, weights)
+    x_rank = x_rank.take(place[by_guess], axis=1, mode="clip")
+    y_rank = y_rank if runs.size == truth.size else np.repeat(y_rank, runs, axis=1)
+    rank_products = np.einsum("bn,bn,bn->b", weights, x_rank, y_rank)
     limit = _range(truth, value_range)
     with np.errstate(invalid="ignore", divide="ignore"):
         shift = n**3  # n rows, ranks around their mean n

@@ -1,5 +1,6 @@
 """What every model card has to say, and what its encoder has to keep."""
 
+import inspect
 import json
 
 import numpy as np
@@ -7,15 +8,18 @@ import pytest
 import torch
 import yaml
 
+from cardiobench.data.catalog import list_datasets, list_tasks
 from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.errors import BadModel, UnknownName
 from cardiobench.models.base import Encoder
 from cardiobench.models.cards import REQUIRED, card, find_card, list_models, read_card
-from cardiobench.models.load import ADAPTERS, adapter, load_model
+from cardiobench.models.load import ADAPTERS, BY_FILES, NO_ADAPTER, adapter, load_model
+from cardiobench.models.pooling import POOLINGS
 from cardiobench.resources import folder
 
 PATHS = sorted(folder("model_cards").glob("*.md"))
-WITHOUT_WEIGHTS = [name for name in list_models() if card(name).revision is None]
+WITHOUT_WEIGHTS = [name for name in list_models() if not card(name).weights and card(name).adapter != NO_ADAPTER]
+WITH_WEIGHTS = [name for name in list_models() if card(name).weights]
 
 
 def test_every_file_is_a_registered_model():
@@ -35,15 +39,54 @@ def test_card(path):
     assert set(REQUIRED) <= set(facts)
     model = read_card(path)
     assert model.id.replace("/", "__") == path.stem
-    assert model.adapter in ADAPTERS
     assert model.modalities and set(model.modalities) <= {"echo", "ecg"}
     assert all(isinstance(text, str) and text for text in (model.licence, model.access, model.pretraining_data))
     assert isinstance(model.seen, tuple)
     json.dumps(dict(model.preprocessing))
     assert model.body.startswith(f"# {model.id}\n")
     assert len(model.body) > 300
-    if model.revision is None:
+    if model.adapter in ADAPTERS:
+        assert not model.weights
         assert "no pretraining" in model.body.lower()
+    unknown = set(model.seen) - set(list_datasets())
+    assert not unknown, f"datasets of the benchmark only: {unknown}"
+    assert set(model.native) <= {task.partition("/")[2] for task in list_tasks()}
+    assert set(model.poolings) <= {*POOLINGS, "pooler"}
+    assert model.public_weights or "weights" in model.body.lower()
+    for score in model.published:
+        assert score["source"] and isinstance(score["value"], (int, float))
+
+
+def test_every_way_into_ptb_xl_is_named():
+    for name in list_models():
+        seen = {"ptb_xl", "ptb_xl_500", "ptb_xl_sample"} & set(card(name).seen)
+        assert len(seen) in (0, 3), name
+
+
+@pytest.mark.parametrize("name", WITH_WEIGHTS)
+def test_adapter_of_a_card_with_weights(name):
+    kind = card(name).adapter
+    if kind in (BY_FILES, NO_ADAPTER):
+        return
+    arguments = inspect.signature(adapter(kind)).parameters
+    assert list(arguments) == ["card", "source", "pooling", "variant"]
+    assert all(arguments[key].kind is inspect.Parameter.KEYWORD_ONLY for key in ("pooling", "variant"))
+
+
+@pytest.mark.parametrize("name", [name for name in list_models() if card(name).adapter == NO_ADAPTER])
+def test_a_model_that_nobody_can_load_is_refused_with_the_reason(name):
+    with pytest.raises(BadModel, match="Its card says what would be needed") as caught:
+        load_model(name)
+    assert card(name).access.strip() in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_WEIGHTS if not card(name).hub])
+def test_a_model_outside_the_hub_asks_for_its_files(name, monkeypatch):
+    if card(name).adapter == NO_ADAPTER:
+        return
+    with pytest.raises(BadModel, match="--weights PATH") as caught:
+        load_model(name)
+    assert all(file in str(caught.value) for file in card(name).weights)
 
 
 @pytest.mark.parametrize("modality", ["echo", "ecg"])

@@ -133,7 +133,7 @@ def test_a_pickle_that_would_run_code_is_not_run(originals, tmp_path, kind):
     name = "open_clip_pytorch_model.bin" if kind == "open_clip" else "pytorch_model.bin"
     torch.save({"weight": Intruder(str(mark))}, folder / name)
     message = refusal(folder)
-    assert "could run code" in message
+    assert "(posix.mkdir) and could run code" in message
     assert name in message
     assert not mark.exists()
     # The very same file does run when it is read without that care.
@@ -296,7 +296,7 @@ def test_device(originals):
         ("pixel-motion", "Did you mean 'cardiobench/pixel-motion'?"),
         ("cardiobench/pixelmotion", "Did you mean 'cardiobench/pixel-motion'?"),
         ("cardiobench/ecg-morfology", "Did you mean 'cardiobench/ecg-morphology'?"),
-        ("zzz", "Known: cardiobench/constant"),
+        ("zzz", "cardiobench/constant, cardiobench/ecg-morphology"),
     ],
 )
 def test_unknown_name(name, hint):
@@ -309,7 +309,7 @@ def test_unknown_name(name, hint):
 def test_paths(tmp_path, originals):
     assert f"no folder {tmp_path / 'nowhere'}" in refusal(tmp_path / "nowhere")
     file = originals["timm"] / "model.safetensors"
-    assert f"{file} is a file" in refusal(file)
+    assert "If its configuration lies beside the file, give the folder" in refusal(file)
     with pytest.raises(BadModel, match="Only Hub repositories have revisions"):
         load_model(str(originals["timm"]), revision="main")
     with pytest.raises(BadModel, match="has only revision '1', asked for 'main'"):
@@ -369,3 +369,15 @@ def test_own_code_is_run_only_when_trusted(tmp_path):
     frames = torch.ones(2, 3, 4, 4)
     expected = weights["layer.weight"].sum(dim=1) + 1
     torch.testing.assert_close(encoder.encode(frames), expected.expand(2, 6))
+
+
+def test_what_is_no_weights_file_at_all(originals, tmp_path):
+    for kind, file in WEIGHTS.items():
+        folder = tmp_path / kind
+        shutil.copytree(originals[kind], folder)
+        (folder / file).write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n")
+        assert "Git LFS pointer" in refusal(folder)
+    (tmp_path / "timm" / "model.safetensors").unlink()
+    (tmp_path / "timm" / "pytorch_model.bin").write_bytes(b"<html>not found</html>")
+    assert "no PyTorch file" in refusal(tmp_path / "timm")
+    assert "could run code" not in refusal(tmp_path / "timm")

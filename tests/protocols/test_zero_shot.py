@@ -86,7 +86,8 @@ def test_classes_are_softmax_of_scaled_mean_cosines(prompt_file):
     # cosines to (sick, ill | well): (1, .8 | 0) and (0, .6 | 1); means .9 and .3
     expected = [1 / (1 + np.exp(-10 * (0.9 - 0.0))), 1 / (1 + np.exp(-10 * (0.3 - 1.0)))]
     np.testing.assert_allclose(output.values[:, 1], expected, rtol=1e-6)
-    assert output.details == {"prompt_set": "7", "prompt_file": "mine.json"}
+    assert output.details["prompt_set"] == "7" and output.details["prompt_file"] == "mine.json"
+    assert len(output.details["prompt_digest"]) == 16
 
 
 @pytest.mark.parametrize("rule", RULES)

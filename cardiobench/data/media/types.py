@@ -46,16 +46,17 @@ class FrameSampling:
     """Which frames of a clip a model looks at.
 
     `start="key_frame"`: `count` frames from the key frame on, every `stride`-th, fewer near the end (never padded);
-    `start="uniform"`: `count` frames spread evenly over the clip, first and last included; `count=None`: every frame.
+    `start="first"`: the same from the beginning of the clip on, whatever the key frame; `start="uniform"`: `count`
+    frames spread evenly over the clip, first and last included; `count=None`: every frame.
     """
 
     count: int | None = 16
     stride: int = 1
-    start: Literal["key_frame", "uniform"] = "key_frame"
+    start: Literal["key_frame", "first", "uniform"] = "key_frame"
 
     def __post_init__(self):
-        if self.start not in ("key_frame", "uniform"):
-            raise ValueError(f"start='{self.start}': expected 'key_frame' or 'uniform'")
+        if self.start not in ("key_frame", "first", "uniform"):
+            raise ValueError(f"start='{self.start}': expected 'key_frame', 'first' or 'uniform'")
         if (self.count is not None and self.count < 1) or self.stride < 1:
             raise ValueError(f"count={self.count}, stride={self.stride}: expected 1 or more")
 
@@ -65,5 +66,5 @@ class FrameSampling:
             return np.arange(0, n_frames, self.stride)
         if self.start == "uniform":
             return np.unique(np.linspace(0, n_frames - 1, self.count).round().astype(int))
-        first = min(max(key_frame, 0), n_frames - 1)
+        first = min(max(key_frame, 0), n_frames - 1) if self.start == "key_frame" else 0
         return np.arange(first, n_frames, self.stride)[: self.count]

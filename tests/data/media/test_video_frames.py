@@ -57,7 +57,7 @@ def test_every_frame_equals_opencv_and_pyav(videos, kind):
 @given(
     count=st.one_of(st.none(), st.integers(1, 40)),
     stride=st.integers(1, 9),
-    start=st.sampled_from(["key_frame", "uniform"]),
+    start=st.sampled_from(["key_frame", "first", "uniform"]),
     key_frame=st.integers(0, 40),
 )
 def test_wanted_frames_equal_those_of_a_full_decode(videos, decoded, kind, count, stride, start, key_frame):
@@ -75,6 +75,7 @@ def test_sampling_by_hand(videos):
     assert read_clip(path, FrameSampling(4, stride=7), key_frame=1).indices.tolist() == [1, 8, 15, 22]
     assert read_clip(path, FrameSampling(3, start="uniform")).indices.tolist() == [0, 11, 22]
     assert read_clip(path, FrameSampling(1), key_frame=99).indices.tolist() == [22]
+    assert read_clip(path, FrameSampling(3, stride=2, start="first"), key_frame=9).indices.tolist() == [0, 2, 4]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,6 +12,7 @@ from cardiobench.data.phantom.twins import (
     echonet_lvh,
     echonet_pediatric,
     hmc_qu,
+    mimic_iv_echo,
     ptb_xl,
     segrwma,
     tmed2,
@@ -27,7 +28,9 @@ TWINS: dict[str, Callable[[Path, int, int], None]] = {
     "echonet_pediatric": echonet_pediatric.write,
     "georgia": cinc.write_georgia,
     "hmc_qu": hmc_qu.write,
+    "mimic_iv_echo": mimic_iv_echo.write,
     "ptb_xl": ptb_xl.write,
+    "ptb_xl_500": ptb_xl.write,  # one download holds both rates
     "segrwma": segrwma.write,
     "tmed2": tmed2.write,
 }

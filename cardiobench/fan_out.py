@@ -1,0 +1,277 @@
+"""Many cells at once: whole cells are shipped to worker processes, to a Dask cluster or to Ray, through joblib.
+
+A cell reads its embeddings from the store and writes its own files, so workers on other machines need the cache and the
+output folder on a shared disk. Every worker computes on one core, so a cell gives the same bits wherever it runs.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cardiobench.answer import Cell, finished, work
+from cardiobench.config import RunConfig
+from cardiobench.errors import CardioBenchError, NotApplicable
+from cardiobench.models.base import Encoder
+from cardiobench.report.result import Result
+
+if TYPE_CHECKING:
+    from cardiobench.runner import Run
+
+
+def answer_many(cells: Sequence[Cell], job: "Run") -> None:
+    """The cells of one protocol on one dataset: says what there is to do and what it will take, ships it, notes what came.
+
+    Cells that are finished are kept, so a run that was interrupted goes on with those that are missing.
+    """
+    first, outcome = cells[0], job.outcome
+    old = {} if job.config.overwrite else {n: found for n, cell in enumerate(cells) if (found := finished(cell))}
+    todo = [n for n in range(len(cells)) if n not in old]
+    prices, jobs = Prices.of(outcome.results, first.answerer.name), workers(job.config)
+    where = f"{first.source.spec.name} with {first.encoder.name}"
+    job.say.say(
+        f"{first.answerer.name}: {len(cells)} cells of {where}, {len(old)} kept, {len(todo)} to do, {jobs} at a time"
+    )
+    if todo and not prices:
+        for line in first.answerer.announced():
+            job.say.say(f"  {line}")
+    came: dict[int, Done] = {}
+
+    def price_left(learned: str) -> None:
+        open_cells = [cells[n].variant for n in todo if n not in came]
+        seconds = sum(map(prices.price, open_cells)) / jobs
+        job.say.say(f"  about {in_words(seconds)} for {len(open_cells)} cells, by what {learned} took")
+
+    if todo and prices:
+        price_left("those before them")
+    with job.say.progress(where, len(todo), doing="cross-validating") as advance:
+        for done in ship([cells[n] for n in todo], job.config):
+            new = not prices
+            came[todo[done.place]] = done
+            if done.result:
+                prices.pay(done.result)
+            if new and prices and len(came) < len(todo):
+                price_left("the first")
+            advance(1)
+    for n, cell in enumerate(cells):
+        if n in old:
+            outcome.results.append(old[n])
+        elif (done := came[n]).result is None:
+            outcome.not_applicable.append((cell.encoder.name, cell.task.name, cell.label, done.reason))
+        else:
+            outcome.results.append(done.result)
+            outcome.files += done.files
+
+
+@dataclass(frozen=True)
+class EncoderFacts:
+    """What a cell has to know of an encoder once its embeddings are stored; the network itself stays where it is."""
+
+    name: str
+    revision: str
+    modalities: tuple[str, ...]
+    dim: int
+    pooling: str
+    sampling: Any
+    preprocessing: Mapping[str, Any]
+    loaded_by: str
+    warnings: tuple[str, ...]
+    token_pooling: str = ""
+    setting: str = ""
+    precision: str = "fp32"
+    weight_files: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, encoder: Encoder) -> "EncoderFacts":
+        """The facts of an encoder."""
+        known = {name: getattr(encoder, name) for name in cls.__dataclass_fields__ if hasattr(encoder, name)}
+        return cls(**known)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a cell.
+
+    Attributes:
+        place: of the cell among those shipped.
+        result: None where the protocol does not apply.
+        files: written.
+        reason: why it does not apply; empty otherwise.
+    """
+
+    place: int
+    result: Result | None
+    files: list[Path]
+    reason: str
+
+
+def do(place: int, cell: Cell) -> Done:
+    """Work on a cell, on one core."""
+    from threadpoolctl import threadpool_limits
+
+    try:
+        with threadpool_limits(1):
+            result, files = work(cell)
+    except NotApplicable as error:
+        return Done(place, None, [], str(error))
+    return Done(place, result, files, "")
+
+
+def workers(config: RunConfig) -> int:
+    """Cells at a time."""
+    import joblib
+
+    return config.jobs or joblib.cpu_count()
+
+
+def ship(cells: Sequence[Cell], config: RunConfig) -> Iterator[Done]:
+    """Work on all cells; yields what came of each as soon as it is known, in any order.
+
+    Raises:
+        CardioBenchError: there is no such backend, or its package is not installed.
+    """
+    light = [replace(cell, encoder=EncoderFacts.of(cell.encoder)) for cell in cells]
+    jobs = min(workers(config), len(cells))
+    with backend(config.backend, jobs) as found:
+        import joblib
+
+        if jobs <= 1 and config.backend == "loky":
+            yield from (do(place, cell) for place, cell in enumerate(light))
+            return
+        # Ray's pool gives everything at the end; the files of its cells are there all the same as they finish.
+        early = "list" if found == "ray" else "generator_unordered"
+        # One cell a message: they take seconds to minutes, and none should wait for another.
+        yield from joblib.Parallel(return_as=early, batch_size=1)(
+            joblib.delayed(do)(place, cell) for place, cell in enumerate(light)
+        )
+
+
+def backend(name: str, jobs: int) -> AbstractContextManager[str]:
+    """A context in which joblib works on `loky`, `dask` (a cluster on this machine), `dask=tcp://HOST:PORT` or `ray`."""
+    kind, _, address = name.partition("=")
+    if kind == "loky" and not address:
+        return _Loky(jobs)
+    if kind == "dask":
+        return _Dask(address, jobs)
+    if kind == "ray" and not address:
+        return _Ray(jobs)
+    raise CardioBenchError(f"no backend '{name}'. Give --backend loky, dask=tcp://HOST:PORT or ray.")
+
+
+class _Loky:
+    """Processes of this machine."""
+
+    def __init__(self, jobs: int):
+        self.jobs = jobs
+
+    def __enter__(self) -> str:
+        import joblib
+
+        # A worker that leaves the math libraries' threads alone would run jobs x cores of them.
+        self.context = joblib.parallel_config(backend="loky", n_jobs=self.jobs, inner_max_num_threads=1)
+        self.context.__enter__()
+        return "loky"
+
+    def __exit__(self, *error) -> None:
+        self.context.__exit__(*error)
+
+
+class _Dask:
+    """A Dask cluster: the one at the address, else a new one on this machine."""
+
+    def __init__(self, address: str, jobs: int):
+        self.address, self.jobs = address, jobs
+
+    def __enter__(self) -> str:
+        import joblib
+
+        try:
+            from dask.distributed import Client, LocalCluster
+        except ImportError:
+            raise CardioBenchError("--backend dask needs its package: pip install 'dask[distributed]'") from None
+        self.cluster = None if self.address else LocalCluster(self.jobs, threads_per_worker=1, dashboard_address=None)
+        try:
+            self.client = Client(self.address or self.cluster, timeout="10s")
+        except (OSError, TimeoutError) as error:
+            raise CardioBenchError(f"no Dask scheduler answers at {self.address}: {error}. Start one there.") from None
+        self.context = joblib.parallel_config(backend="dask", pure=False)
+        self.context.__enter__()
+        return "dask"
+
+    def __exit__(self, *error) -> None:
+        self.context.__exit__(*error)
+        self.client.close()
+        if self.cluster:
+            self.cluster.close()
+
+
+class _Ray:
+    """The Ray cluster that RAY_ADDRESS names, else a new one on this machine."""
+
+    def __init__(self, jobs: int):
+        self.jobs = jobs
+
+    def __enter__(self) -> str:
+        import joblib
+
+        try:
+            import ray
+            from ray.util.joblib import register_ray
+        except ImportError:
+            raise CardioBenchError("--backend ray needs its package: pip install ray") from None
+        self.started = not ray.is_initialized()
+        if self.started:
+            import os
+
+            # Ray takes a local cluster's size from here; the size of one that runs already is its own.
+            size = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": self.jobs}
+            ray.init(include_dashboard=False, log_to_driver=False, **size)
+        register_ray()
+        self.context = joblib.parallel_config(backend="ray", n_jobs=self.jobs)
+        self.context.__enter__()
+        return "ray"
+
+    def __exit__(self, *error) -> None:
+        import ray
+
+        self.context.__exit__(*error)
+        if self.started:
+            ray.shutdown()
+
+
+class Prices:
+    """What cells cost, learned from those that are done: the same variant's mean, else the same classifier's, else all cells'."""
+
+    def __init__(self):
+        self.paid: dict[str, list[float]] = {}
+
+    @classmethod
+    def of(cls, results: Sequence[Result], protocol: str) -> "Prices":
+        """The prices that finished results of a protocol tell."""
+        prices = cls()
+        for result in results:
+            if result.protocol == protocol:
+                prices.pay(result)
+        return prices
+
+    def __bool__(self) -> bool:
+        return bool(self.paid)
+
+    def pay(self, result: Result) -> None:
+        """Note what a cell took."""
+        self.paid.setdefault(result.variant, []).append(result.stamp["seconds"])
+
+    def price(self, variant: str) -> float:
+        """Seconds that a cell of this variant will take; something has to be known."""
+        classifier = variant.rpartition(".")[2]
+        alike = [cost for name, costs in self.paid.items() if name.rpartition(".")[2] == classifier for cost in costs]
+        known = self.paid.get(variant) or alike or [cost for costs in self.paid.values() for cost in costs]
+        return sum(known) / len(known)
+
+
+def in_words(seconds: float) -> str:
+    """A span of time, for people."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

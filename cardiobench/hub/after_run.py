@@ -1,0 +1,39 @@
+"""The end of a run with `--push-to-hub`: each model's results to its own repository."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cardiobench.errors import CardioBenchError, HubError
+from cardiobench.hub.push_results import of_model, push
+from cardiobench.models.source import REPOSITORY
+from cardiobench.report.console import Console
+from cardiobench.report.result import Result
+
+
+def push_all(results: Sequence[Result], folder: Path, say: Console) -> list[tuple[str, str]]:
+    """Push the results of every model of a run. What cannot be pushed is said, and how to do it later; nothing is lost.
+
+    Args:
+        results: of the run.
+        folder: where they are on this machine.
+        say: tells what is written, before it is.
+
+    Returns:
+        (model, reason) of those that were not pushed.
+    """
+    failed = []
+    for name in dict.fromkeys(str(result.model["name"]) for result in results):
+        try:
+            if Path(name).exists() or not REPOSITORY.fullmatch(name):
+                raise HubError(f"{name} is a folder of this machine. Say which repository is its own.")
+            done = push(of_model(results, name, name), name, send=True, show=say.say)
+        except CardioBenchError as error:
+            to = "ORG/MODEL" if Path(name).exists() else name
+            option = f" --model {name}" if to != name else ""
+            later = f"The results are kept; push them later: cardiobench push {folder}{option} --to {to} --yes"
+            failed.append((name, f"{error} {later}"))
+            say.failure(f"push to the Hub of {name}", failed[-1][1])
+        else:
+            where = done.url or "nothing to change, the results are there already"
+            say.say(f"{done.target}: {where}")
+    return failed

@@ -1,0 +1,135 @@
+"""The Hub's client: who is logged in, what a refusal means for the user, and when it is worth trying again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cardiobench.errors import HubError
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
+BUSY = {408, 425, 500, 502, 503, 504}
+OVERTAKEN = {409, 412}  # somebody else committed in between: read again, merge again
+MEANING = {
+    400: "the Hub found the files invalid",
+    401: "you are not logged in, or the token is not valid. Log in with `hf auth login` or set HF_TOKEN",
+    403: "your token has no right to write there. Use a token with write access, or ask the owner",
+    404: "there is no such repository that you can see. Check its name, create it, or log in with `hf auth login`",
+    409: "the repository is being changed by somebody else",
+    412: "the repository kept changing in between",
+    429: "the Hub takes no more requests from you for now",
+}
+
+
+@dataclass(frozen=True)
+class Account:
+    """Who is logged in.
+
+    Attributes:
+        name: of the user.
+        organisations: that the user belongs to.
+    """
+
+    name: str
+    organisations: tuple[str, ...] = ()
+
+    def owns(self, repository: str) -> bool:
+        """Whether a repository is the user's own or one of the user's organisations'."""
+        return repository.partition("/")[0] in (self.name, *self.organisations)
+
+
+NOBODY = Account("")
+
+
+def connect() -> "HfApi":
+    """The client; endpoint and token are those of huggingface_hub (HF_ENDPOINT, HF_TOKEN, `hf auth login`)."""
+    from huggingface_hub import HfApi
+
+    return HfApi(library_name="cardiobench")
+
+
+def account(api: "HfApi") -> Account:
+    """Who is logged in; `NOBODY` where there is no token, which is enough to read and to rehearse.
+
+    Raises:
+        HubError: the token is not valid, or the Hub is out of reach.
+    """
+    from huggingface_hub import get_token
+
+    if not get_token():
+        return NOBODY
+    with explained("the Hub"):
+        facts = api.whoami()
+    return Account(facts["name"], tuple(organisation["name"] for organisation in facts.get("orgs", ())))
+
+
+def client_errors() -> tuple[type[Exception], ...]:
+    """What the client raises when the Hub refuses or does not answer, or a name cannot be one."""
+    from huggingface_hub.errors import HFValidationError, HTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    return HTTPError, OfflineModeIsEnabled, LocalEntryNotFoundError, HFValidationError
+
+
+def status(error: BaseException | None) -> int:
+    """HTTP status of a refusal; 0 where there was no answer."""
+    code = getattr(getattr(error, "response", None), "status_code", 0)
+    # A download that fails says only "not in the cache"; the reason is its cause.
+    return code or (status(error.__cause__) if error is not None and error.__cause__ is not None else 0)
+
+
+def pause_before_retry(error: BaseException, attempt: int) -> float | None:
+    """Seconds to wait before trying again; None where trying again is of no use.
+
+    Args:
+        error: what the client raised.
+        attempt: how many tries there were before, 0 or more.
+    """
+    if _final(error):
+        return None
+    code = status(error)
+    growing = FIRST_PAUSE * 2**attempt
+    if code == 429:
+        asked = error.response.headers.get("Retry-After", "") if hasattr(error, "response") else ""
+        return min(float(asked) if asked.isdigit() else growing, LONGEST_PAUSE)
+    if code in OVERTAKEN:
+        return 0.0
+    return growing if code in BUSY or code == 0 else None
+
+
+def _final(error: BaseException) -> bool:
+    from huggingface_hub.errors import HFValidationError, OfflineModeIsEnabled
+
+    return isinstance(error, (HFValidationError, OfflineModeIsEnabled))
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Turn what the client raises into a `HubError` that names the repository and what to do."""
+    try:
+        yield
+    except client_errors() as error:
+        raise explanation(what, error) from None
+
+
+def explanation(what: str, error: BaseException) -> HubError:
+    """The message for a refusal of the Hub, or for no answer. Of the server's own words only one line is shown."""
+    from huggingface_hub.errors import HFValidationError, OfflineModeIsEnabled
+
+    if isinstance(error, OfflineModeIsEnabled) or isinstance(error.__cause__, OfflineModeIsEnabled):
+        return HubError(f"{what} was not reached: HF_HUB_OFFLINE is set. Unset it to use the Hub.")
+    if isinstance(error, HFValidationError):
+        return HubError(f"{what} is no Hub name: {first_line(error)}")
+    code = status(error)
+    if not code:
+        return HubError(f"{what} could not be reached ({first_line(error)}). Check the network.")
+    meaning = MEANING.get(code, "the Hub has a problem of its own" if code >= 500 else "the Hub refused")
+    said = getattr(error, "server_message", None) or ""
+    return HubError(f"{what}: {meaning} (HTTP {code}{': ' + ' '.join(said.split())[:200] if said else ''}).")
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, without the pages that some libraries add."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -1,0 +1,261 @@
+"""One commit to a Hub repository: read what is there, show what would change, commit it; again when overtaken or cut off."""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from cardiobench.errors import HubError
+from cardiobench.hub.api import NOBODY, Account, client_errors, explanation, first_line, pause_before_retry, status
+from cardiobench.hub.diff import describe
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+    from huggingface_hub.hf_api import RepoFile
+
+ATTEMPTS = 5
+MAIN = "main"
+
+Content = bytes | Path
+Edit = Callable[["Snapshot"], Mapping[str, Content | None]]
+"""What each file should be after the commit: its content, a path for a large one, None for no file. It is called again,
+with what is there by then, whenever the commit has to be tried again."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A repository, and the branch of it that is written to."""
+
+    kind: Literal["model", "dataset", "space"]
+    id: str
+    revision: str = MAIN
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}" + ("" if self.revision == MAIN else f" @ {self.revision}")
+
+
+@dataclass(frozen=True)
+class Creation:
+    """How a repository that is not there is made."""
+
+    private: bool = False
+    sdk: str | None = None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A repository at one commit.
+
+    Attributes:
+        api: the client.
+        target: what was read.
+        commit: of the branch; empty where there is no such repository or branch.
+        private: whether only its owners see it.
+    """
+
+    api: "HfApi"
+    target: Target
+    commit: str = ""
+    private: bool = False
+
+    @cached_property
+    def files(self) -> "Mapping[str, RepoFile]":
+        """Path -> what the Hub knows of the file."""
+        if not self.commit:
+            return {}
+        listed = self.api.list_repo_tree(
+            self.target.id, recursive=True, revision=self.commit, repo_type=self.target.kind
+        )
+        return {entry.path: entry for entry in listed if hasattr(entry, "blob_id")}
+
+    def read(self, path: str) -> bytes | None:
+        """Content of a file; None where there is none."""
+        if path not in self.files:
+            return None
+        cached = self.api.hf_hub_download(self.target.id, path, revision=self.commit, repo_type=self.target.kind)
+        return Path(cached).read_bytes()
+
+    def holds(self, path: str, content: Content | None) -> bool:
+        """Whether the file is already what it should be; compared by digest, nothing is downloaded."""
+        there = self.files.get(path)
+        if there is None or content is None:
+            return there is None and content is None
+        size = content.stat().st_size if isinstance(content, Path) else len(content)
+        if there.size != size:
+            return False
+        if there.lfs:
+            return there.lfs.sha256 == _digest(content, "sha256", b"")
+        return there.blob_id == _digest(content, "sha1", b"blob %d\0" % size)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What came of it.
+
+    Attributes:
+        target: the repository.
+        changes: path -> its change as text; empty when everything was there already.
+        url: of the commit or the pull request; empty when nothing was sent.
+        pull_request: whether it waits for the owner.
+    """
+
+    target: Target
+    changes: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""
+    pull_request: bool = False
+
+
+def write(
+    api: "HfApi",
+    target: Target,
+    edit: Edit,
+    *,
+    message: str,
+    send: bool,
+    user: Account = NOBODY,
+    create: Creation | None = None,
+    as_pull_request: bool = False,
+    show: Callable[[str], None] = lambda text: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Written:
+    """Bring files of a repository to what they should be, in one commit; no commit when they are so already.
+
+    Args:
+        api: the client.
+        target: where to.
+        edit: what the files should be, from what they are.
+        message: first line of the commit; the title of a pull request, by which the same user's open one is found again.
+        send: False only shows what would change.
+        user: who writes.
+        create: how to make a repository that is not there; None = it has to be there.
+        as_pull_request: ask the owner instead of writing to the branch.
+        show: is told what changes, before anything is sent.
+        sleep: waits between tries.
+
+    Raises:
+        HubError: refused, or not reached after several tries. Nothing is half written: a commit is there or it is not.
+    """
+    shown: list[Mapping[str, str]] = []
+    for attempt in range(ATTEMPTS):
+        try:
+            base = _open_pull_request(api, target, message, user) if as_pull_request else target
+            snapshot = read_snapshot(api, base, user, create)
+            wanted = _changed(snapshot, edit)
+            changes = {path: describe(_old(snapshot, path), new, path) for path, new in wanted.items()}
+            if changes and changes not in shown:
+                shown.append(changes)
+                show("\n".join([f"{base}{' (as a pull request)' if as_pull_request else ''}", *changes.values()]))
+            if not wanted or not send:
+                return Written(base, changes, pull_request=as_pull_request)
+            return _commit(snapshot, edit, changes, message, create, as_pull_request and base == target)
+        except client_errors() as error:
+            pause = pause_before_retry(error, attempt)
+            if pause is None or attempt == ATTEMPTS - 1:
+                raise explanation(str(target), error) from None
+            if pause:
+                show(f"{target}: the Hub did not take it; trying again in {pause:g} s")
+                sleep(pause)
+    raise AssertionError("every try returns or raises")
+
+
+def read_snapshot(api: "HfApi", target: Target, user: Account, create: Creation | None) -> Snapshot:
+    """The branch as it is now; an empty one where it may be made."""
+    from huggingface_hub.errors import HTTPError, RevisionNotFoundError
+
+    try:
+        facts = api.repo_info(target.id, repo_type=target.kind, revision=target.revision)
+    except RevisionNotFoundError:
+        if create is None:
+            raise HubError(f"{target}: there is no such branch.") from None
+        return Snapshot(api, target, private=api.repo_info(target.id, repo_type=target.kind).private)
+    except HTTPError as error:
+        # The Hub answers 401 to somebody without a token who asks for a repository that is not there.
+        absent = status(error) == 404 or (status(error) == 401 and user == NOBODY)
+        if create is None or not absent:
+            raise
+        return Snapshot(api, target, private=create.private)
+    return Snapshot(api, target, facts.sha, bool(facts.private))
+
+
+def _changed(snapshot: Snapshot, edit: Edit) -> dict[str, Content | None]:
+    return {path: new for path, new in edit(snapshot).items() if not snapshot.holds(path, new)}
+
+
+def _old(snapshot: Snapshot, path: str) -> bytes | None:
+    """Content before, for the diff; of a large file nothing is fetched."""
+    there = snapshot.files.get(path)
+    return None if there is None else b"\0" if there.lfs else snapshot.read(path)
+
+
+def _open_pull_request(api: "HfApi", target: Target, title: str, user: Account) -> Target:
+    """The user's open pull request of that title, which a second push goes to; the branch itself when there is none."""
+    found = api.get_repo_discussions(
+        target.id,
+        repo_type=target.kind,
+        author=user.name or None,
+        discussion_type="pull_request",
+        discussion_status="open",
+    )
+    for discussion in found:
+        if user != NOBODY and discussion.author == user.name and discussion.title == title:
+            return replace(target, revision=f"refs/pr/{discussion.num}")
+    return target
+
+
+def _commit(
+    snapshot: Snapshot,
+    edit: Edit,
+    changes: Mapping[str, str],
+    message: str,
+    create: Creation | None,
+    new_pull_request: bool,
+) -> Written:
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+    api, target = snapshot.api, snapshot.target
+    if not snapshot.commit and create:
+        _create(api, target, create)
+        snapshot = read_snapshot(api, target, NOBODY, None)
+    operations = [
+        CommitOperationDelete(path)
+        if new is None
+        else CommitOperationAdd(path, str(new) if isinstance(new, Path) else new)
+        for path, new in _changed(snapshot, edit).items()
+    ]
+    try:
+        done = api.create_commit(
+            target.id,
+            operations,
+            commit_message=message,
+            repo_type=target.kind,
+            revision=target.revision,
+            parent_commit=snapshot.commit,
+            create_pr=new_pull_request,
+        )
+    except client_errors():
+        raise
+    except ValueError as error:  # how the client says that the Hub's check of a card failed
+        raise HubError(f"{target}: the Hub does not accept README.md: {first_line(error)}") from None
+    url = done.pr_url if new_pull_request else done.commit_url
+    return Written(target, changes, url, new_pull_request or target.revision.startswith("refs/pr/"))
+
+
+def _create(api: "HfApi", target: Target, create: Creation) -> None:
+    """Make the repository, and the branch from its first commit, where they are not there."""
+    api.create_repo(target.id, repo_type=target.kind, private=create.private, space_sdk=create.sdk, exist_ok=True)
+    if target.revision != MAIN:
+        first = api.list_repo_commits(target.id, repo_type=target.kind)[-1].commit_id
+        api.create_branch(target.id, branch=target.revision, revision=first, repo_type=target.kind, exist_ok=True)
+
+
+def _digest(content: Content, algorithm: str, head: bytes) -> str:
+    if isinstance(content, bytes):
+        return hashlib.new(algorithm, head + content).hexdigest()
+    total = hashlib.new(algorithm, head)
+    with content.open("rb") as file:
+        while block := file.read(1 << 20):
+            total.update(block)
+    return total.hexdigest()

@@ -1,0 +1,92 @@
+"""Results as `.eval_results/cardiobench-<dataset>.yaml`: one value for each task and metric, for the dataset's leaderboard."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import yaml
+
+from cardiobench.errors import BadData
+from cardiobench.hub import words, yaml_text
+from cardiobench.hub.model_index import BENCHMARK
+from cardiobench.report.result import Result
+
+# An entry has one value and no field for the protocol, so a task has one protocol that speaks for it: the first of these
+# that the user has pushed. It is fixed, so that nobody picks the one with the best score.
+HEADLINE = ("probe", "cross_validation", "native", "zero_shot", "knn")
+
+
+def path(dataset: str) -> str:
+    """The file of a dataset's results in a model repository."""
+    return f".eval_results/cardiobench-{dataset}.yaml"
+
+
+def headline(protocols: Iterable[str]) -> str:
+    """The protocol, with its variant, that speaks for a task."""
+    last = len(HEADLINE)
+    order = {name: number for number, name in enumerate(HEADLINE)}
+    return min(protocols, key=lambda label: (order.get(label.partition(".")[0], last), label))
+
+
+def entries(result: Result, user: str, url: str, revision: str | None) -> list[dict[str, Any]]:
+    """One entry for each metric that the dataset's eval.yaml lists; the Hub's own class writes it."""
+    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
+
+    return eval_result_entries_to_yaml(
+        [
+            EvalResultEntry(
+                dataset_id=words.dataset_id(result),
+                task_id=words.task_id(result, metric),
+                value=result.overall[metric].value,
+                dataset_revision=revision,
+                date=result.stamp.get("date"),
+                source_url=url,
+                source_name=BENCHMARK,
+                source_user=user,
+                notes=words.small_print(result, metric),
+            )
+            for metric in words.listed_metrics(result)
+        ]
+    )
+
+
+def merge(content: bytes | None, new: Sequence[dict[str, Any]], what: str) -> bytes:
+    """The file with these entries in it; entries of other users, and everything else in it, stay byte for byte.
+
+    Raises:
+        BadData: the file is not a list of entries.
+    """
+    text = (content or b"").decode("utf-8")
+    there, tree = yaml_text.parse(text, what)
+    if there is None:
+        newline = yaml_text.newline_of(text)
+        lead = text if not text or text.endswith(("\n", "\r")) else text + newline
+        return (lead + yaml_text.block(new, 0, newline)).encode()
+    if not isinstance(tree, yaml.SequenceNode):
+        raise BadData(f"{what} is not a list of evaluation results; it was left as it is.")
+    waiting = {_key(entry): entry for entry in new}
+    replaced, removed = {}, []
+    for position, old in enumerate(there):
+        if _key(old) in waiting:
+            fresh = waiting.pop(_key(old))
+            if fresh != old:
+                replaced[position] = fresh
+        elif any(_key(old) == _key(entry) for entry in new):
+            removed.append(position)
+    edits = yaml_text.change_items(text, tree, replaced, removed, list(waiting.values()))
+    changed = yaml_text.apply(text, edits)
+    kept = [repr(entry) for entry in there if _key(entry) not in {_key(entry) for entry in new}]
+    after = yaml_text.parse(changed, what)[0]
+    if [repr(entry) for entry in after if _key(entry) not in {_key(entry) for entry in new}] != kept:
+        raise BadData(
+            f"{what} is written in a way that cannot be changed in place. Write one '- ' a line and push again."
+        )
+    return changed.encode()
+
+
+def _key(entry: Any) -> tuple | None:
+    """What makes two entries the same measurement: dataset, task, and the user whose run of this benchmark it is."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("dataset"), dict):
+        return None
+    source = entry.get("source") or {}
+    dataset = entry["dataset"]
+    return dataset.get("id"), dataset.get("task_id"), source.get("name"), source.get("user")

@@ -1,0 +1,79 @@
+"""Results as entries of the `model-index` of a model card."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from cardiobench.data import catalog
+from cardiobench.hub import words
+from cardiobench.report.result import Result
+from cardiobench.report.tables import protocol_name
+
+BENCHMARK = "CardioBench"
+
+
+def entry(result: Result, user: str, url: str, revision: str | None) -> dict[str, Any]:
+    """One result with all its metrics.
+
+    Args:
+        result: of one task under one protocol.
+        user: who ran it.
+        url: of the result file, which has everything.
+        revision: commit of the dataset on the Hub; None where it is not there in this version.
+    """
+    task = catalog.task(result.task)
+    spec = catalog.spec(task.dataset)
+    dataset = {
+        "type": words.dataset_id(result),
+        "name": spec.title,
+        "config": "default",
+        "split": words.SPLIT,
+        **({"revision": revision} if revision else {}),
+        "args": {"version": result.dataset.get("version", spec.version), "digest": result.dataset.get("digest", "")},
+    }
+    return {
+        "task": {"type": task_type(task.kind, spec.modality), "name": task.description or task.name},
+        "dataset": dataset,
+        "metrics": [metric(result, name, user) for name in words.defined(result)],
+        "source": {"name": f"{BENCHMARK}, run by {user}", "url": url},
+    }
+
+
+def task_type(kind: str, modality: str) -> str:
+    """A task type that the Hub knows; it has none for signals, nor for numbers read from pictures."""
+    return "image-classification" if modality == "echo" and kind != "regression" else "other"
+
+
+def metric(result: Result, name: str, user: str) -> dict[str, Any]:
+    """One metric; `args` tells what belongs to the number, and whose it is."""
+    estimate = result.overall[name]
+    args: dict[str, Any] = {
+        "benchmark": BENCHMARK,
+        "task": result.task,
+        "protocol": protocol_name(result),
+        "run_by": user,
+        "n": estimate.n,
+        "n_patients": estimate.n_patients,
+        "coverage": f"{result.coverage['scored']}/{result.coverage['expected']}",
+        "collapsed": result.collapsed,
+        "seen_in_pretraining": words.known(result.seen_in_pretraining),
+    }
+    if math.isfinite(estimate.low):
+        args["ci95"] = [estimate.low, estimate.high]
+    floor = result.floors.get("best_constant")
+    if name == result.metric and floor and math.isfinite(floor.value):
+        args |= {"best_constant": floor.value, "beats_best_constant": result.beats_floor.verdict}
+    return {
+        "type": name,
+        "name": f"{name} ({result.task}, {protocol_name(result)})",
+        "value": estimate.value,
+        "args": args,
+    }
+
+
+def key(found: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """Whose metric it is, of which task and protocol; None for one that is not of this benchmark."""
+    args = found.get("args") if isinstance(found, Mapping) else None
+    if not isinstance(args, Mapping) or args.get("benchmark") != BENCHMARK:
+        return None
+    return str(args.get("run_by")), str(args.get("task")), str(args.get("protocol"))

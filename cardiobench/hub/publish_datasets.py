@@ -1,0 +1,117 @@
+"""Dataset repositories: card, split ids, prompts, eval.yaml, builder; the recordings only where the licence lets them go."""
+
+from pathlib import Path
+
+from cardiobench.data import catalog
+from cardiobench.data.prepare import NOTE, travelling_files
+from cardiobench.data.prepared import find_prepared, read_note
+from cardiobench.data.spec import DatasetSpec
+from cardiobench.errors import MissingData, NotAllowed
+from cardiobench.hub.cards import FRONT
+from cardiobench.hub.commit import Content, Creation, Edit, Snapshot, Target
+from cardiobench.hub.publish import Publication
+
+SCRIPT = "script"
+TWIN = (
+    "\n> **Synthetic twin.** The recordings of this copy were generated to rehearse with. None is of a patient, and no score "
+    "on them says anything about patients.\n"
+)
+SCRIPT_CARD = """\
+# {title}: loading script
+
+For `datasets` 3.x with cardiobench installed: `load_dataset("{id}", revision="script", data_dir="RAW", trust_remote_code=True)`.
+Later versions run no scripts; the card and how to get the data are on the main branch.
+"""
+
+
+def publications(
+    name: str,
+    namespace: str,
+    *,
+    private: bool = False,
+    i_may_redistribute: bool = False,
+    prepared: Path | None = None,
+) -> list[Publication]:
+    """The two branches of a dataset's repository: `main`, and `script` with the builder as a loading script.
+
+    Args:
+        name: of the dataset.
+        namespace: user or organisation.
+        private: make the repository private.
+        i_may_redistribute: the user has the right to pass the recordings on to those who see a private repository.
+        prepared: folder of `cardiobench prepare`, whose recordings go too; None leaves recordings that are there alone.
+
+    Raises:
+        NotAllowed: the licence lets the recordings go nowhere, or not there.
+        MissingData: `prepared` does not hold the dataset.
+    """
+    spec = catalog.spec(name)
+    repository = f"{namespace}/{name}"
+    folder, needs_private = None, False
+    if prepared is not None:
+        folder = find_prepared(name, prepared)
+        if folder is None:
+            raise MissingData(
+                f"{prepared} holds no prepared {name}. Make it: cardiobench prepare {name} --out {prepared}"
+            )
+        needs_private = not free_to_go(spec, twin=read_note(folder, spec)["twin"])
+        if needs_private and not (private and i_may_redistribute):
+            raise NotAllowed(
+                f"the recordings of {spec.title} may not be published: {spec.licence}. Leave --prepared out to publish the "
+                "card and the split ids; or, if your agreement lets you pass them on to those who will see a private "
+                "repository, give --private --i-may-redistribute."
+            )
+    create = Creation(private)
+    main = Target("dataset", repository)
+    return [
+        Publication(
+            main, edit_main(name, folder, needs_private), create, f"CardioBench {spec.version}", f"v{spec.version}"
+        ),
+        Publication(
+            Target("dataset", repository, SCRIPT),
+            edit_script(name, repository),
+            create,
+            f"CardioBench {spec.version}, loading script",
+        ),
+    ]
+
+
+def free_to_go(spec: DatasetSpec, *, twin: bool) -> bool:
+    """Whether the recordings may be seen by everybody: generated ones, and those whose licence says so."""
+    return spec.generated or twin or spec.redistributable
+
+
+def edit_main(name: str, folder: Path | None, needs_private: bool) -> Edit:
+    """Files of the main branch; recordings are those of a prepared folder, where one is given."""
+    files: dict[str, Content] = dict(travelling_files(name))
+    files["builder.py"] = (catalog.dataset_folder(name) / "builder.py").read_bytes()
+    ours = ["splits/"]
+    if folder is not None:
+        files |= {f"data/{path.name}": path for path in sorted((folder / "data").glob("*.parquet"))}
+        files[NOTE] = (folder / NOTE).read_bytes()
+        ours.append("data/")
+        if read_note(folder, catalog.spec(name))["twin"]:
+            files["README.md"] = _after_front_matter(files["README.md"].decode(), TWIN).encode()
+
+    def edit(there: Snapshot) -> dict[str, Content | None]:
+        if needs_private and not there.private:
+            raise NotAllowed(
+                f"{there.target} is public, and the recordings of {name} may only go to a private repository. Make it "
+                "private on the Hub first, or choose another --namespace."
+            )
+        stale = [path for path in there.files if path.startswith(tuple(ours)) and path not in files]
+        return {**files, **dict.fromkeys(stale)}
+
+    return edit
+
+
+def edit_script(name: str, repository: str) -> Edit:
+    """Files of the branch for `datasets` 3: the builder under the repository's name, and how to call it."""
+    card = SCRIPT_CARD.format(title=catalog.spec(name).title, id=repository)
+    script = (catalog.dataset_folder(name) / "builder.py").read_bytes()
+    return lambda there: {f"{name}.py": script, "README.md": card.encode()}
+
+
+def _after_front_matter(card: str, text: str) -> str:
+    end = FRONT.match(card).end()
+    return card[:end] + text + card[end:]

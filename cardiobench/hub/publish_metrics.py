@@ -1,0 +1,61 @@
+"""Metric Spaces: the module that `evaluate.load` fetches, its card, and the widget."""
+
+import subprocess
+from pathlib import Path
+
+import cardiobench
+from cardiobench import resources
+from cardiobench.hub.commit import Creation, Target
+from cardiobench.hub.publish import Publication
+from cardiobench.scoring.metrics import list_metrics
+
+# The only place for it. The widget of `evaluate` calls `gradio.inputs`, which later major versions do not have.
+GRADIO = "3.19.1"
+
+
+def publication(name: str, namespace: str, *, private: bool = False) -> Publication:
+    """The Space of a metric."""
+    folder = resources.folder("hf_metrics") / name
+    places = {"{GRADIO}": GRADIO, "{COMMIT}": source_commit(folder)}
+    if namespace != "cardiobench":
+        places[f"cardiobench/{name}"] = f"{namespace}/{name}"
+    files = {}
+    for file in ("README.md", f"{name}.py", "app.py", "requirements.txt"):
+        text = (folder / file).read_bytes().decode()
+        for place, filled in places.items():
+            text = text.replace(place, filled)
+        files[file] = text.encode()
+    return Publication(
+        Target("space", f"{namespace}/{name}"),
+        lambda there: files,
+        Creation(private, sdk="gradio"),
+        f"CardioBench {cardiobench.__version__}",
+    )
+
+
+def source_commit(folder: Path) -> str:
+    """Commit that last changed a folder of the checkout, so that a Space changes only with its own files.
+
+    The release instead, for an installed copy; marked where the folder has changes that are in no commit.
+    """
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
+        except OSError:
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    commit = (
+        git("log", "-1", "--format=%H", "--", ".")
+        if (resources.folder("hf_metrics").parent / ".git").exists()
+        else None
+    )
+    if not commit:
+        return f"of release {cardiobench.__version__}"
+    return commit + (" with changes" if git("status", "--porcelain", "--", ".") else "")
+
+
+def publications(names: list[str], namespace: str, *, private: bool = False) -> list[Publication]:
+    """The Spaces of these metrics; of all when none is named."""
+    return [publication(name, namespace, private=private) for name in names or list_metrics()]

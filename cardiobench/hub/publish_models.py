@@ -1,0 +1,62 @@
+"""Model repositories of the baselines: their cards. They have no weights; results pushed to a card stay in it."""
+
+from collections.abc import Sequence
+
+import yaml
+
+from cardiobench.errors import NotAllowed
+from cardiobench.hub import cards
+from cardiobench.hub.commit import Creation, Snapshot, Target
+from cardiobench.hub.publish import Publication
+from cardiobench.models.cards import ModelCard, card, list_models
+
+OWN = "cardiobench/"
+USE = """
+## How to use
+
+```
+pip install 'cardiobench[models]'
+accelerate launch -m cardiobench.eval --model {id}
+```
+"""
+
+
+def publications(names: Sequence[str], namespace: str, *, private: bool = False) -> list[Publication]:
+    """The repositories of these baselines; of all when none is named.
+
+    Raises:
+        UnknownName: there is no such model.
+        NotAllowed: a model of somebody else, whose repository is not ours to write.
+    """
+    known = [card(name if "/" in name else OWN + name) for name in names] or [
+        card(name) for name in list_models() if name.startswith(OWN)
+    ]
+    for found in known:
+        if not found.id.startswith(OWN):
+            raise NotAllowed(
+                f"{found.id} is not a model of this project: its repository is its authors'. "
+                f"Results go there with: cardiobench push RESULTS --to {found.id}"
+            )
+    return [publication(found, namespace, private=private) for found in known]
+
+
+def publication(model: ModelCard, namespace: str, *, private: bool = False) -> Publication:
+    """The repository of one baseline."""
+    text = hub_card(model)
+
+    def edit(there: Snapshot) -> dict[str, bytes]:
+        old = cards.text_of(there.read("README.md"), f"README.md of {there.target}")
+        return {"README.md": cards.with_block(text, cards.results_block(old, f"README.md of {there.target}")).encode()}
+
+    target = Target("model", f"{namespace}/{model.id.removeprefix(OWN)}")
+    return Publication(target, edit, Creation(private), "CardioBench model card")
+
+
+def hub_card(model: ModelCard) -> str:
+    """The card with the front matter that the Hub knows."""
+    front = {
+        "license": model.licence.lower(),
+        "library_name": "cardiobench",
+        "tags": ["cardiology", "cardiobench", "baseline", *model.modalities],
+    }
+    return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n{model.body}\n{USE.format(id=model.id)}"

@@ -1,0 +1,66 @@
+"""Results from a model's repository, as they were pushed."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from cardiobench.embeddings.store import folder_name
+from cardiobench.errors import BadData, MissingData
+from cardiobench.hub import words
+from cardiobench.hub.api import account, connect, explained
+from cardiobench.hub.commit import Target, read_snapshot
+from cardiobench.report.result import Result
+from cardiobench.report.tables import protocol_name
+
+PUSHED = re.compile(rf"{words.NAMESPACE}/(?P<user>[\w.-]+)/[\w.-]+/[\w.-]+__[\w.-]+\.json")
+
+
+def pull(repository: str, revision: str = "main") -> list[tuple[str, Result]]:
+    """All results in a model's repository.
+
+    Args:
+        repository: `org/model`.
+        revision: branch, commit, or `refs/pr/<number>` of a pull request.
+
+    Returns:
+        (user who ran it, result), in the order of the users.
+
+    Raises:
+        HubError: no such repository, or the Hub is out of reach.
+        MissingData: it holds no results.
+        BadData: a file of it is no result.
+    """
+    api = connect()
+    target = Target("model", repository, revision)
+    with explained(str(target)):
+        there = read_snapshot(api, target, account(api), None)
+        files = {path: there.read(path) for path in sorted(there.files) if PUSHED.fullmatch(path)}
+    if not files:
+        raise MissingData(
+            f"{target} holds no CardioBench results. Those that wait in a pull request: --revision refs/pr/1"
+        )
+    found = []
+    for path, content in files.items():
+        try:
+            found.append((PUSHED.fullmatch(path)["user"], Result.from_json(json.loads(content))))
+        except (ValueError, AttributeError) as error:
+            raise BadData(f"{path} of {target} is not a result file: {error}") from None
+    return found
+
+
+def save(found: Sequence[tuple[str, Result]], out: Path) -> list[Path]:
+    """Write pulled results as `<out>/<user>/<org>__<model>/<revision>/<protocol>/<dataset>__<target>.json`.
+
+    Raises:
+        BadData: a name in a result that would lead out of the folder.
+    """
+    saved = []
+    for user, result in found:
+        model, revision = str(result.model.get("name", "")), str(result.model.get("revision", ""))[:12]
+        parts = [user, folder_name(model), revision, protocol_name(result), result.task.replace("/", "__")]
+        if not all(words.SAFE.fullmatch(part) and part.strip(".") for part in parts):
+            raise BadData(f"a result of {user} has a name that no folder can have: {'/'.join(parts)!r}")
+        *folders, file = parts
+        saved.append(result.save(out.joinpath(*folders, f"{file}.json")))
+    return saved

@@ -1,0 +1,178 @@
+"""Results to a model's repository: result files, `model-index` and evaluation results in one commit or pull request."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cardiobench.errors import BadData, MissingData
+from cardiobench.hub import cards, eval_results, model_index, words
+from cardiobench.hub.api import Account, account, connect, status
+from cardiobench.hub.commit import Edit, Snapshot, Target, Written, write
+from cardiobench.report.result import Result
+from cardiobench.report.tables import protocol_name
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+TITLE = "CardioBench results"
+UNNAMED = "you"  # stands for the user where a rehearsal has no token
+
+
+def find_results(folder: Path) -> list[Result]:
+    """Every result below a folder, or the one result of a file; `MissingData` when there is none."""
+    paths = [folder] if folder.is_file() else sorted(folder.rglob("*__*.json"))
+    if not paths:
+        raise MissingData(f"no result in {folder}. Run: accelerate launch -m cardiobench.eval --model ID")
+    return [Result.load(path) for path in paths]
+
+
+def of_model(results: Sequence[Result], name: str, repository: str) -> list[Result]:
+    """The results of a model, under the name of its repository.
+
+    Args:
+        results: of any models.
+        name: by which the model was evaluated.
+        repository: `org/model`.
+
+    Raises:
+        BadData: there are none, or two of the same task and protocol.
+    """
+    chosen = [result for result in results if str(result.model.get("name", "")).lower() == name.lower()]
+    if not chosen:
+        names = sorted({str(result.model.get("name", "no model")) for result in results})
+        raise BadData(f"there are no results of {name}, only of {', '.join(names)}. Say which with --model NAME.")
+    seen: dict[tuple[str, str], str] = {}
+    for result in chosen:
+        cell, revision = (result.task, protocol_name(result)), str(result.model.get("revision"))
+        if cell in seen:
+            raise BadData(
+                f"{name} has two results of {cell[0]} with {cell[1]}, of revisions {seen[cell]} and {revision} (or of two "
+                "settings of one). Give the folder of one of them."
+            )
+        seen[cell] = revision
+    return [replace(result, model={**result.model, "name": repository}) for result in chosen]
+
+
+def push(
+    results: Sequence[Result],
+    repository: str,
+    *,
+    send: bool,
+    show: Callable[[str], None],
+    as_pull_request: bool = False,
+    **options,
+) -> Written:
+    """Write the results of one model into its repository on the Hub.
+
+    Args:
+        results: of `of_model`.
+        repository: `org/model`.
+        send: False only shows what would be written.
+        show: is told what would change, before anything is sent.
+        as_pull_request: ask even where the user may write; where the user may not, it is always asked.
+        options: of `write`.
+
+    Raises:
+        HubError: refused or not reached. The results on this machine are kept, and pushing again adds nothing twice.
+        BadData: the card there cannot be changed in place.
+    """
+    api = connect()
+    user = account(api)
+    revisions = {name: dataset_revision(api, name, version) for name, version in sorted(_datasets(results))}
+    return write(
+        api,
+        Target("model", repository),
+        edit(results, repository, user, api.endpoint, revisions),
+        message=TITLE,
+        send=send,
+        user=user,
+        as_pull_request=as_pull_request or not user.owns(repository),
+        show=show,
+        **options,
+    )
+
+
+def edit(
+    results: Sequence[Result], repository: str, user: Account, endpoint: str, revisions: Mapping[str, str | None]
+) -> Edit:
+    """What the files of the repository should be with these results in them."""
+    name = user.name or UNNAMED
+
+    def files(there: Snapshot) -> dict[str, bytes]:
+        wanted: dict[str, bytes] = {}
+        index, listed = [], {}
+        for new in results:
+            path = words.result_path(new, name)
+            result = kept(there.read(path), new)
+            url = f"{endpoint}/{repository}/blob/main/{path}"
+            revision = revisions.get(words.dataset_id(result))
+            wanted[path] = json_of(result)
+            if words.defined(result):
+                index.append(model_index.entry(result, name, url, revision))
+            if protocol_name(result) == eval_results.headline(_protocols(result, results, there, name)):
+                found = eval_results.entries(result, name, url, revision)
+                listed.setdefault(eval_results.path(result.task.partition("/")[0]), []).extend(found)
+        card = cards.text_of(there.read("README.md"), f"README.md of {repository}")
+        wanted["README.md"] = cards.merge_results(
+            card or f"\n# {repository.partition('/')[2]}\n",
+            repository.partition("/")[2],
+            index,
+            model_index.key,
+            f"README.md of {repository}",
+        ).encode()
+        for path, entries in listed.items():
+            if entries:
+                wanted[path] = eval_results.merge(there.read(path), entries, f"{path} of {repository}")
+        return wanted
+
+    return files
+
+
+def dataset_revision(api: "HfApi", name: str, version: str) -> str | None:
+    """Commit of the dataset's repository that holds this version (tag `v<version>`); None where it is not published."""
+    from huggingface_hub.errors import HTTPError
+
+    try:
+        tags = api.list_repo_refs(name, repo_type="dataset").tags
+    except HTTPError as error:
+        if status(error) in (401, 404):
+            return None
+        raise
+    return next((tag.target_commit for tag in tags if tag.name == f"v{version}"), None)
+
+
+def json_of(result: Result) -> bytes:
+    """The result file, as `Result.save` writes it."""
+    return (json.dumps(result.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def kept(there: bytes | None, new: Result) -> Result:
+    """The result that is there where the new one says the same, else the new one.
+
+    When it was made, with which versions, and at which commit of the model's repository does not count: pushing results
+    makes a commit there itself, and running the same line again would never come to an end.
+    """
+    try:
+        old = Result.from_json(json.loads(there)) if there else None
+    except (ValueError, AttributeError, BadData):
+        old = None
+    return old if old is not None and _said(old) == _said(new) else new
+
+
+def _said(result: Result) -> bytes:
+    model = {key: value for key, value in result.model.items() if key != "revision"}
+    return json_of(replace(result, model=model, stamp={}))
+
+
+def _datasets(results: Sequence[Result]) -> set[tuple[str, str]]:
+    return {(words.dataset_id(result), str(result.dataset.get("version", ""))) for result in results}
+
+
+def _protocols(result: Result, results: Sequence[Result], there: Snapshot, user: str) -> set[str]:
+    """Under which protocols the user has results of a task: those of now, and those that are there already."""
+    now = {protocol_name(other) for other in results if other.task == result.task}
+    file, home = f"/{result.task.replace('/', '__')}.json", f"{words.NAMESPACE}/{user}/"
+    before = {path.split("/")[2] for path in there.files if path.startswith(home) and path.endswith(file)}
+    return now | before

@@ -1,0 +1,213 @@
+"""A dataset of results, the source of a leaderboard: every push adds one Parquet file, none is ever rewritten.
+
+A record is one metric of one result. Its columns, flat so that every version of `datasets` reads them:
+
+    result_id        string   digest of the whole result; all metrics of a result share it
+    pushed_by        string   user
+    date             string   ISO 8601, when it was scored
+    model, model_revision     string
+    dataset, dataset_version, dataset_digest     string
+    task             string   `<dataset>/<target>`
+    protocol         string   with its variant
+    metric, unit     string   unit of a measurement; empty for fractions
+    ranks            bool     whether this metric ranks models
+    higher_is_better bool     of the ranking metric; null for the others
+    value, low, high float64  the score and its 95 % interval over patients; null where undefined
+    n, n_patients    int64    scored units, and the patients they come from
+    scored, expected int64    units with an answer, and units of the release
+    best_constant, train_constant, chance     float64   floors of the ranking metric; null for the others
+    beats_floor      string   yes, no, tied, unknown; null for the others
+    collapsed, synthetic_twin bool
+    first_patients   int64    a try-out on the first so many patients of each split; null for a whole run
+    seen_in_pretraining       bool   null where nobody knows
+    warnings         string   sentences, one a line
+    cardiobench      string   version of the package
+    result           string   the whole result as JSON: groups, gaps, options, preprocessing, stamp
+"""
+
+import hashlib
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cardiobench.hub.api import account, connect
+from cardiobench.hub.commit import Creation, Edit, Snapshot, Target, Written, write
+from cardiobench.hub.push_results import UNNAMED, json_of
+from cardiobench.report.result import Result
+from cardiobench.report.tables import protocol_name
+
+TEXT, NUMBER, COUNT, FLAG = "string", "float64", "int64", "bool"
+COLUMNS = {
+    **dict.fromkeys(("result_id", "pushed_by", "date", "model", "model_revision"), TEXT),
+    **dict.fromkeys(("dataset", "dataset_version", "dataset_digest", "task", "protocol", "metric", "unit"), TEXT),
+    **dict.fromkeys(("ranks", "higher_is_better"), FLAG),
+    **dict.fromkeys(("value", "low", "high"), NUMBER),
+    **dict.fromkeys(("n", "n_patients", "scored", "expected"), COUNT),
+    **dict.fromkeys(("best_constant", "train_constant", "chance"), NUMBER),
+    "beats_floor": TEXT,
+    **dict.fromkeys(("collapsed", "synthetic_twin"), FLAG),
+    "first_patients": COUNT,
+    "seen_in_pretraining": FLAG,
+    **dict.fromkeys(("warnings", "cardiobench", "result"), TEXT),
+}
+CARD = """\
+---
+pretty_name: CardioBench results
+tags: [cardiology, cardiobench]
+configs:
+  - config_name: default
+    data_files:
+      - {{ split: train, path: data/*.parquet }}
+---
+# CardioBench results
+
+One record is one metric of one model on one task under one protocol. Files are only added: a newer result of the same
+model, task and protocol stands beside the older one (`date`). Push yours with
+`cardiobench push RESULTS --to-dataset {repository} --yes`.
+
+| columns | type |
+|---|---|
+{rows}
+
+`value`, `low` and `high` are a score and its 95 % interval over patients; fractions lie in [0, 1], measurements have the
+`unit`. `ranks` marks the metric that ranks models; floors and `beats_floor` belong to it and are null in the other rows.
+`result` is the whole result as JSON, which `cardiobench.report.result.Result.from_json` reads.
+"""
+
+
+def push_to_dataset(
+    results: Sequence[Result],
+    repository: str,
+    *,
+    private: bool = False,
+    send: bool,
+    show: Callable[[str], None],
+    **options,
+) -> Written:
+    """Add the results that are not there yet to a dataset on the Hub, as one new file.
+
+    Args:
+        results: of any models.
+        repository: `org/name`; made where it is not there.
+        private: how it is made.
+        send: False only shows what would be written.
+        show: is told what would change.
+        options: of `write`.
+
+    Raises:
+        HubError: refused or not reached; nothing was added, and pushing again adds nothing twice.
+    """
+    api = connect()
+    user = account(api)
+    return write(
+        api,
+        Target("dataset", repository),
+        edit(results, repository, user.name or UNNAMED),
+        message="CardioBench results",
+        send=send,
+        user=user,
+        create=Creation(private),
+        as_pull_request=bool(user.name) and not user.owns(repository),
+        show=show,
+        **options,
+    )
+
+
+def edit(results: Sequence[Result], repository: str, user: str) -> Edit:
+    """The card where there is none, and one file with the results that the user's files there do not hold."""
+
+    def files(there: Snapshot) -> dict[str, bytes]:
+        wanted: dict[str, bytes] = {}
+        if "README.md" not in there.files:
+            rows = "\n".join(f"| `{name}` | {kind} |" for name, kind in COLUMNS.items())
+            wanted["README.md"] = CARD.format(repository=repository, rows=rows).encode()
+        known = _known(there, user)
+        new = {result_id(result): result for result in results if result_id(result) not in known}
+        if new:
+            name = hashlib.sha256("".join(sorted(new)).encode()).hexdigest()[:16]
+            lines = [record for number in sorted(new) for record in records(new[number], user)]
+            wanted[f"data/{user}-{name}.parquet"] = parquet(lines)
+        return wanted
+
+    return files
+
+
+def records(result: Result, user: str) -> list[dict[str, Any]]:
+    """The rows of one result, a metric each."""
+    rows = []
+    for metric, estimate in result.overall.items():
+        ranks = metric == result.metric
+        floors = {
+            name: _number(result.floors[name].value) if ranks and name in result.floors else None
+            for name in ("best_constant", "train_constant", "chance")
+        }
+        row = {
+            "result_id": result_id(result),
+            "pushed_by": user,
+            "date": result.stamp.get("date"),
+            "model": result.model.get("name"),
+            "model_revision": result.model.get("revision"),
+            "dataset": result.task.partition("/")[0],
+            "dataset_version": result.dataset.get("version"),
+            "dataset_digest": result.dataset.get("digest"),
+            "task": result.task,
+            "protocol": protocol_name(result),
+            "metric": metric,
+            "unit": result.unit,
+            "ranks": ranks,
+            "higher_is_better": result.higher_is_better if ranks else None,
+            "value": _number(estimate.value),
+            "low": _number(estimate.low),
+            "high": _number(estimate.high),
+            "n": estimate.n,
+            "n_patients": estimate.n_patients,
+            **{name: result.coverage[name] for name in ("scored", "expected")},
+            **floors,
+            "beats_floor": result.beats_floor.verdict if ranks else None,
+            "collapsed": result.collapsed,
+            "synthetic_twin": bool(result.dataset.get("twin")),
+            "first_patients": result.dataset.get("limit"),
+            "seen_in_pretraining": result.seen_in_pretraining,
+            "warnings": "\n".join(result.warnings),
+            "cardiobench": result.stamp.get("cardiobench"),
+            "result": json.dumps(result.to_json(), ensure_ascii=False, allow_nan=False),
+        }
+        rows.append(row)
+    return rows
+
+
+def result_id(result: Result) -> str:
+    """First 16 hex digits of the SHA-256 of the result file."""
+    return hashlib.sha256(json_of(result)).hexdigest()[:16]
+
+
+def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
+    """The rows as a Parquet file of exactly these columns and types."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {TEXT: pa.string(), NUMBER: pa.float64(), COUNT: pa.int64(), FLAG: pa.bool_()}
+    table = pa.Table.from_pylist(list(rows), schema=pa.schema([(name, types[kind]) for name, kind in COLUMNS.items()]))
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    return sink.getvalue()
+
+
+def _known(there: Snapshot, user: str) -> set[str]:
+    """Results that the user's files there hold."""
+    import pyarrow.parquet as pq
+
+    own = re.compile(rf"data/{re.escape(user)}-[0-9a-f]{{16}}\.parquet")
+    known: set[str] = set()
+    for path in there.files:
+        if own.fullmatch(path):
+            table = pq.read_table(io.BytesIO(there.read(path)), columns=["result_id"])
+            known |= set(table["result_id"].to_pylist())
+    return known
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

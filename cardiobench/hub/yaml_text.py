@@ -1,0 +1,132 @@
+"""Changing single items of a YAML list in its text: every byte that is not of such an item stays as it is."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from cardiobench.errors import BadData
+
+Edit = tuple[int, int, str]
+"""Characters from start to stop become the text."""
+
+
+def parse(text: str, what: str) -> tuple[Any, yaml.Node | None]:
+    """The content, and the tree that knows where in the text each part stands; raises `BadData` on what is not YAML."""
+    try:
+        return yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise BadData(f"{what} is not valid YAML ({reason}). Mend it first; it was left as it is.") from None
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """The text after edits that do not overlap."""
+    for start, stop, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[stop:]
+    return text
+
+
+def child(mapping: yaml.Node | None, key: str) -> yaml.Node | None:
+    """The value of a key; None where there is none."""
+    pairs = mapping.value if isinstance(mapping, yaml.MappingNode) else ()
+    return next((value for name, value in pairs if name.value == key), None)
+
+
+def change_items(
+    text: str,
+    node: yaml.SequenceNode,
+    replaced: Mapping[int, Any],
+    removed: Iterable[int] = (),
+    added: Sequence[Any] = (),
+) -> list[Edit]:
+    """Edits of a list: some items replaced where they stand, some removed, some added at its end.
+
+    Args:
+        text: that the node belongs to.
+        node: the list.
+        replaced: position -> new item.
+        removed: positions.
+        added: new items.
+    """
+    edits: list[Edit] = []
+    if node.flow_style:
+        for position, item in replaced.items():
+            old = node.value[position]
+            edits.append((old.start_mark.index, old.end_mark.index, flow(item)))
+        for position in removed:
+            start = node.value[position].start_mark.index
+            last = position == len(node.value) - 1
+            stop = node.end_mark.index - 1 if last else node.value[position + 1].start_mark.index
+            edits.append((start, stop, ""))
+        joined = ", ".join(flow(item) for item in added)
+        if joined:
+            end = node.end_mark.index - 1
+            edits.append((end, end, f", {joined}" if node.value else joined))
+        return edits
+    column, newline = node.start_mark.column, newline_of(text)
+    spans = [_lines_of(text, item, column) for item in node.value]
+    edits += [(*spans[position], block([item], column, newline)) for position, item in replaced.items()]
+    edits += [(*spans[position], "") for position in removed]
+    if added:
+        end = spans[-1][1]
+        lead = "" if text[:end].endswith(("\n", "\r")) else newline
+        edits.append((end, end, lead + block(added, column, newline)))
+    return edits
+
+
+def fill(text: str, node: yaml.Node, items: Sequence[Any], column: int) -> list[Edit]:
+    """Edits that put a list in the place of an empty value."""
+    newline = newline_of(text)
+    content = newline + block(items, column, newline)[: -len(newline)]
+    start = node.start_mark.index
+    while start and text[start - 1] in " \t":
+        start -= 1
+    return [(start, node.end_mark.index, content)]
+
+
+def block(items: Sequence[Any], column: int, newline: str) -> str:
+    """Items of a list in block style, their dashes in that column; every line ends."""
+    dumped = yaml.safe_dump(list(items), sort_keys=False, allow_unicode=True, width=10_000)
+    return "".join(f"{' ' * column}{line}{newline}" for line in dumped.splitlines())
+
+
+def flow(item: Any) -> str:
+    """One item on one line."""
+    return yaml.safe_dump(
+        item, sort_keys=False, allow_unicode=True, width=float("inf"), default_flow_style=True
+    ).strip()
+
+
+def newline_of(text: str) -> str:
+    """The line end that the text uses first; a line feed where it has none."""
+    end = text.find("\n")
+    if end < 0:
+        return "\r" if "\r" in text else "\n"
+    return "\r\n" if text[:end].endswith("\r") else "\n"
+
+
+def _lines_of(text: str, item: yaml.Node, column: int) -> tuple[int, int]:
+    """From the beginning of the line of an item's dash to the end of its last line, without comments that follow it."""
+    start = item.start_mark.index
+    while start and not (text[start] == "-" and _column(text, start) == column):
+        start -= 1
+    start -= column
+    stop = _end(item)
+    while stop < len(text) and text[stop - 1] not in "\r\n":
+        stop += 1
+    if text[stop - 1 : stop + 1] == "\r\n":
+        stop += 1
+    return start, stop
+
+
+def _column(text: str, index: int) -> int:
+    return index - 1 - max(text.rfind("\n", 0, index), text.rfind("\r", 0, index))
+
+
+def _end(node: yaml.Node) -> int:
+    """Where the text of a node ends; PyYAML's own mark of a block is where the next thing begins."""
+    if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
+        return node.end_mark.index
+    last = node.value[-1]
+    return max(_end(part) for part in last) if isinstance(last, tuple) else _end(last)

@@ -1,0 +1,212 @@
+"""Which loader a model's files call for: the first rule that fits, by what the files are, never by guessing."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cardiobench.errors import BadModel, MissingExtra
+from cardiobench.models.base import Encoder
+from cardiobench.models.cards import ModelCard, card, find_card, list_models
+from cardiobench.models.frames import FrameSettings, frame_settings
+from cardiobench.models.source import Source
+
+RULES = (
+    "a registered name",
+    "open_clip_config.json -> open_clip",
+    "config.json with 'architecture' -> timm",
+    "config.json with a 'model_type' of transformers -> transformers",
+    "config.json with 'model_type' hubert_ecg -> the adapter of HuBERT-ECG, without remote code",
+    "config.json with 'auto_map' -> the model's own code, if it is trusted",
+    "cardiobench.json with 'like', the id of a registered model -> its adapter",
+    "weights alone -> the adapter whose network has such keys",
+)
+OWN = "cardiobench.json"
+OWN_KEYS = ("like", "pooling", "variant", "colour", "zoom", "border", "frames", "stride", "start")
+HUBERT_ECG = "Edoardo-BS/hubert-ecg-base"
+WEIGHTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
+
+# Registered model -> beginnings of keys that all occur in its weights and together in no other's.
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "PKUDigitalHealth/ECGFounder": ("first_conv.conv.", "stage_list."),
+    "echonet/EchoPrime": ("conv_proj.", "pos_encoding.class_token"),
+    "CarDS-Yale/PanEcho": ("encoder.encoder.model.", "EF_head."),
+    "sekeun/EchoFM": ("pos_embed_spatial", "blocks.0.attn.q."),
+    "wanglab/ecg-fm": ("feature_extractor.conv_layers.", "post_extract_proj."),
+    "kweimann/ECG-JEPA": ("target_encoder.patch_embed.proj.", "target_encoder.registers"),
+    "sehunfromdaegu/ECG_JEPA": ("W_P.", "encoder_blocks."),
+    HUBERT_ECG: ("feature_extractor.conv_layers.0.conv.", "label_embedding.0."),
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A loader, and why it is the one.
+
+    Attributes:
+        rule: in words; printed and stamped.
+        load: makes the encoder with a pooling and a variant; reads the weights.
+        poolings: those it offers; the first is the default, () where there is no choice.
+        variants: named ways of preprocessing, likewise.
+        card: the registered model whose adapter it is; None for a loader that goes by the files alone.
+    """
+
+    rule: str
+    load: Callable[[str, str], Encoder]
+    poolings: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    card: ModelCard | None = None
+
+
+def detect(source: Source, trust_remote_code: bool = False, facts: Mapping[str, Any] | None = None) -> Found:
+    """The loader that fits a model's files.
+
+    Args:
+        source: the files.
+        trust_remote_code: whether the model's own code may run.
+        facts: preprocessing facts of the model's card, which go before those of a `cardiobench.json` beside the weights.
+
+    Raises:
+        BadModel: none fits; says which files were seen and which rules were tried.
+    """
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("a model with weights", "models", "torch") from error
+
+    own = _own_facts(source)
+    frames = frame_settings(facts if facts is not None else own, source.name)
+    config = source.json("config.json")
+    kind = config.get("model_type")
+    if "open_clip_config.json" in source.files:
+        from cardiobench.models import from_open_clip
+
+        rule = "the folder has open_clip_config.json -> open_clip"
+        no_text = str((facts or {}).get("no_text", ""))
+        return _by_files(rule, source, frames, partial(from_open_clip.load, no_text=no_text), ())
+    if "architecture" in config and kind is None:
+        from cardiobench.models import from_timm
+
+        rule = f"config.json has architecture '{config['architecture']}' -> timm"
+        return _by_files(rule, source, frames, from_timm.load, from_timm.poolings(source))
+    if kind == "hubert_ecg":
+        return _like(source, HUBERT_ECG, "config.json has model_type 'hubert_ecg'")
+    if kind and _known_to_transformers(kind):
+        from cardiobench.models import from_transformers
+
+        rule = f"config.json has model_type '{kind}' -> transformers"
+        return _by_files(rule, source, frames, from_transformers.load, from_transformers.poolings(config))
+    if "auto_map" in config:
+        return _own_code(source, frames, trust_remote_code)
+    if "like" in own:
+        return _like(source, str(own["like"]), f"{OWN} says like '{own['like']}'")
+    return _by_keys(source)
+
+
+def _by_files(rule: str, source: Source, frames: FrameSettings, load: Callable, poolings: tuple[str, ...]) -> Found:
+    poolings = _first(poolings, _own_facts(source).get("pooling"), source, "pooling")
+    return Found(rule, lambda pooling, variant: load(source, rule, pooling=pooling, frames=frames), poolings)
+
+
+def _known_to_transformers(model_type: str) -> bool:
+    try:
+        from transformers import CONFIG_MAPPING
+    except ImportError as error:
+        raise MissingExtra("a transformers model", "models", "transformers") from error
+    return model_type in CONFIG_MAPPING
+
+
+def _own_code(source: Source, frames: FrameSettings, trusted: bool) -> Found:
+    if not trusted:
+        raise BadModel(
+            f"{source.name} brings its own Python code (auto_map in config.json). It is not run unless you ask for it: "
+            f"read the code, then pass --trust-remote-code (trust_remote_code=True)."
+        )
+    from cardiobench.models import from_transformers
+
+    rule = "config.json has auto_map and its code was trusted -> transformers with the model's own code"
+    return Found(
+        rule, lambda pooling, variant: from_transformers.load(source, rule, frames=frames, trust_remote_code=True)
+    )
+
+
+def _own_facts(source: Source) -> dict[str, Any]:
+    """What a `cardiobench.json` beside the weights says; {} where there is none.
+
+    Raises:
+        BadModel: a key that it does not have.
+    """
+    facts = source.json(OWN)
+    unknown = sorted(set(facts) - set(OWN_KEYS))
+    if unknown:
+        raise BadModel(f"{source.name}: {OWN} has unknown keys {unknown}. It may have: {', '.join(OWN_KEYS)}.")
+    return facts
+
+
+def _like(source: Source, name: str, why: str) -> Found:
+    """The adapter of a registered model for other weights of the same network."""
+    found = card(name)
+    return registered(
+        replace(found, id=source.name, revision=None, seen=(), published=()),
+        source,
+        f"{why} -> the adapter of {found.id}",
+    )
+
+
+def registered(found: ModelCard, source: Source, rule: str) -> Found:
+    """The adapter of a card on some files."""
+    from cardiobench.models.load import adapter
+
+    make = adapter(found.adapter)
+    poolings, variants = found.poolings, found.variants
+    own = _own_facts(source)
+    poolings = _first(poolings, own.get("pooling"), source, "pooling")
+    variants = _first(variants, own.get("variant"), source, "variant")
+    return Found(
+        rule, lambda pooling, variant: make(found, source, pooling=pooling, variant=variant), poolings, variants, found
+    )
+
+
+def _first(names: tuple[str, ...], wanted: str | None, source: Source, what: str) -> tuple[str, ...]:
+    """The names with the wanted one in front, which makes it the default."""
+    if wanted is None:
+        return names
+    if wanted not in names:
+        raise BadModel(f"{source.name}: {OWN} asks for {what} '{wanted}', there is only: {', '.join(names) or 'one'}.")
+    return (wanted, *(name for name in names if name != wanted))
+
+
+def _by_keys(source: Source) -> Found:
+    """The adapter whose network has the keys of the weights."""
+    from cardiobench.models.weights import read_shapes
+
+    seen = {}
+    for file in source.files:
+        if Path(file).suffix in WEIGHTS and _matching_name(file):
+            source.fetch([file])
+            seen[file] = list(read_shapes(source.folder / file))
+    for file, keys in seen.items():
+        for name, beginnings in KEYS.items():
+            if find_card(name) and all(any(key.startswith(start) for key in keys) for start in beginnings):
+                # A file of another name than the card's is handed to the adapter as the one file there is.
+                known = Path(file).name in find_card(name).weights
+                files = source if known else replace(source, files=(file,), single=True)
+                return _like(files, name, f"{file} has keys {' and '.join(f'{start}*' for start in beginnings)}")
+    raise BadModel(_nothing_fits(source, seen))
+
+
+def _matching_name(file: str) -> bool:
+    return not Path(file).name.startswith(("optimizer", "scheduler", "training_args", "rng_state"))
+
+
+def _nothing_fits(source: Source, seen: Mapping[str, list[str]]) -> str:
+    keys = "".join(f" {file} begins with the keys {', '.join(names[:3])}." for file, names in list(seen.items())[:3])
+    views = any("classifier.2.weight" in names and "features.0.0.weight" in names for names in seen.values())
+    if views:
+        keys += " That is EchoPrime's view classifier: give the folder that holds echo_prime_encoder.pt too."
+    beside = " If its configuration lies beside the file, give the folder." if source.single else ""
+    return (
+        f"nothing here knows how to load {source.name}. Files seen: {', '.join(source.files) or 'none'}.{keys}{beside} "
+        f"Rules tried, in order: {'; '.join(RULES)}. Registered models, each with its adapter: {', '.join(list_models())}."
+    )

@@ -1,0 +1,68 @@
+"""ECG-FM: records in windows of 5 s, each lead standardised over the whole record.
+
+Preprocessing: `preprocess.py` of fairseq-signals (commit 6b9e137), which the authors of ECG-FM point to.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.nets.wav2vec2_cmsc import Wav2Vec2Cmsc, published_keys
+from cardiobench.models.signal import interpolate, windows
+from cardiobench.models.source import Source
+from cardiobench.models.weights import read_weights
+
+FS = 500
+WINDOW = 5 * FS
+PRETRAINED = "mimic_iv_ecg_physionet_pretrained.pt"
+FINETUNED = "mimic_iv_ecg_finetuned.pt"
+
+
+def resampled(signal: np.ndarray, fs: float) -> np.ndarray:
+    """Signal (n, leads) at 500 Hz by straight lines between its samples."""
+    return interpolate(signal, int(len(signal) * FS / fs))
+
+
+def standardised(signal: np.ndarray) -> np.ndarray:
+    """Signal (n, leads) with mean 0 and standard deviation 1 in every lead; a constant lead becomes zero."""
+    centred = signal - signal.mean(axis=0)
+    constant = np.ptp(signal, axis=0) == 0
+    return np.where(constant, 0.0, centred / np.where(constant, 1.0, centred.std(axis=0)))
+
+
+def prepare(signal: np.ndarray, fs: float, variant: str = "mean") -> np.ndarray:
+    """A record as the network takes it.
+
+    Args:
+        signal: (n, 12), millivolts.
+        fs: its rate in Hz.
+        variant: "mean": all windows of 5 s, whose vectors are averaged later; "first": only the first of them.
+
+    Returns:
+        (P, 12, 2500).
+    """
+    pieces = windows(standardised(resampled(signal, fs)), WINDOW).transpose(0, 2, 1)
+    return pieces[:1] if variant == "first" else pieces
+
+
+def load(card: ModelCard, source: Source, *, pooling: str, variant: str) -> SignalEncoder:
+    """ECG-FM from the pretrained checkpoint, or from the fine-tuned one where only that is given.
+
+    Raises:
+        BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
+    """
+    weights = source.weights((PRETRAINED, FINETUNED))
+    state = read_weights(weights)
+    tuned = "encoder.post_extract_proj.weight" in state
+    # The fine-tuned checkpoint has a mask embedding only where masking was left on while it was tuned.
+    state = {key: tensor for key, tensor in published_keys(state).items() if not tuned or key != "mask_emb"}
+    network = loaded(partial(Wav2Vec2Cmsc, pretraining=not tuned), state, card.id)
+    note = "the weights are those fine-tuned on labels of MIMIC-IV-ECG, not the pretrained ones"
+    return SignalEncoder(
+        **described(card, source, weights, pooling, variant),
+        network=Tokens(network, Wav2Vec2Cmsc.tokens),
+        prepare=partial(prepare, variant=variant),
+        warnings=(note,) if tuned else (),
+    )

@@ -1,0 +1,50 @@
+"""ECG_JEPA of Kim: 8 leads at 250 Hz in windows of 10 s, in millivolts as they are.
+
+Preprocessing: `ecg_data.py` of the repository (commit 91902d5).
+"""
+
+import numpy as np
+from scipy.signal import resample
+
+from cardiobench.data.media.types import LEADS
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.nets.ecg_jepa_kim import EcgJepaKim
+from cardiobench.models.signal import windows
+from cardiobench.models.source import Source
+from cardiobench.models.weights import read_weights
+
+FS = 500
+WINDOW = 10 * FS
+SAMPLES = 2500
+CHOSEN = [LEADS.index(lead) for lead in ("I", "II", "V1", "V2", "V3", "V4", "V5", "V6")]
+WEIGHTS = ("multiblock_epoch100.pth", "random_epoch100.pth")
+
+
+def prepare(signal: np.ndarray, fs: float) -> np.ndarray:
+    """A record as the network takes it, by two Fourier resamplings: to 500 Hz, then each window to 250 Hz.
+
+    Args:
+        signal: (n, 12), millivolts; neither filtered nor scaled.
+        fs: its rate in Hz.
+
+    Returns:
+        (P, 8, 2500); zeros follow a record that is shorter than 10 s.
+    """
+    at_500 = signal if fs == FS else resample(signal, int(FS / fs * len(signal)), axis=0)
+    return resample(windows(at_500[:, CHOSEN], WINDOW), SAMPLES, axis=1).transpose(0, 2, 1)
+
+
+def load(card: ModelCard, source: Source, *, pooling: str, variant: str) -> SignalEncoder:
+    """The encoder of a checkpoint from the authors' drive; tokens lie lead after lead.
+
+    Raises:
+        BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
+    """
+    weights = source.weights(WEIGHTS)
+    network = loaded(EcgJepaKim, read_weights(weights), card.id)
+    return SignalEncoder(
+        **described(card, source, weights, pooling, variant),
+        network=Tokens(network, EcgJepaKim.tokens),
+        prepare=prepare,
+    )

@@ -1,0 +1,71 @@
+"""ECG-JEPA of Weimann and Conrad: 12 leads at 500 Hz in windows of 10 s, scaled and clipped at five deviations."""
+
+from functools import partial
+
+import numpy as np
+import torch
+
+from cardiobench.errors import BadModel
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.nets.ecg_jepa_weimann import SAMPLES, SIZES, EcgJepaWeimann
+from cardiobench.models.signal import resample, standardise, windows
+from cardiobench.models.source import Source
+from cardiobench.models.weights import below, read_weights
+
+FS = 500
+LIMIT = 5.0  # standard deviations
+WEIGHTS = ("ecg_jepa_weimann.pt", "chkpt_100000.pt", "chkpt_100000.min.pt")
+# Mean and standard deviation of the leads over folds 1 to 8 of PTB-XL in mV: constants of the authors' `pretrain.py`.
+PTB_XL_MEAN = np.array([-2, -2, 0, 2, -1, -1, 0, -1, -2, -1, -1, -1]) / 1000
+PTB_XL_STD = np.array([191, 166, 173, 142, 149, 147, 235, 338, 335, 299, 294, 242]) / 1000
+
+
+def scaled(signal: np.ndarray, variant: str = "per_record") -> np.ndarray:
+    """Signal (n, 12) in standard deviations of each lead, cut off at 5 of them.
+
+    Args:
+        signal: millivolts.
+        variant: "per_record": mean and deviation of the record itself, a flat lead becomes zero; "ptb_xl": the fixed
+            ones of PTB-XL, which keep what the height of the waves says.
+    """
+    fixed = (signal - PTB_XL_MEAN) / PTB_XL_STD
+    return np.clip(standardise(signal) if variant == "per_record" else fixed, -LIMIT, LIMIT)
+
+
+def prepare(signal: np.ndarray, fs: float, variant: str = "per_record") -> np.ndarray:
+    """A record (n, 12) in millivolts at `fs` Hz as the network takes it: (P, 12, 5000), zeros behind a shorter one."""
+    return windows(scaled(resample(signal, fs, FS), variant), SAMPLES).transpose(0, 2, 1)
+
+
+def size_of(state: dict[str, torch.Tensor], what: str) -> str:
+    """Which of the published sizes weights have, by the length of their tokens.
+
+    Raises:
+        BadModel: none of them.
+    """
+    dim = state["norm.weight"].numel() if "norm.weight" in state else 0
+    found = [size for size, numbers in SIZES.items() if numbers.dim == dim]
+    if not found:
+        raise BadModel(
+            f"{what}: tokens of length {dim}, expected one of {', '.join(str(numbers.dim) for numbers in SIZES.values())}. "
+            f"A checkpoint of this model has the target encoder's weights under 'model', named 'target_encoder.*'."
+        )
+    return found[0]
+
+
+def load(card: ModelCard, source: Source, *, pooling: str, variant: str) -> SignalEncoder:
+    """The target encoder of a checkpoint that the user has; `cls` pooling reads the register.
+
+    Raises:
+        BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
+    """
+    weights = source.weights(WEIGHTS)
+    state = below(read_weights(weights), "target_encoder.")
+    network = loaded(partial(EcgJepaWeimann, size_of(state, card.id)), state, card.id)
+    read = EcgJepaWeimann.with_register if pooling == "cls" else EcgJepaWeimann.tokens
+    return SignalEncoder(
+        **described(card, source, weights, pooling, variant),
+        network=Tokens(network, read),
+        prepare=partial(prepare, variant=variant),
+    )

@@ -1,0 +1,129 @@
+"""The encoder around every ECG network that turns pieces of a record into tokens."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from cardiobench.data.media.types import LEADS, Ecg
+from cardiobench.errors import BadMedia, BadModel
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.pooling import pool
+from cardiobench.models.signal import checked
+from cardiobench.models.source import Source
+from cardiobench.models.weights import load_exactly
+
+SHORTEST = 1.0  # seconds: filters need something to run over
+
+Prepare = Callable[[np.ndarray, float], np.ndarray]
+
+
+@dataclass(eq=False, kw_only=True)
+class SignalEncoder:
+    """A frozen network on ECG records; the attributes are those of `cardiobench.models.base.Encoder`.
+
+    Attributes:
+        network: parts (N, ...) to tokens (N, T, dim).
+        prepare: signal (samples, 12) in millivolts and its rate in Hz to parts (P, ...), P >= 1.
+        token_pooling: from the tokens of a part to its vector, see `cardiobench.models.pooling`.
+        pooling: from the vectors of a record's parts to one.
+    """
+
+    name: str
+    revision: str
+    network: Callable[[torch.Tensor], torch.Tensor]
+    prepare: Prepare
+    token_pooling: str
+    preprocessing: Mapping[str, Any]
+    loaded_by: str
+    warnings: tuple[str, ...] = ()
+    pooling: str = "mean"
+    modalities: tuple[str, ...] = ("ecg",)
+    sampling: None = None
+    dim: int = field(init=False)
+
+    def __post_init__(self):
+        self.network.eval().requires_grad_(False).float()
+        self.dim = probe(self)
+
+    def transform(self, recording: Ecg) -> torch.Tensor:
+        """Parts of a record, (P, ...), float32.
+
+        Raises:
+            BadMedia: the record is shorter than a second, or is no ECG of 12 leads with finite values.
+        """
+        signal = checked(recording)
+        if len(signal) < SHORTEST * recording.fs:
+            raise BadMedia(
+                f"an ECG of {len(signal)} samples at {recording.fs:g} Hz lasts {len(signal) / recording.fs:.2f} s; "
+                f"{self.name} needs {SHORTEST:g} s or more. Leave the record out."
+            )
+        parts = self.prepare(signal.astype(np.float64), recording.fs)
+        return torch.from_numpy(np.ascontiguousarray(parts, dtype=np.float32))
+
+    @torch.no_grad()
+    def encode(self, parts: torch.Tensor) -> torch.Tensor:
+        """Parts (N, ...) on the network's device to vectors (N, dim), float32."""
+        return pool(self.network(parts), self.token_pooling).float()
+
+    def to(self, device: torch.device) -> "SignalEncoder":
+        """Move the network and return the encoder."""
+        self.network.to(device)
+        return self
+
+
+class Tokens(torch.nn.Module):
+    """A network seen through one of its methods, the one that gives tokens."""
+
+    def __init__(self, network: torch.nn.Module, read: Callable[[torch.nn.Module, torch.Tensor], torch.Tensor]):
+        super().__init__()
+        self.network, self.read = network, read
+
+    def forward(self, parts: torch.Tensor) -> torch.Tensor:
+        """Parts (N, ...) to tokens (N, T, dim)."""
+        return self.read(self.network, parts)
+
+
+def loaded(build: Callable[[], torch.nn.Module], state: Mapping[str, torch.Tensor], what: str) -> torch.nn.Module:
+    """A network with exactly those weights; it is built without values first, so that none can be left random.
+
+    Raises:
+        BadModel: names missing, names too many or other shapes.
+    """
+    with torch.device("meta"):
+        network = build()
+    load_exactly(network, state, what)
+    return network
+
+
+def described(card: ModelCard, source: Source, weights: list, pooling: str, variant: str) -> dict[str, Any]:
+    """What every encoder of a card says about itself; `preprocessing` holds the pooling and the variant."""
+    chosen = {"pooling": pooling, "variant": variant} if variant else {"pooling": pooling}
+    return {
+        "name": card.id,
+        "revision": source.revision(weights),
+        "token_pooling": pooling,
+        "preprocessing": {**card.preprocessing, **chosen},
+        "loaded_by": f"'{card.id}' is registered -> {card.adapter}",
+    }
+
+
+def probe(encoder: SignalEncoder) -> int:
+    """Length of an encoder's vectors, found by encoding ten seconds of made-up signal.
+
+    Raises:
+        BadModel: the network gives values that are not finite, or another vector the second time.
+    """
+    time = np.arange(5000)[:, None] / 500
+    signal = np.sin(2 * np.pi * 1.2 * time + np.arange(len(LEADS))) * np.sin(2 * np.pi * 7 * time)
+    part = encoder.transform(Ecg(signal.astype(np.float32), 500))[:1]
+    vector, again = encoder.encode(part), encoder.encode(part)
+    if not torch.isfinite(vector).all():
+        raise BadModel(
+            f"{encoder.name} gives values that are not finite. Its weights are damaged: copy the model again."
+        )
+    if not torch.equal(vector, again):
+        raise BadModel(f"{encoder.name} gives another vector each time it sees the same record (dropout left on?).")
+    return vector.shape[1]

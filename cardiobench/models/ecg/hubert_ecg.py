@@ -1,0 +1,124 @@
+"""HuBERT-ECG: the first 5 s of 12 leads, one after the other, as a single signal of 6000 samples at 100 Hz.
+
+Preprocessing: `utils.py` and `dataset.py` of the repository (commit affe1f9).
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from scipy.signal import decimate, filtfilt, firwin, resample
+
+from cardiobench.errors import BadMedia, BadModel
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.nets.hubert_ecg import SIZES, build, published_keys, tokens
+from cardiobench.models.signal import windows
+from cardiobench.models.source import Source
+from cardiobench.models.weights import read_weights
+
+FS = 500
+WINDOW = 5 * FS
+BAND = (0.05, 47.0)  # Hz
+WEIGHTS = ("model.safetensors",)
+
+
+def filtered(signal: np.ndarray, fs: float) -> np.ndarray:
+    """Signal (n, leads) between 0.05 and 47 Hz, by a filter of 0.3 s run both ways at the signal's own rate.
+
+    Raises:
+        BadMedia: the rate is too low for the band.
+    """
+    if fs <= 2 * BAND[1]:
+        raise BadMedia(
+            f"an ECG at {fs:g} Hz has nothing up to {BAND[1]:g} Hz. HuBERT-ECG needs more than {2 * BAND[1]:g} Hz."
+        )
+    taps = int(0.3 * fs)
+    taps += 1 - taps % 2
+    return filtfilt(firwin(taps, BAND, pass_zero=False, fs=fs), [1.0], signal, axis=0)
+
+
+def scaled(signal: np.ndarray) -> np.ndarray:
+    """Signal (n, leads) with the smallest value of every lead at -1 and the largest at 1; a flat lead lies at -1."""
+    low, high = signal.min(axis=0), signal.max(axis=0)
+    return 2 * (signal - low) / (high - low + 1e-8) - 1
+
+
+def preprocessed(signal: np.ndarray, fs: float) -> np.ndarray:
+    """Signal (n, leads) filtered, at 500 Hz by its Fourier series, every lead of the whole record in [-1, 1]."""
+    return scaled(resample(filtered(signal, fs), int(len(signal) * FS / fs), axis=0))
+
+
+def flattened(window: np.ndarray) -> np.ndarray:
+    """A window (2500, leads) as one signal at 100 Hz, lead after lead: (500 x leads,).
+
+    The low-pass filter of the decimation runs over the places where the leads were joined, as in the original.
+    """
+    return decimate(window.T.ravel(), 5)
+
+
+def prepare(signal: np.ndarray, fs: float, variant: str = "first") -> np.ndarray:
+    """A record as the network takes it.
+
+    Args:
+        signal: (n, 12), millivolts.
+        fs: its rate in Hz.
+        variant: "first": the first 5 s, as published; "mean": all windows of 5 s, whose vectors are averaged later.
+
+    Returns:
+        (P, 6000).
+    """
+    pieces = windows(preprocessed(signal, fs), WINDOW)
+    return np.stack([flattened(piece) for piece in (pieces[:1] if variant == "first" else pieces)])
+
+
+def config(settings: Mapping[str, Any], state: Mapping[str, torch.Tensor], what: str) -> Mapping[str, Any]:
+    """Settings of the network: those of config.json, or those of the published size whose width the weights have.
+
+    Raises:
+        BadModel: no config.json beside weights of another width.
+    """
+    if settings:
+        return settings
+    width = len(state.get("encoder.layer_norm.weight", ()))
+    known = {size["hidden_size"]: size for size in SIZES.values()}
+    if width not in known:
+        raise BadModel(
+            f"{what}: there is no config.json, and the weights have width {width}, expected one of "
+            f"{', '.join(map(str, known))}. Give the folder that holds model.safetensors and config.json."
+        )
+    return known[width]
+
+
+def load(card: ModelCard, source: Source, *, pooling: str, variant: str) -> SignalEncoder:
+    """HuBERT-ECG of any size, from safetensors.
+
+    Raises:
+        BadModel: no safetensors, or weights that do not fit to the last key.
+    """
+    refuse_pickled_settings(source)
+    weights = source.weights(WEIGHTS)
+    state = published_keys(read_weights(weights))
+    settings = config(source.json("config.json"), state, card.id)
+    try:
+        network = loaded(partial(build, settings), state, card.id)
+    except (TypeError, ValueError, StrictDataclassError) as error:
+        raise BadModel(f"{card.id}: config.json describes no network: {error}. Copy it again.") from error
+    return SignalEncoder(
+        **described(card, source, weights, pooling, variant),
+        network=Tokens(network, tokens),
+        prepare=partial(prepare, variant=variant),
+    )
+
+
+def refuse_pickled_settings(source: Source) -> None:
+    """Raise `BadModel` where the only weights are a `.pt`: it holds the settings as objects of the model's own code."""
+    pickled = [file for file in source.files if file.endswith((".pt", ".pth"))]
+    if pickled and source.find(WEIGHTS) in (None, *pickled):
+        raise BadModel(
+            f"{source.name}: {pickled[0]} keeps its settings as Python objects (`model_config`), which would run code "
+            f"when read. Give model.safetensors and config.json of the same model on the Hub instead."
+        )

@@ -1,0 +1,91 @@
+"""EchoFM: 32 frames of a clip to the tokens of its encoder."""
+
+import numpy as np
+import torch
+
+from cardiobench.data.media.types import Clip, FrameSampling
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.echo.encoder import ClipEncoder, loaded_by, refuse_unknown
+from cardiobench.models.nets.echofm import DIM, FRAMES, SIZE, EchoFM
+from cardiobench.models.pooling import pool
+from cardiobench.models.source import Source
+from cardiobench.models.weights import load_exactly, read_weights
+
+WEIGHTS = ("echofm_vitl.pth", "model.safetensors")
+POOLINGS = ("mean", "cls", "max")
+
+
+def prepared(frames: np.ndarray) -> torch.Tensor:
+    """Frames of a clip as the network takes them: repeated from the start where there are too few, resized to 224 x 224.
+
+    The cardiac cycle is what the network was trained on, so a short clip is played again and not padded. Resizing is
+    bilinear with antialias (Pillow), the aspect ratio is not kept.
+
+    Args:
+        frames: uint8 RGB, (T, H, W, 3), T >= 1; frames after the 32nd are left out.
+
+    Returns:
+        uint8, (32, 224, 224, 3).
+    """
+    from PIL import Image
+
+    bilinear = Image.Resampling.BILINEAR
+    small = [
+        np.asarray(Image.fromarray(frame).resize((SIZE, SIZE), bilinear))
+        for frame in np.ascontiguousarray(frames[:FRAMES])
+    ]
+    return torch.from_numpy(np.stack([small[number % len(small)] for number in range(FRAMES)]))
+
+
+def normalised(clips: torch.Tensor) -> torch.Tensor:
+    """Prepared clips uint8 (N, 32, 224, 224, 3) to the network's input, float (N, 3, 32, 224, 224) in [0, 1]."""
+    return clips.movedim(-1, 1).float() / 255
+
+
+class Vectors(torch.nn.Module):
+    """The network with one of the poolings of its tokens."""
+
+    def __init__(self, network: EchoFM, pooling: str):
+        super().__init__()
+        self.network, self.pooling = network, pooling
+
+    def forward(self, clips: torch.Tensor) -> torch.Tensor:
+        """Prepared clips uint8 (N, 32, 224, 224, 3) to vectors (N, 1024)."""
+        tokens = self.network.encoded(normalised(clips))
+        return pool(tokens if self.pooling == "cls" else tokens[:, 1:], self.pooling)
+
+
+class EchoFMEncoder(ClipEncoder):
+    """EchoFM on the first 32 frames of a clip."""
+
+    def transform(self, recording: Clip) -> torch.Tensor:
+        """A clip as one part, uint8 (1, 32, 224, 224, 3)."""
+        return prepared(recording.frames)[None]
+
+
+def load(card: ModelCard, source: Source, *, pooling: str = "mean", variant: str = "") -> EchoFMEncoder:
+    """EchoFM with the weights of `echofm_vitl.pth`, whose settings (`model_args`) have to be the published ones.
+
+    Args:
+        card: its card.
+        source: where its files are.
+        pooling: `mean` of the tokens, as published; `cls`, the class token, which the authors throw away; `max`.
+        variant: it has one only.
+
+    Raises:
+        BadModel: weights that do not fit to the last key: those from before August 2026 lack `prj_norm.*`.
+    """
+    refuse_unknown(card, "pooling", pooling, POOLINGS)
+    paths = source.weights(WEIGHTS)
+    with torch.device("meta"):
+        network = EchoFM()
+    load_exactly(network, read_weights(paths), card.id)
+    return EchoFMEncoder(
+        name=card.id,
+        revision=source.revision(paths),
+        network=Vectors(network, pooling),
+        dim=DIM,
+        sampling=FrameSampling(count=FRAMES, stride=1, start="first"),
+        preprocessing={**card.preprocessing, "pooling": pooling},
+        loaded_by=loaded_by(card),
+    )

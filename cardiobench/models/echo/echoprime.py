@@ -1,0 +1,154 @@
+"""EchoPrime: video encoder and view classifier in one vector a recording, and its answers by retrieval."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from cardiobench.data.media.types import Clip, FrameSampling
+from cardiobench.data.spec import VIEWS as BENCHMARK_VIEWS
+from cardiobench.errors import BadModel
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.echo.echoprime_clip import STRIDE, normalised, prepared
+from cardiobench.models.echo.echoprime_files import RETRIEVAL, read_retrieval
+from cardiobench.models.echo.echoprime_retrieval import VIEWS, WIDTH, Bank, SectionWeights, answers
+from cardiobench.models.echo.encoder import ClipEncoder, loaded_by, refuse_unknown
+from cardiobench.models.nets.convnext import BASE, ConvNeXt
+from cardiobench.models.nets.mvit import FRAMES, MViT
+from cardiobench.models.source import Source
+from cardiobench.models.weights import load_exactly, read_weights
+
+log = logging.getLogger(__name__)
+
+VIDEO = ("echo_prime_encoder.pt", "echo_prime_encoder.safetensors")
+VIEW = ("view_classifier.pt", "view_classifier.safetensors")
+BY_NAME, UPSTREAM = "by_name", "upstream_compat"
+ASKED = {"ef": "ejection_fraction", "as": "aortic_stenosis"}
+STENOSIS_CUT = 0.78  # share of candidates from which EchoPrime says aortic stenosis (its roc_thresholds.csv)
+
+# View of EchoPrime -> view of the benchmark; the others are "Other".
+SAME_VIEW = {"A2C": "A2C", "A3C": "A3C", "A4C": "A4C", "Parasternal_Long": "PLAX", "Parasternal_Short": "PSAX"}
+
+
+class Vectors(torch.nn.Module):
+    """Both networks on prepared clips."""
+
+    def __init__(self):
+        super().__init__()
+        self.video = MViT(WIDTH)
+        self.view = ConvNeXt(**BASE, classes=len(VIEWS))
+
+    def forward(self, blocks: torch.Tensor) -> torch.Tensor:
+        """Prepared clips uint8 (N, 17, 224, 224, 3) to (N, 523): the video's vector, and the view of its first frame, one-hot."""
+        clips = normalised(blocks)
+        views = self.view(clips[:, :, 0]).argmax(dim=1)
+        return torch.cat([self.video(clips).float(), torch.nn.functional.one_hot(views, len(VIEWS))], dim=1)
+
+
+@dataclass(eq=False, kw_only=True)
+class EchoPrimeEncoder(ClipEncoder):
+    """EchoPrime on the first 32 frames of a clip.
+
+    Attributes:
+        native: `view`, and `ef` and `as` where the candidate bank is there.
+        retrieval: section weights and bank; None without them.
+        upstream_compat: answer as the released code does, misaligned sections included.
+        native_details: target -> facts about its last answers, for the stamp.
+    """
+
+    native: tuple[str, ...]
+    retrieval: tuple[SectionWeights, Bank] | None
+    upstream_compat: bool
+    native_details: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def transform(self, recording: Clip) -> torch.Tensor:
+        """A clip as one part, uint8 (1, 17, 224, 224, 3)."""
+        return prepared(recording.frames)[None]
+
+    def predict_native(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:
+        """EchoPrime's own answers from stored vectors.
+
+        Args:
+            target: one of `native`.
+            units: stored vectors (R, 523) of each unit; one recording is enough.
+
+        Returns:
+            `ef` in % (n,); `as` as `stenosis` of the share of candidates, (n,); `view` (n, 6) as `view_probabilities`.
+        """
+        if target == "view":
+            return np.stack([view_probabilities(unit) for unit in units])
+        weights, bank = self.retrieval
+        values, blind = answers(ASKED[target], units, weights, bank, upstream_compat=self.upstream_compat)
+        facts = {
+            "candidates": len(bank.embeddings),
+            "units": len(units),
+            "units_without_weighted_view": int(blind.sum()),
+        }
+        self.native_details[target] = facts
+        if blind.any():
+            used = "no weights (arbitrary candidates, as released)" if self.upstream_compat else "uniform weights"
+            log.warning("%s %s: %d of %d units have only views without weight: %s.", self.name, target, blind.sum(), len(blind), used)  # fmt: skip
+        return stenosis(values) if target == "as" else values
+
+
+def view_probabilities(unit: np.ndarray) -> np.ndarray:
+    """Views of the benchmark from stored vectors (R, 523): shares of the recordings, (6,) in the order of `data.spec.VIEWS`.
+
+    A2C, A3C, A4C as they are, Parasternal_Long is PLAX, Parasternal_Short PSAX, the six others are Other.
+    """
+    shares = np.asarray(unit, dtype=np.float64)[:, WIDTH:].mean(axis=0)
+    probabilities = np.zeros(len(BENCHMARK_VIEWS))
+    for name, share in zip(VIEWS, shares, strict=True):
+        probabilities[BENCHMARK_VIEWS.index(SAME_VIEW.get(name, "Other"))] += share
+    return probabilities
+
+
+def stenosis(shares: np.ndarray) -> np.ndarray:
+    """Share of candidates with at least moderate stenosis to a probability: straight lines through 0, the published cut at 0.5, and 1."""
+    return np.interp(shares, (0.0, STENOSIS_CUT, 1.0), (0.0, 0.5, 1.0))
+
+
+def load(card: ModelCard, source: Source, *, pooling: str = "cls", variant: str = BY_NAME) -> EchoPrimeEncoder:
+    """EchoPrime from an unpacked download: the two networks, and the candidate bank where all of its files are there.
+
+    Args:
+        card: its card.
+        source: the folder of the clone with `model_data/` and `assets/`, or any folder that holds their files.
+        pooling: `cls`, the class token, is what its projection was trained on; there is no other.
+        variant: `by_name`, or `upstream_compat` for the released code's answers with its misaligned sections.
+
+    Raises:
+        BadModel: a network is missing or does not fit to the last key, or a file of the bank is damaged.
+    """
+    refuse_unknown(card, "pooling", pooling, ("cls",))
+    refuse_unknown(card, "variant", variant, (BY_NAME, UPSTREAM))
+    if source.single:
+        raise BadModel(
+            f"{card.id} is several files ({VIDEO[0]}, {VIEW[0]} and the candidate bank), got {source.files[0]} alone. "
+            f"Give the folder that holds them."
+        )
+    paths = [*source.weights(VIDEO), *source.weights(VIEW)]
+    with torch.device("meta"):
+        network = Vectors()
+    load_exactly(network.video, read_weights(paths[:1]), f"{card.id} ({paths[0].name})")
+    load_exactly(network.view, read_weights(paths[1:]), f"{card.id} ({paths[1].name})")
+    absent = [name for name in RETRIEVAL if source.find((name,)) is None]
+    retrieval = None if absent else read_retrieval(source)
+    lacking = f"without {', '.join(absent)} it answers neither {' nor '.join(ASKED)}; only embeddings and the view"
+    return EchoPrimeEncoder(
+        name=card.id,
+        revision=source.revision(paths),
+        network=network,
+        dim=WIDTH + len(VIEWS),
+        sampling=FrameSampling(count=FRAMES, stride=STRIDE, start="first"),
+        preprocessing={**card.preprocessing},
+        loaded_by=loaded_by(card),
+        warnings=(lacking,) if absent else (),
+        no_text_reason="it answers by retrieval from its candidate bank (protocol native), not from prompts",
+        native=("view",) if absent else ("view", *ASKED),
+        retrieval=retrieval,
+        upstream_compat=variant == UPSTREAM,
+    )

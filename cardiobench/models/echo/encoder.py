@@ -1,0 +1,57 @@
+"""What the video models of echocardiography have in common."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from cardiobench.data.media.types import FrameSampling
+from cardiobench.errors import BadModel
+from cardiobench.models.cards import ModelCard
+
+
+@dataclass(eq=False, kw_only=True)
+class ClipEncoder:
+    """A frozen network on whole clips; the attributes are those of `cardiobench.models.base.Encoder`.
+
+    Attributes:
+        network: prepared clips, uint8 (N, ...), to vectors (N, dim); it normalises them itself, on the device.
+        no_text_reason: why the model cannot be asked with prompts.
+    """
+
+    name: str
+    revision: str
+    network: torch.nn.Module
+    dim: int
+    sampling: FrameSampling
+    preprocessing: Mapping[str, Any]
+    loaded_by: str
+    warnings: tuple[str, ...] = ()
+    no_text_reason: str = "it has no text tower"
+    pooling: Literal["mean", "mean_l2"] = "mean"
+    modalities: tuple[str, ...] = ("echo",)
+
+    def __post_init__(self):
+        self.network.float().eval().requires_grad_(False)
+
+    @torch.no_grad()
+    def encode(self, parts: torch.Tensor) -> torch.Tensor:
+        """Prepared clips (N, ...) on the network's device to vectors (N, dim), float32."""
+        return self.network(parts).float()
+
+    def to(self, device: torch.device) -> "ClipEncoder":
+        """Move the network and return the encoder."""
+        self.network.to(device)
+        return self
+
+
+def loaded_by(card: ModelCard) -> str:
+    """The rule that chose the adapter of a registered model, in words."""
+    return f"'{card.id}' is registered -> {card.adapter}"
+
+
+def refuse_unknown(card: ModelCard, what: str, name: str, known: tuple[str, ...]) -> None:
+    """Raise `BadModel` when a pooling or variant is not one of those that an adapter has."""
+    if name not in known:
+        raise BadModel(f"{card.id} has no {what} '{name}'. It has: {', '.join(known)}.")

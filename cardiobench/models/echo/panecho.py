@@ -1,0 +1,153 @@
+"""PanEcho: clips of 16 consecutive frames to embeddings, and from embeddings to the answers of its 40 heads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from cardiobench.data.media.types import Clip, FrameSampling
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.echo.crop import centre, resized
+from cardiobench.models.echo.encoder import ClipEncoder, loaded_by, refuse_unknown
+from cardiobench.models.nets.panecho import DIM, FRAMES, PanEcho, time_code
+from cardiobench.models.nets.panecho_heads import activated, by_head, head
+from cardiobench.models.source import Source
+from cardiobench.models.weights import load_exactly, read_weights
+
+WEIGHTS = ("panecho.pt", "model.safetensors")
+TIME_TABLE = "encoder.time_encoder.pe"  # fixed by a formula; the authors leave it out when they load
+RESIZED, SIZE = 256, 224
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+VARIANTS = {"four_clips": 4, "one_clip": 1}  # clips of a recording
+
+# Target of a task -> head that answers it. Wall motion is one question about all segments, whatever the view.
+ANSWERS = {
+    "ef": "EF",
+    "lvidd": "LVIDd",
+    "ivsd": "IVSd",
+    "lvpwd": "LVPWd",
+    "as": "AVStenosis",
+    "rwma_a2c": "LVWallMotionAbnormalities",
+    "rwma_a3c": "LVWallMotionAbnormalities",
+    "rwma_a4c": "LVWallMotionAbnormalities",
+}
+
+
+def starts(n_frames: int, clips: int) -> np.ndarray:
+    """First frames of the clips of a recording, evenly over it and each once; the first frame alone where it is short."""
+    return np.unique(np.linspace(0, max(n_frames - FRAMES, 0), clips).round().astype(int))
+
+
+def prepared(frames: np.ndarray) -> torch.Tensor:
+    """Consecutive frames as the network takes them: the last one repeated up to 16, 256 x 256, the middle 224 x 224.
+
+    Args:
+        frames: uint8 **BGR**, (T, H, W, 3), 1 <= T; frames after the 16th are left out.
+
+    Returns:
+        uint8 BGR, (16, 224, 224, 3).
+    """
+    small = [centre(resized(frame, (RESIZED, RESIZED), "area"), SIZE) for frame in frames[:FRAMES]]
+    return torch.from_numpy(np.stack(small + small[-1:] * (FRAMES - len(small))))
+
+
+def normalised(clips: torch.Tensor) -> torch.Tensor:
+    """Prepared clips uint8 (N, 16, 224, 224, 3) to the network's input, float (N, 3, 16, 224, 224).
+
+    Mean and standard deviation are ImageNet's in the order red, green, blue, although the channels are blue, green, red:
+    so it was trained.
+    """
+    mean, std = (torch.tensor(values, device=clips.device) for values in (MEAN, STD))
+    return ((clips.float() / 255 - mean) / std).movedim(-1, 1)
+
+
+class Vectors(torch.nn.Module):
+    """The network from prepared clips on."""
+
+    def __init__(self, network: PanEcho):
+        super().__init__()
+        self.network = network
+
+    def forward(self, clips: torch.Tensor) -> torch.Tensor:
+        """Prepared clips uint8 (N, 16, 224, 224, 3) to embeddings (N, 768)."""
+        return self.network(normalised(clips))
+
+
+@dataclass(eq=False, kw_only=True)
+class PanEchoEncoder(ClipEncoder):
+    """PanEcho with its heads.
+
+    Attributes:
+        clips: clips that are taken of a recording at most.
+    """
+
+    clips: int
+    native: tuple[str, ...] = tuple(ANSWERS)
+
+    def transform(self, recording: Clip) -> torch.Tensor:
+        """The clips of a recording, uint8 (clips, 16, 224, 224, 3)."""
+        frames = recording.frames[..., ::-1]
+        return torch.stack(
+            [
+                prepared(np.ascontiguousarray(frames[first : first + FRAMES]))
+                for first in starts(len(frames), self.clips)
+            ]
+        )
+
+    def answers(self, vectors: np.ndarray) -> dict[str, np.ndarray]:
+        """Answers of all heads to stored embeddings (n, 768): head -> float64 numbers or probabilities (n, width)."""
+        device = next(self.network.parameters()).device
+        with torch.no_grad():
+            embeddings = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32)).to(device)
+            values = activated(self.network.network.outputs(embeddings)).double().cpu()
+        return {name: part.numpy() for name, part in by_head(values).items()}
+
+    def predict_native(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:
+        """The answer of a head for each unit: the mean over all clips of its recordings, as the authors do for a study.
+
+        Aortic stenosis is 1 minus the probability of the class `None`; wall motion the probability of an abnormality.
+
+        Args:
+            target: a key of `ANSWERS`.
+            units: stored embeddings (R, 768) of each unit.
+
+        Returns:
+            float64 (n,), in % or cm, or a probability.
+        """
+        name = ANSWERS[target]
+        values = self.answers(np.concatenate(units))[name]
+        column = 1 - values[:, head(name).classes.index("None")] if target == "as" else values[:, 0]
+        first = np.cumsum([0, *(len(unit) for unit in units[:-1])])
+        return np.add.reduceat(column, first) / [len(unit) for unit in units]
+
+
+def load(card: ModelCard, source: Source, *, pooling: str = "mean", variant: str = "four_clips") -> PanEchoEncoder:
+    """PanEcho with the weights of `panecho.pt`.
+
+    Args:
+        card: its card.
+        source: where its files are.
+        pooling: `mean` over the frames is what its heads were trained on; there is no other.
+        variant: `four_clips` evenly over the recording, which the authors do at random places, or `one_clip` from its
+            first frame on.
+
+    Raises:
+        BadModel: weights that do not fit to the last key.
+    """
+    refuse_unknown(card, "pooling", pooling, ("mean",))
+    refuse_unknown(card, "variant", variant, tuple(VARIANTS))
+    paths = source.weights(WEIGHTS)
+    with torch.device("meta"):
+        network = PanEcho()
+    load_exactly(network, {**read_weights(paths), TIME_TABLE: time_code()}, card.id)
+    return PanEchoEncoder(
+        name=card.id,
+        revision=source.revision(paths),
+        network=Vectors(network),
+        dim=DIM,
+        sampling=FrameSampling(count=None if VARIANTS[variant] > 1 else FRAMES, start="first"),
+        preprocessing={**card.preprocessing, "clips": VARIANTS[variant]},
+        loaded_by=loaded_by(card),
+        clips=VARIANTS[variant],
+    )

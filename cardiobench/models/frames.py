@@ -1,0 +1,79 @@
+"""What happens to the frames of a clip before a library's own transform: which ones, colour order, cropping."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from cardiobench.data.media.types import FrameSampling
+from cardiobench.errors import BadModel
+
+# What a frame-wise model looks at unless told otherwise: 16 consecutive frames from the key frame on
+# (arXiv 2510.00520, "at most 16 frames").
+KEY_FRAMES = FrameSampling(count=16, stride=1, start="key_frame")
+COLOURS = ("RGB", "BGR")
+BORDERS = ("truncate", "round")
+
+
+@dataclass(frozen=True)
+class FrameSettings:
+    """Steps in front of a library's own transform.
+
+    Attributes:
+        colour: order of the channels that the network was trained with.
+        zoom: share of the frame cut off on every side, after a centre crop to a square; 0 leaves the frame whole.
+        border: how the cut is brought to whole pixels, "truncate" (EchoCLIP's own code) or "round" (arXiv 2510.00520).
+        size: side of the square that a zoomed frame is resized to (bicubic, without antialias).
+        sampling: which frames.
+    """
+
+    colour: str = "RGB"
+    zoom: float = 0.0
+    border: str = "truncate"
+    size: int = 224
+    sampling: FrameSampling = KEY_FRAMES
+
+    def __call__(self, frames: np.ndarray) -> np.ndarray:
+        """Frames uint8 RGB (T, H, W, 3) to uint8 frames (T, h, w, 3) in the network's colour order."""
+        if self.colour == "BGR":
+            frames = frames[..., ::-1]
+        if self.zoom:
+            from cardiobench.models.echo.crop import crop_and_scale
+
+            size = (self.size, self.size)
+            frames = np.stack([crop_and_scale(f, size, zoom=self.zoom, border=self.border) for f in frames])
+        return frames
+
+    def facts(self) -> dict[str, Any]:
+        """The settings for the embedding key: the sampling, and the other steps where they do anything."""
+        crop = {"zoom": self.zoom, "border": self.border, "zoomed_to": self.size} if self.zoom else {}
+        return {"sampling": asdict(self.sampling), "colour": self.colour, **crop}
+
+
+WHOLE = FrameSettings()
+
+
+def frame_settings(facts: Mapping[str, Any], name: str) -> FrameSettings:
+    """Settings from a card's or a `cardiobench.json`'s facts; what they do not say keeps its default.
+
+    Raises:
+        BadModel: a value that is none.
+    """
+    chosen = {key: facts[key] for key in ("colour", "zoom", "border", "size") if key in facts}
+    try:
+        sampling = FrameSampling(**{
+            own: facts[key] for key, own in (("frames", "count"), ("stride", "stride"), ("start", "start")) if key in facts
+        })  # fmt: skip
+    except (TypeError, ValueError) as error:
+        raise BadModel(
+            f"{name}: frames, stride or start is none: {error}. Correct the card or cardiobench.json."
+        ) from None
+    settings = FrameSettings(**chosen, sampling=sampling)
+    good = settings.colour in COLOURS and settings.border in BORDERS
+    if not (good and isinstance(settings.zoom, (int, float)) and 0 <= settings.zoom < 0.5):
+        raise BadModel(
+            f"{name}: colour '{settings.colour}' (expected {' or '.join(COLOURS)}), zoom {settings.zoom} (0 to 0.5), "
+            f"border '{settings.border}' ({' or '.join(BORDERS)}). Correct the card or cardiobench.json."
+        )
+    return settings

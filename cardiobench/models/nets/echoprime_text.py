@@ -1,0 +1,37 @@
+"""EchoPrime's report encoder: BERT with a projection of its first token into the space of the videos."""
+
+import torch
+from torch import nn
+
+WIDTH = 512
+
+
+def bert_config():
+    """Configuration of `microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract`: BERT base with its usual numbers."""
+    from transformers import BertConfig
+
+    return BertConfig(vocab_size=30522, layer_norm_eps=1e-12)
+
+
+class EchoPrimeText(nn.Module):
+    """BERT for masked words and a linear projection; tensors `backbone.*` and `text_projection.*`.
+
+    Checkpoints written by older versions of transformers also hold `backbone.bert.embeddings.position_ids`, a range of
+    numbers without information: take it out before loading.
+    Source: Vukadinovic et al., EchoPrime, arXiv 2410.09704.
+    """
+
+    def __init__(self):
+        from transformers import BertForMaskedLM
+
+        super().__init__()
+        self.backbone = BertForMaskedLM(bert_config())
+        self.text_projection = nn.Linear(self.backbone.config.hidden_size, WIDTH)
+
+    def hidden(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Token ids and attention mask (N, L) to the last hidden layer (N, L, 768)."""
+        return self.backbone.bert(input_ids=ids, attention_mask=mask).last_hidden_state
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Token ids and attention mask (N, L), L <= 512, to report vectors (N, 512), not normalised."""
+        return self.text_projection(self.hidden(ids, mask)[:, 0])

@@ -1,0 +1,83 @@
+"""PanEcho: ConvNeXt-T on the frames of a clip, a transformer over time, and one linear head for each of 40 findings."""
+
+import torch
+from torch import nn
+
+from cardiobench.models.nets.convnext import TINY, ConvNeXt
+from cardiobench.models.nets.panecho_heads import HEADS
+
+FRAMES = 16
+DIM = 768
+
+
+class PanEcho(nn.Module):
+    """Clips to embeddings, and embeddings to the raw outputs of all heads.
+
+    Source: Holste et al., PanEcho, medRxiv 2024.11.16.24317431.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.encoder = FrameTransformer()
+        for head in HEADS:
+            self.add_module(f"{head.name}_head", nn.Sequential(nn.Dropout(0.25), nn.Linear(DIM, head.width)))
+
+    def forward(self, clips: torch.Tensor) -> torch.Tensor:
+        """Clips (N, 3, 16, H, W) to embeddings (N, 768)."""
+        return self.encoder(clips)
+
+    def outputs(self, embeddings: torch.Tensor) -> torch.Tensor:
+        """Embeddings (N, 768) to the outputs of the heads before any activation, in the order of `HEADS`: (N, 58)."""
+        return torch.cat([self.get_submodule(f"{head.name}_head")(embeddings) for head in HEADS], dim=1)
+
+
+class FrameTransformer(nn.Module):
+    """Features of each frame, the code of its time, four layers of attention over time, mean over time."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder = ImageEncoder()
+        layer = nn.TransformerEncoderLayer(DIM, nhead=8, dim_feedforward=DIM, dropout=0.0, batch_first=True)
+        self.transformer = nn.TransformerEncoder(layer, num_layers=4, enable_nested_tensor=False)
+        self.time_encoder = TimeCode()
+
+    def forward(self, clips: torch.Tensor) -> torch.Tensor:
+        """Clips (N, 3, 16, H, W) to embeddings (N, 768).
+
+        The network was trained on planes in the order in which they lie in memory, channel by channel: image i holds
+        the planes 3i, 3i + 1 and 3i + 2 of a clip, which are three times of one channel and not three channels of one
+        time. The axes are therefore left where they are.
+        """
+        images = clips.reshape(-1, 3, *clips.shape[3:])
+        frames = self.encoder(images).unflatten(0, (len(clips), clips.shape[2]))
+        return self.transformer(self.time_encoder(frames)).mean(dim=1)
+
+
+class ImageEncoder(nn.Module):
+    """ConvNeXt-T without a classifier."""
+
+    def __init__(self):
+        super().__init__()
+        self.model = ConvNeXt(**TINY)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Images (N, 3, H, W) to features (N, 768)."""
+        return self.model(images)
+
+
+class TimeCode(nn.Module):
+    """Sine and cosine of the frame number at falling frequencies, added to the features; a fixed table."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("pe", time_code())
+
+    def forward(self, frames: torch.Tensor) -> torch.Tensor:
+        """(N, 16, 768), same shape."""
+        return frames + self.pe
+
+
+def time_code() -> torch.Tensor:
+    """The table (1, 16, 768): sine in the even columns, cosine in the odd ones."""
+    angles = torch.arange(FRAMES)[:, None] * 10000.0 ** (-torch.arange(0, DIM, 2) / DIM)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[None]

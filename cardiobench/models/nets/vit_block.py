@@ -1,0 +1,57 @@
+"""The pre-norm transformer block of vision transformers, as both ECG-JEPAs have it."""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class Attention(nn.Module):
+    """Multi-head attention; one projection makes query, key and value, in this order and without a bias."""
+
+    def __init__(self, dim: int, heads: int, bias: bool):
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(dim, 3 * dim, bias=False)
+        self.proj = nn.Linear(dim, dim, bias=bias)
+
+    def forward(self, tokens: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
+        """Tokens (B, T, dim) to (B, T, dim); `allowed` (T, T) is true where a row's token may look at a column's."""
+        query, key, value = self.qkv(tokens).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        out = functional.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
+        return self.proj(out.transpose(1, 2).flatten(2))
+
+
+class Mlp(nn.Module):
+    """Two layers with an exact GELU between them, four times as wide inside."""
+
+    def __init__(self, dim: int, bias: bool):
+        super().__init__()
+        self.fc1 = nn.Linear(dim, 4 * dim, bias=bias)
+        self.fc2 = nn.Linear(4 * dim, dim, bias=bias)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Tokens (B, T, dim) to (B, T, dim)."""
+        return self.fc2(functional.gelu(self.fc1(tokens)))
+
+
+class Block(nn.Module):
+    """Attention and MLP, each behind a norm and added to its input.
+
+    Args:
+        dim: length of a token.
+        heads: of the attention.
+        eps: of the norms.
+        bias: of every layer but the one that makes query, key and value.
+    """
+
+    def __init__(self, dim: int, heads: int, eps: float, bias: bool):
+        super().__init__()
+        self.norm1 = nn.LayerNorm(dim, eps=eps, bias=bias)
+        self.attn = Attention(dim, heads, bias)
+        self.norm2 = nn.LayerNorm(dim, eps=eps, bias=bias)
+        self.mlp = Mlp(dim, bias)
+
+    def forward(self, tokens: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
+        """Tokens (B, T, dim) to (B, T, dim)."""
+        tokens = tokens + self.attn(self.norm1(tokens), allowed)
+        return tokens + self.mlp(self.norm2(tokens))

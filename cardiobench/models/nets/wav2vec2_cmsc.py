@@ -1,0 +1,183 @@
+"""ECG-FM: a wav2vec 2.0 encoder on 12 leads, pretrained with CMSC and random lead masking (McKeen et al., arXiv 2408.05178).
+
+fairseq-signals builds it from `w2v_cmsc_rlm.yaml`; the names of the parameters are those of its checkpoints.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.nn.utils import parametrizations
+
+DIM = 768
+HEADS = 12
+LAYERS = 12
+FEED_FORWARD = 3072
+CHANNELS = 256
+CONVOLUTIONS = 4
+POSITION_KERNEL = 128
+POSITION_GROUPS = 16
+CODES = (2, 320, 128)  # groups, entries a group and length of an entry of the quantizer
+
+
+def convolutions(leads: int) -> nn.ModuleList:
+    """Four convolutions that halve the length, GELU behind each; the first has a norm of every channel over time.
+
+    The identities stand where fairseq-signals has dropouts of rate 0: they keep the numbers in the keys.
+    """
+    layers = nn.ModuleList()
+    for index in range(CONVOLUTIONS):
+        conv = nn.Conv1d(CHANNELS if index else leads, CHANNELS, 2, 2, bias=False)
+        norm = [] if index else [nn.GroupNorm(CHANNELS, CHANNELS)]
+        layers.append(nn.Sequential(conv, nn.Identity(), *norm, nn.GELU()))
+    return layers
+
+
+class FeatureExtractor(nn.Module):
+    """Signal (B, leads, L) to (B, 256, L / 16)."""
+
+    def __init__(self, leads: int):
+        super().__init__()
+        self.conv_layers = convolutions(leads)
+
+    def forward(self, signal: torch.Tensor) -> torch.Tensor:
+        """Output of the last convolution."""
+        for layer in self.conv_layers:
+            signal = layer(signal)
+        return signal
+
+
+class PositionConv(nn.Module):
+    """Relative positions by a wide grouped convolution; its weight norm is taken for each position of the kernel."""
+
+    def __init__(self):
+        super().__init__()
+        conv = nn.Conv1d(DIM, DIM, POSITION_KERNEL, padding=POSITION_KERNEL // 2, groups=POSITION_GROUPS)
+        self.pos_conv = nn.Sequential(parametrizations.weight_norm(conv, dim=2))
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """What is added to tokens (B, T, 768); an even kernel makes one sample too many, which is dropped."""
+        out = self.pos_conv(tokens.transpose(1, 2))[..., :-1]
+        return functional.gelu(out).transpose(1, 2)
+
+
+class SelfAttention(nn.Module):
+    """Multi-head attention with a projection each for query, key, value and output."""
+
+    def __init__(self):
+        super().__init__()
+        self.k_proj = nn.Linear(DIM, DIM)
+        self.v_proj = nn.Linear(DIM, DIM)
+        self.q_proj = nn.Linear(DIM, DIM)
+        self.out_proj = nn.Linear(DIM, DIM)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Tokens (B, T, 768) to (B, T, 768)."""
+        query, key, value = (
+            projection(tokens).unflatten(-1, (HEADS, -1)).transpose(1, 2)
+            for projection in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        out = functional.scaled_dot_product_attention(query, key, value)
+        return self.out_proj(out.transpose(1, 2).flatten(2))
+
+
+class Layer(nn.Module):
+    """A transformer layer with its norms behind the sums."""
+
+    def __init__(self):
+        super().__init__()
+        self.self_attn = SelfAttention()
+        self.self_attn_layer_norm = nn.LayerNorm(DIM)
+        self.fc1 = nn.Linear(DIM, FEED_FORWARD)
+        self.fc2 = nn.Linear(FEED_FORWARD, DIM)
+        self.final_layer_norm = nn.LayerNorm(DIM)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Tokens (B, T, 768) to (B, T, 768)."""
+        tokens = self.self_attn_layer_norm(tokens + self.self_attn(tokens))
+        return self.final_layer_norm(tokens + self.fc2(functional.gelu(self.fc1(tokens))))
+
+
+class Encoder(nn.Module):
+    """A norm, then twelve layers: with norms behind the sums, the encoder's own stands in front of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
+        self.layer_norm = nn.LayerNorm(DIM)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Tokens (B, T, 768) to (B, T, 768)."""
+        tokens = self.layer_norm(tokens)
+        for layer in self.layers:
+            tokens = layer(tokens)
+        return tokens
+
+
+class Quantizer(nn.Module):
+    """Codebook of the pretraining task; no part of an embedding."""
+
+    def __init__(self):
+        super().__init__()
+        groups, entries, length = CODES
+        self.vars = nn.Parameter(torch.zeros(1, groups * entries, length))
+        self.weight_proj = nn.Linear(CHANNELS, groups * entries)
+
+
+class Wav2Vec2Cmsc(nn.Module):
+    """The encoder; its state_dict has the keys under `model` in `mimic_iv_ecg_physionet_pretrained.pt`.
+
+    Args:
+        leads: of the signal.
+        pretraining: hold the parts of the pretraining task too. They are in the pretrained checkpoint, not in the
+            fine-tuned one, and do nothing to an embedding.
+    """
+
+    def __init__(self, leads: int = 12, pretraining: bool = True):
+        super().__init__()
+        self.feature_extractor = FeatureExtractor(leads)
+        self.layer_norm = nn.LayerNorm(CHANNELS)
+        self.post_extract_proj = nn.Linear(CHANNELS, DIM)
+        self.conv_pos = PositionConv()
+        self.encoder = Encoder()
+        if pretraining:
+            self.mask_emb = nn.Parameter(torch.zeros(DIM))
+            self.quantizer = Quantizer()
+            self.project_q = nn.Linear(CHANNELS, CHANNELS)
+            self.final_proj = nn.Linear(DIM, CHANNELS)
+
+    def features(self, signal: torch.Tensor) -> torch.Tensor:
+        """Signal (B, 12, L) to normalised outputs of the convolutions (B, L / 16, 256): not the embedding."""
+        return self.layer_norm(self.feature_extractor(signal).transpose(1, 2))
+
+    def tokens(self, signal: torch.Tensor) -> torch.Tensor:
+        """Signal (B, 12, L) to the encoder's output (B, L / 16, 768); 156 tokens for 2500 samples."""
+        tokens = self.post_extract_proj(self.features(signal))
+        return self.encoder(tokens + self.conv_pos(tokens))
+
+    forward = tokens
+
+
+def published_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Weights of a checkpoint under the names of `Wav2Vec2Cmsc`.
+
+    Checkpoints of an older PyTorch name the weight norm `weight_g` and `weight_v`. A fine-tuned checkpoint has the
+    encoder under `encoder.` and a linear head `proj.`, which is left out.
+    """
+    if "encoder.post_extract_proj.weight" in state:
+        state = {
+            key.removeprefix("encoder."): tensor
+            for key, tensor in state.items()
+            if key not in ("proj.weight", "proj.bias")
+        }
+    return current_weight_norm(state)
+
+
+def current_weight_norm(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Weights with the names that `torch.nn.utils.parametrizations.weight_norm` gives, from either generation of names."""
+    inside = ".parametrizations.weight.original"
+    return {
+        key.replace(".weight_g", f"{inside}0").replace(".weight_v", f"{inside}1"): tensor
+        for key, tensor in state.items()
+    }

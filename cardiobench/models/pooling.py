@@ -1,0 +1,40 @@
+"""From the tokens of a network to one vector a part."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+# Name -> what it takes of the tokens, in words.
+POOLINGS = {
+    "mean": "mean of all tokens",
+    "cls": "first token",
+    "last": "last token",
+    "max": "maximum of every component over the tokens",
+}
+
+
+def pool(tokens: "torch.Tensor", how: str) -> "torch.Tensor":
+    """One vector for each row of tokens.
+
+    Args:
+        tokens: (N, T, D), T >= 1.
+        how: mean | cls | last | max, see `POOLINGS`.
+
+    Returns:
+        (N, D).
+
+    Raises:
+        ValueError: another name, or tokens of another shape.
+    """
+    if tokens.ndim != 3 or not tokens.shape[1]:
+        raise ValueError(f"tokens of shape {tuple(tokens.shape)}: expected (N, T, D) with T >= 1")
+    if how == "mean":
+        return tokens.mean(dim=1)
+    if how == "cls":
+        return tokens[:, 0]
+    if how == "last":
+        return tokens[:, -1]
+    if how == "max":
+        return tokens.amax(dim=1)
+    raise ValueError(f"pooling '{how}': expected one of {', '.join(POOLINGS)}")

@@ -1,0 +1,100 @@
+"""Alignment: do recordings lie along the axis that the model's own text draws for a number?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from cardiobench import resources
+from cardiobench.data.prompts import prompt_digest, prompts
+from cardiobench.data.spec import Task
+from cardiobench.embeddings.store import unit
+from cardiobench.errors import NotApplicable
+from cardiobench.models.base import Encoder, TextEncoder
+from cardiobench.protocols.study import Finding, Study
+from cardiobench.protocols.zero_shot import embed_texts, ladder_sentences, no_text_tower
+from cardiobench.report.record import number
+from cardiobench.scoring.bootstrap import estimate, resample
+from cardiobench.scoring.metrics import Sample, load_formula, load_metric
+
+
+def formula():
+    """The metric's own file, which also has the axis."""
+    return load_formula(resources.folder("hf_metrics") / "text_axis_pearson" / "text_axis_pearson.py")
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Text axis of a number (first principal component of its ladder of prompts) against the measured values.
+
+    Each number of the ladder is the mean of its templates' unit vectors; each test recording is its pooled vector at
+    unit length, projected onto the axis (arXiv:2510.00520, section on text alignment). Intervals are over patients.
+    """
+
+    name = "alignment"
+
+    def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
+        """Each task that asks for a number."""
+        return {task.name: (task,) for task in tasks if task.kind == "regression"}
+
+    def changes(self, task: Task) -> tuple:
+        """Nothing is disturbed."""
+        return ()
+
+    def describe(self, study: Study, encoder: Encoder) -> Finding:
+        """Pearson r along the axis, with both projections for the figure."""
+        (task,) = study.tasks
+        if not isinstance(encoder, TextEncoder):
+            raise NotApplicable(no_text_tower(encoder))
+        data = study.data(task)
+        templates = prompts(task, data.prompts)[0]["templates"]
+        sentences, numbers = ladder_sentences(task, templates)
+        vectors = embed_texts(encoder, sentences).reshape(len(templates), -1, encoder.dim)
+        texts, ladder = unit(vectors).mean(axis=0), numbers[: len(numbers) // len(templates)]
+        test = data.lines("test")
+        recordings, truth, patients = unit(data.features[test]), data.labels[test], data.patients[test]
+        metric = formula()
+        found = metric.compute(truth, recordings, texts, ladder, seed=study.seed)
+        axis, _ = metric.text_axis(texts, ladder)
+        if axis is None:
+            raise NotApplicable(
+                f"{encoder.name} gives the same vector to every prompt of {task.name}: there is no axis"
+            )
+        sample = Sample(truth, recordings @ axis)
+        draws = resample(
+            lambda weights: load_metric("regression_report").resamples(sample, weights),
+            patients,
+            study.resamples,
+            study.seed,
+        )
+        r = "text_axis_pearson"
+        values = {
+            r: estimate(found[r], draws["pearson"], patients),
+            "spearman": estimate(found["spearman"], draws["spearman"], patients),
+            "r2": estimate(found["r2"], draws["pearson"] ** 2, patients),
+            "explained_variance": number(found["explained_variance"], n=len(texts)),
+            "p_value": number(found["p_value"], n=len(test), n_patients=len(set(patients))),
+        }
+        second = across_axis(texts, axis)
+        return Finding(
+            values,
+            {
+                "texts": points(unit(texts), axis, second, number=ladder),
+                "recordings": points(recordings, axis, second, id=data.rows["id"].to_numpy()[test], measured=truth),
+            },
+            {"prompts": prompt_digest(task, data.prompts), "templates": len(templates), "unit": task.unit},
+        )
+
+
+def across_axis(texts: np.ndarray, axis: np.ndarray) -> np.ndarray:
+    """Unit vector at right angles to the axis along which the texts differ most; zeros where they differ in nothing else."""
+    centred = unit(texts) - unit(texts).mean(axis=0)
+    rest = centred - np.outer(centred @ axis, axis)
+    _, strength, directions = np.linalg.svd(rest, full_matrices=False)
+    return directions[0] if strength[0] > 1e-9 else np.zeros_like(axis)
+
+
+def points(vectors: np.ndarray, axis: np.ndarray, second: np.ndarray, **columns) -> pd.DataFrame:
+    """Place of each vector along and across the axis, with further columns."""
+    return pd.DataFrame({**columns, "along": vectors @ axis, "across": vectors @ second})

@@ -1,0 +1,49 @@
+"""Reading grown trees at several depths: the node that a line is in at depth D is its leaf in a tree cut there."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+
+def at_depths(trees: Sequence, features: np.ndarray, depths: Sequence[int | None]) -> list[np.ndarray]:
+    """Class shares of the node in which each line stands, for each depth: (n, trees, classes) each.
+
+    Args:
+        trees: scikit-learn's `tree_` objects.
+        features: float32, (n, d), as the trees were trained on.
+        depths: where the trees are cut; None = grown to the end.
+
+    A tree cut at a depth has the law of a tree that was grown to that depth: scikit-learn grows depth first, so only
+    its random choices between equally good splits, or of features, come in another order.
+    """
+    starts = np.r_[0, np.cumsum([tree.node_count for tree in trees])]
+    left, right = (
+        np.concatenate(
+            [np.where(child >= 0, child + start, -1) for child, start in zip(children, starts, strict=False)]
+        )
+        for children in ([t.children_left for t in trees], [t.children_right for t in trees])
+    )
+    column = np.concatenate([tree.feature for tree in trees])
+    threshold = np.concatenate([tree.threshold for tree in trees])
+    shares = np.concatenate([tree.value[:, 0, :] for tree in trees])
+    shares = shares / shares.sum(axis=1, keepdims=True)
+    nodes = np.broadcast_to(starts[:-1], (len(features), len(trees))).copy()
+    at = dict(_descend(nodes, features, left, right, column, threshold, {d for d in depths if d is not None}))
+    return [shares[at.get(depth, at[None])] for depth in depths]
+
+
+def _descend(
+    nodes, features, left, right, column, threshold, wanted: set[int]
+) -> Iterator[tuple[int | None, np.ndarray]]:
+    """The nodes of all lines in all trees at the wanted depths, and, under None, their leaves."""
+    depth, line = 0, np.arange(len(features))[:, None]
+    while True:
+        if depth in wanted:
+            yield depth, nodes.copy()
+        inner = left[nodes] >= 0
+        if not inner.any():
+            yield None, nodes
+            return
+        goes_left = features[line, column[nodes]] <= threshold[nodes]
+        nodes = np.where(inner, np.where(goes_left, left[nodes], right[nodes]), nodes)
+        depth += 1

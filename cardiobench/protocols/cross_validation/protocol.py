@@ -1,0 +1,140 @@
+"""The answering protocol: sizes x classifiers, each a result of its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from cardiobench.data.ecg_subsets import SIZES, draw_subset
+from cardiobench.data.spec import Task
+from cardiobench.errors import NotApplicable
+from cardiobench.models.base import Encoder
+from cardiobench.protocols.base import Output, TaskData
+from cardiobench.protocols.cross_validation.cells import Folded, flat, median_and_iqr, nested
+from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
+from cardiobench.protocols.cross_validation.folds import balanced_folds
+from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, described, points, read_grids
+from cardiobench.registry import unknown_name
+
+if TYPE_CHECKING:
+    from cardiobench.config import RunConfig
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Five classifiers at four sizes, in class-balanced, patient-grouped folds (arXiv:2601.21830).
+
+    A variant is `<size>.<classifier>`. The records are drawn by `data.ecg_subsets` from all splits, half of them
+    positive. Each record is answered by a model that never saw its patient; these answers are scored like any others, and
+    the folds' median F1 with its interquartile range stands in the details. The pooling is the encoder's.
+
+    Attributes:
+        sizes: XS, S, M, L.
+        classifiers: of `CLASSIFIERS`.
+        grids: classifier -> parameter -> values.
+        folds: that are answered.
+        inner: folds of the grid search inside each.
+        search: "nested" inside each fold, or "flat": the best point on the very folds that are reported.
+        grouped: keep all records of a patient in one fold.
+        one_a_patient: draw one record of a patient at most.
+        seed: of the draw, the folds and the classifiers.
+    """
+
+    sizes: tuple[str, ...] = tuple(SIZES)
+    classifiers: tuple[str, ...] = CLASSIFIERS
+    grids: Mapping[str, Grid] = field(default_factory=lambda: GRIDS)
+    folds: int = 15
+    inner: int = 3
+    search: str = "nested"
+    grouped: bool = True
+    one_a_patient: bool = True
+    seed: int = 0
+
+    name = "cross_validation"
+    whole_cells = True  # each variant is work of its own, to be shipped to where there are cores
+
+    def configured(self, config: "RunConfig") -> Self:
+        """With the run's sizes, classifiers, grids and seed; `--profile paper`: flat search, records instead of patients."""
+        for chosen, known, what in (
+            (config.sizes, SIZES, "size"),
+            (config.classifiers, CLASSIFIERS, "classifier"),
+        ):
+            for name in chosen:
+                if name not in known:
+                    raise unknown_name(what, name, known)
+        paper = {"search": "flat", "grouped": False, "one_a_patient": False} if config.profile == "paper" else {}
+        return replace(
+            self,
+            sizes=config.sizes or self.sizes,
+            classifiers=config.classifiers or self.classifiers,
+            grids=read_grids(config.grids) if config.grids else self.grids,
+            seed=config.seed,
+            **paper,
+        )
+
+    def announced(self) -> list[str]:
+        """What is searched, line by line, for the plan."""
+        search = f"{self.search} search" + (f" in {self.inner} inner folds" if self.search == "nested" else "")
+        kind = "patient-grouped" if self.grouped else "ungrouped"
+        chosen = {name: self.grids[name] for name in self.classifiers}
+        return [f"{self.folds} class-balanced, {kind} folds, {search}", *described(chosen)]
+
+    def variants(self, task: Task) -> tuple[str, ...]:
+        """A size and a classifier each; one alone, which says that it does not apply, for a task without two classes."""
+        if task.kind != "binary":
+            return ("",)
+        return tuple(f"{size}.{name}" for size in self.sizes for name in self.classifiers)
+
+    def narrow(self, rows: pd.DataFrame, task: Task, variant: str) -> pd.DataFrame:
+        """The rows that a variant needs, so that no other embedding is read."""
+        if task.kind != "binary":
+            raise NotApplicable(f"{task.name} is a {task.kind} task; these folds are balanced between two classes")
+        references = rows[["id", "patient_id"]].assign(y_true=rows[task.target])
+        subset = draw_subset(references, task, variant.partition(".")[0], self.seed, one_a_patient=self.one_a_patient)
+        return subset.rows(rows)
+
+    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> Output:
+        """Out-of-fold probabilities of the records of a size."""
+        size, _, name = variant.partition(".")
+        rows = self.narrow(data.rows, data.task, variant)
+        lines = np.flatnonzero(data.rows["id"].isin(rows["id"]))
+        with threadpool_limits(1):  # one core a cell, and so the same sums everywhere
+            found = self.answer(name, data.features[lines], data.labels[lines], data.patients[lines])
+        details = {"size": size, "classifier": name, "records": len(lines), **summary(found)}
+        details["grid"] = {key: list(values) for key, values in self.grids[name].items()}
+        return Output(lines, found.probabilities, details, out_of_fold=True)
+
+    def answer(self, name: str, features: np.ndarray, labels: np.ndarray, patients: np.ndarray) -> Folded:
+        """One classifier in all folds."""
+        outer = balanced_folds(labels, patients, self.folds, self.seed, grouped=self.grouped)
+        grid = points(self.grids[name])
+        if self.search == "flat":
+            return flat(classifier(name), features, labels, outer, grid, seed=self.seed)
+        return nested(
+            classifier(name),
+            features,
+            labels,
+            patients,
+            outer,
+            grid,
+            inner=self.inner,
+            seed=self.seed,
+            grouped=self.grouped,
+        )
+
+
+def summary(found: Folded) -> dict[str, Any]:
+    """The numbers of the folds, and which points were chosen how often."""
+    numbers: dict[str, Any] = {}
+    for key in ("f1", "f1_macro", "auroc"):
+        values = getattr(found, key)
+        numbers[f"{key}_median"], numbers[f"{key}_iqr"] = median_and_iqr(values)
+        numbers[f"{key}_folds"] = values.tolist()
+    counts: dict[str, int] = {}
+    for point in found.chosen:
+        text = ", ".join(f"{key}={value}" for key, value in point.items())
+        counts[text] = counts.get(text, 0) + 1
+    return {**numbers, "chosen": dict(sorted(counts.items(), key=lambda pair: -pair[1]))}

@@ -1,0 +1,206 @@
+"""The study: a label across all datasets that have it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from cardiobench.data.spec import Task
+from cardiobench.models.base import Encoder
+from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS
+from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, read_grids
+from cardiobench.protocols.representation import geometry, maps, overlap
+from cardiobench.protocols.representation.sample import Sample, draw
+from cardiobench.protocols.representation.subjects import labels_across
+from cardiobench.protocols.study import Change, Finding, Study
+from cardiobench.report.record import number
+from cardiobench.report.result import Estimate
+from cardiobench.scoring.bootstrap import interval
+
+if TYPE_CHECKING:
+    from cardiobench.config import RunConfig
+
+KS = (25, 50, 100)
+
+
+@dataclass(frozen=True)
+class Representation:
+    """What the embeddings of one label look like across datasets (arXiv:2601.21830, Algorithm 1 and Table 4).
+
+    Overlap: the five classifiers are searched on every dataset; the best one of the best dataset, C*, is trained there
+    and explained by SHAP on every dataset; the shared part of the most important features is compared with chance.
+    Geometry: neighbours, centroids, clusters and silhouette by label (high is good) and by dataset (low is good), of the
+    standardised vectors in all dimensions. Maps: UMAP of C*'s 50 most important dimensions, for the eye only.
+
+    Attributes:
+        classifiers: to choose C* from.
+        grids: of them.
+        folds: of the choice, class-balanced and patient-grouped.
+        most: records of a dataset that C* may be trained on (the largest of size S).
+        shown: records of a dataset that SHAP explains.
+        records: records of a dataset in geometry and maps.
+        refit: train C*'s kind of classifier on each dataset instead of carrying C* over.
+        map_dimensions: most important features that the maps are made of.
+    """
+
+    classifiers: tuple[str, ...] = CLASSIFIERS
+    grids: Mapping[str, Grid] = field(default_factory=lambda: GRIDS)
+    folds: int = 5
+    most: int = 2499
+    shown: int = 200
+    records: int = 1000
+    refit: bool = False
+    map_dimensions: int = 50
+
+    name = "representation"
+
+    def configured(self, config: "RunConfig") -> Self:
+        """With the run's classifiers and grids; `--profile paper`: 15 folds."""
+        return replace(
+            self,
+            classifiers=config.classifiers or self.classifiers,
+            grids=read_grids(config.grids) if config.grids else self.grids,
+            folds=15 if config.profile == "paper" else self.folds,
+        )
+
+    def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
+        """A label across all its datasets."""
+        return labels_across(tasks)
+
+    def changes(self, task: Task) -> tuple[Change, ...]:
+        """Nothing is disturbed."""
+        return ()
+
+    def describe(self, study: Study, encoder: Encoder) -> Finding:
+        """Overlap, geometry and maps of one model."""
+        sample = draw(study, self.most)
+        with threadpool_limits(1):
+            values, tables, chosen = self._overlap(sample, study)
+            seen = sample.first(self.records)
+            measured = geometry.levels(seen)
+            vectors = _dimensions(seen, tables.get("importance"), self.map_dimensions)
+            pictures = maps.maps(vectors)
+        counts = {part.name: len(part) for part in seen.parts}
+        values |= _geometry_values(measured, seen)
+        tables["geometry"] = _geometry_table(measured)
+        tables["maps"] = _map_table(pictures, seen)
+        tables["stability"] = maps.stability(vectors, pictures)
+        options = {**chosen, "classes": list(sample.classes), "records_in_geometry": counts, **_fixed(vectors)}
+        return Finding(values, tables, options, sample.left_out)
+
+    def _overlap(self, sample: Sample, study: Study) -> tuple[dict[str, Estimate], dict[str, pd.DataFrame], dict]:
+        """Values, tables and choices of Algorithm 1; with one dataset, why there is none."""
+        if len(sample.parts) < 2:
+            reason = f"{sample.names[0]} is the only dataset of this label here, and overlap is between datasets"
+            return {"overlap_at_50": number(np.nan, reason)}, {}, {}
+        found = {
+            part.name: overlap.search(part, self.classifiers, self.grids, self.folds, study.seed)
+            for part in sample.parts
+        }
+        best = overlap.best(found)
+        shap = overlap.explain(sample, best, found, refit=self.refit, rows=self.shown, seed=study.seed)
+        patients = {part.name: part.patients[: len(shap[part.name])] for part in sample.parts}
+        exact = overlap.overlap(shap, study.seed)
+        drawn = overlap.overlap_resamples(shap, patients, study.resamples, study.seed)
+        n = sum(map(len, shap.values()))
+        whole = sum(len(set(names)) for names in patients.values())
+        few = f"the embedding has {next(iter(shap.values())).shape[1]} dimensions"
+        values = {}
+        for k in KS:
+            for key in (f"overlap_at_{k}", f"common_at_{k}", f"jaccard_at_{k}"):
+                reason = few if np.isnan(exact[key]) else ""
+                values[key] = Estimate(exact[key], *interval(drawn[key]), n, whole, reason)
+            values |= {
+                key: number(exact[key], few if np.isnan(exact[key]) else "")
+                for key in (f"chance_at_{k}", f"p_value_at_{k}")
+            }
+        tables = {
+            "classifiers": pd.DataFrame(
+                [
+                    (one.dataset, one.classifier, one.median, one.iqr, str(dict(one.point)), one == best)
+                    for classifiers in found.values()
+                    for one in classifiers.values()
+                ],
+                columns=["dataset", "classifier", "f1_median", "f1_iqr", "point", "chosen"],
+            ),
+            "importance": _importance_table(shap, best.dataset),
+            "pairs": _pair_table(shap),
+        }
+        chosen = {"classifier": best.classifier, "trained_on": best.dataset, "point": dict(best.point)}
+        return values, tables, chosen
+
+
+def _importance_table(shap: Mapping[str, np.ndarray], trained_on: str) -> pd.DataFrame:
+    """dimension, then mean |SHAP| on each dataset; C*'s own dataset first, and its most important dimension first."""
+    names = [trained_on, *(name for name in shap if name != trained_on)]
+    table = pd.DataFrame({"dimension": np.arange(shap[trained_on].shape[1])} | {n: shap[n].mean(axis=0) for n in names})
+    return table.iloc[np.argsort(-table[trained_on].to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+def _pair_table(shap: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """k, dataset, other, shared: the part of the k most important dimensions that two datasets share."""
+    rows = [
+        (k, one, other, len(set(overlap.top(shap[one], k)) & set(overlap.top(shap[other], k))) / k)
+        for k in KS
+        for one in shap
+        for other in shap
+        if k < shap[one].shape[1]
+    ]
+    return pd.DataFrame(rows, columns=["k", "dataset", "other", "shared"])
+
+
+def _geometry_values(measured: Mapping[str, Mapping[str, float]], sample: Sample) -> dict[str, Estimate]:
+    """`<measure>_<level>`, with the chance level of the neighbours."""
+    n, patients = sum(map(len, sample.parts)), sum(len(set(part.patients)) for part in sample.parts)
+    alone = f"{sample.names[0]} is the only dataset of this label here"
+    values = {}
+    for level in ("label", "dataset"):
+        for measure in (*geometry.MEASURES, "chance"):
+            key = f"{'knn_chance' if measure == 'chance' else measure}_{level}"
+            found = measured.get(level, {}).get(measure, np.nan)
+            reason = "" if level in measured else alone
+            values[key] = number(found, reason, n, patients)
+    return values
+
+
+def _geometry_table(measured: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
+    """level, measure, value."""
+    rows = [(level, measure, value) for level, values in measured.items() for measure, value in values.items()]
+    return pd.DataFrame(rows, columns=["level", "measure", "value"])
+
+
+def _dimensions(sample: Sample, importance: pd.DataFrame | None, count: int) -> np.ndarray:
+    """Standardised vectors for the maps: of C*'s most important dimensions, of all where there is no C*."""
+    features = sample.joined()[0]
+    if importance is not None:
+        features = features[:, np.sort(importance["dimension"].to_numpy()[:count])]
+    return geometry.standardised(features)
+
+
+def _map_table(pictures: Mapping[str, np.ndarray], sample: Sample) -> pd.DataFrame:
+    """setting, dataset, label, id, x, y."""
+    one = pd.DataFrame(
+        {
+            "dataset": np.repeat(sample.names, [len(part) for part in sample.parts]),
+            "label": np.asarray(sample.classes, dtype=object)[np.concatenate([part.labels for part in sample.parts])],
+            "id": np.concatenate([part.ids for part in sample.parts]),
+        }
+    )
+    return pd.concat(
+        [one.assign(setting=name, x=places[:, 0], y=places[:, 1]) for name, places in pictures.items()],
+        ignore_index=True,
+    )
+
+
+def _fixed(vectors: np.ndarray) -> dict:
+    """What is not an option of the protocol, for the record."""
+    return {
+        "overlap": "mean over pairs of datasets of the shared part of the k most important dimensions",
+        "geometry": f"all dimensions, standardised over all records; {geometry.NEIGHBOURS} neighbours, itself excluded",
+        "clusters": f"Gaussian mixture, as many as groups, {geometry.CLUSTERING}",
+        "maps": f"UMAP of {vectors.shape[1]} dimensions, Euclidean, seed {maps.SEED}, {list(maps.SETTINGS)}",
+        "shap_background": "the records that the explained classifier was trained on",
+    }

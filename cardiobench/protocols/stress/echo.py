@@ -1,0 +1,81 @@
+"""Disturbances of echo clips: the order of their frames, lost frames, gain, contrast, speckle, a narrower sector."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import ndimage
+
+from cardiobench.data.media.types import Clip
+
+GREY = 255.0
+
+
+def shuffle(clip: Clip, share: float, rng: np.random.Generator) -> Clip:
+    """A share of the frames, drawn at random, change places with each other (all of them: arXiv:2510.00520, Table 7)."""
+    count = len(clip.frames)
+    moving = np.sort(rng.choice(count, round(share * count), replace=False))
+    order = np.arange(count)
+    order[moving] = rng.permutation(moving)
+    return replace(clip, frames=clip.frames[order])
+
+
+def reverse(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
+    """The frames backwards."""
+    return replace(clip, frames=clip.frames[::-1].copy())
+
+
+def drop(clip: Clip, share: float, rng: np.random.Generator) -> Clip:
+    """A share of the frames is lost, and the one before stays on the screen; the first frame is never lost."""
+    count = len(clip.frames)
+    lost = np.zeros(count, dtype=bool)
+    if count > 1:
+        lost[1 + rng.choice(count - 1, min(round(share * count), count - 1), replace=False)] = True
+    shown = np.maximum.accumulate(np.where(lost, 0, np.arange(count)))
+    return replace(clip, frames=clip.frames[shown])
+
+
+def gain(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
+    """Brightness times (1 + severity), cut off at white."""
+    return replace(clip, frames=_grey((1 + severity) * clip.frames.astype(np.float32)))
+
+
+def contrast(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
+    """The range between each pixel and the clip's mean shrunk by a share; black background stays black."""
+    frames = clip.frames.astype(np.float32)
+    lit = frames > 0
+    middle = frames[lit].mean() if lit.any() else 0.0
+    return replace(clip, frames=_grey(np.where(lit, middle + (1 - severity) * (frames - middle), 0)))
+
+
+def speckle(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
+    """Multiplicative noise of grains two pixels wide, new in every frame; severity is its standard deviation."""
+    shape = clip.frames.shape[:3]
+    grain = ndimage.gaussian_filter(rng.standard_normal(shape, dtype=np.float32), (0, 1, 1))
+    grain /= max(float(grain.std()), 1e-12)
+    return replace(clip, frames=_grey(clip.frames * (1 + severity * grain[..., None])))
+
+
+def sector(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
+    """A share of the sector's angle is lost on both sides; the apex is the middle of the upper border."""
+    _, height, width, _ = clip.frames.shape
+    rows, columns = np.mgrid[:height, :width]
+    angle = np.abs(np.arctan2(columns - (width - 1) / 2, rows + 1))
+    lit = clip.frames.max(axis=(0, 3)) > 10
+    widest = np.quantile(angle[lit], 0.99) if lit.any() else np.pi / 2
+    return replace(clip, frames=clip.frames * (angle <= (1 - severity) * widest)[None, :, :, None].astype(np.uint8))
+
+
+def _grey(frames: np.ndarray) -> np.ndarray:
+    return np.clip(np.rint(frames), 0, GREY).astype(np.uint8)
+
+
+# name -> what is done, its severities, whether it needs a sequence of frames
+KINDS = {
+    "shuffle": (shuffle, (0.5, 1.0), True),
+    "reverse": (reverse, (1.0,), True),
+    "drop": (drop, (0.25, 0.5, 0.75), True),
+    "gain": (gain, (0.5, 1.0), False),
+    "contrast": (contrast, (0.25, 0.5, 0.75), False),
+    "speckle": (speckle, (0.1, 0.2, 0.4), False),
+    "sector": (sector, (0.1, 0.25, 0.5), False),
+}

@@ -1,0 +1,191 @@
+"""Floors of every task from its split alone, next to every published number."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.data import catalog
+from cardiobench.data.source import open_source
+from cardiobench.data.spec import Task
+from cardiobench.errors import MissingData
+from cardiobench.registry import unknown_name
+from cardiobench.report.published import Published, published
+from cardiobench.report.result import Floor
+from cardiobench.scoring.floors import constant, floors
+from cardiobench.scoring.metrics import load_metric
+from cardiobench.scoring.shipped import shipped_references
+
+BALANCED = "classes balanced: constant 0.33 macro, 0.67 F1"
+
+
+@dataclass(frozen=True)
+class TaskFloors:
+    """What a number of a task is worth.
+
+    Attributes:
+        task: the question.
+        metric: key that ranks models.
+        higher_is_better: its direction.
+        n: test units, of which `classes` counts those of each class.
+        classes: class -> test units; empty for a regression.
+        floors: `best_constant`, `train_constant`, `chance`.
+        constants: answer -> score of that answer to everything.
+        labels: where the labels come from.
+    """
+
+    task: Task
+    metric: str
+    higher_is_better: bool
+    n: int
+    classes: dict[str, int]
+    floors: dict[str, Floor]
+    constants: dict[str, float]
+    labels: str
+
+
+def tasks_named(names: Sequence[str]) -> list[Task]:
+    """The tasks of these names; a dataset's name stands for all of its tasks, none at all for every task."""
+    found = []
+    for name in names or catalog.list_datasets():
+        if "/" in name:
+            found.append(catalog.task(name))
+        elif name in catalog.list_datasets():
+            found += catalog.spec(name).tasks
+        else:
+            raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
+    return found
+
+
+def task_floors(task: Task, data_dir: Path | None = None, seed: int = 0) -> TaskFloors:
+    """Floors of a task: from its raw data where it is here, else from what the package knows of its labels.
+
+    Raises:
+        MissingData: neither suffices; it says what is missing.
+    """
+    references, labels = _references(task, data_dir)
+    metric = load_metric(task.metrics[0])
+    key = metric.main_key
+    truth = references.loc[references["split"] == "test", "y_true"]
+    if truth.empty:
+        raise MissingData(f"{task.name}: no row of its split is a test row.")
+    if not task.classes:
+        y_true = truth.to_numpy(np.float64)
+        found = floors(metric, key, task, references, y_true, seed)
+        return TaskFloors(task, key, bool(metric.direction[key]), len(truth), {}, found, {}, labels)
+    code = {name: place for place, name in enumerate(task.classes)}
+    y_true = truth.map(code).to_numpy(np.int64)
+    scores = {name: metric.value(constant(y_true, place))[key] for name, place in code.items()}
+    classes = {name: int((truth == name).sum()) for name in task.classes}
+    found = floors(metric, key, task, references, y_true, seed)
+    return TaskFloors(task, key, bool(metric.direction[key]), len(truth), classes, found, scores, labels)
+
+
+def _references(task: Task, data_dir: Path | None) -> tuple[pd.DataFrame, str]:
+    try:
+        source = open_source(task.dataset, data_dir, need_media=False)
+    except MissingData as error:
+        known = shipped_references(task)
+        if known is None:
+            raise MissingData(f"the labels are in the raw data only. {error}") from None
+        return known
+    where = "generated data" if source.spec.generated else f"data in {source.raw}"
+    return source.references(task), where + (" (synthetic twin)" if source.table.twin else "")
+
+
+BEATS = "beats the best constant"
+EQUALS = "equals the constant"
+
+
+def against(row: Published, known: TaskFloors | None) -> str:
+    """What a published number is, set against the constants: equal to one, at or below the best, or above.
+
+    Equal means equal to the last printed digit. Empty where the floor is not known.
+    """
+    if row.metric == "f1_median":
+        return BALANCED
+    if known is None or row.metric != known.metric:
+        return "" if "/" in row.task else "has no floor of a constant"
+    places = row.decimals + (2 if row.percent else 0)
+    best = round(known.floors["best_constant"].value, places)
+    equal = [name for name, score in known.constants.items() if round(score, places) == round(row.value, places)]
+    if equal:
+        return f"{EQUALS} {' or '.join(equal)}"
+    if row.value > best if known.higher_is_better else row.value < best:
+        return BEATS
+    return "no better than the best constant"
+
+
+def floor_table(tasks: Sequence[Task], data_dir: Path | None = None, others: bool = False) -> pd.DataFrame:
+    """A line a published number of the tasks, and one of each task that has none; nothing is rounded.
+
+    Args:
+        tasks: in the order of the table.
+        data_dir: where raw data may be found.
+        others: published numbers of no single task too, such as those of a label across datasets.
+
+    Returns:
+        task, metric, unit, n, best_constant, best_constant_answer, train_constant, chance, labels (where they come from,
+        or what is missing), known; model, protocol, published_metric, condition, published, printed, source, verdict.
+    """
+    lines = []
+    for task in tasks:
+        try:
+            known, labels = task_floors(task, data_dir), ""
+        except MissingData as error:
+            known, labels = None, str(error)
+        shared = _floor_columns(task, known, labels)
+        found = [_published_columns(row, known) for row in published(task.name)]
+        lines += [shared | line for line in found or [{}]]
+    if others:
+        names = set(catalog.list_tasks())
+        lines += [
+            {"task": row.task, "labels": "", "known": False, **_published_columns(row, None)}
+            for row in published()
+            if row.task not in names
+        ]
+    return pd.DataFrame(lines)
+
+
+def _floor_columns(task: Task, known: TaskFloors | None, labels: str) -> dict:
+    metric = load_metric(task.metrics[0]).main_key
+    shared = {"task": task.name, "metric": metric, "unit": task.unit, "labels": labels, "known": known is not None}
+    if known is None:
+        return shared
+    values = {name: floor.value for name, floor in known.floors.items()}
+    answer = known.floors["best_constant"].prediction
+    return shared | {"n": known.n, "labels": known.labels, "best_constant_answer": answer, **values}
+
+
+def _published_columns(row: Published, known: TaskFloors | None) -> dict:
+    return {
+        "model": row.model,
+        "protocol": row.protocol,
+        "published_metric": row.metric,
+        "condition": row.condition,
+        "published": row.value,
+        "printed": row.printed,
+        "source": row.source,
+        "verdict": against(row, known),
+    }
+
+
+def counts_by_table(table: pd.DataFrame) -> pd.DataFrame:
+    """How many classification numbers of each published table are no better than the best constant, and equal to one.
+
+    Returns:
+        source, numbers, no_better, equal: of the numbers whose floor is known.
+    """
+    scored = table[table["known"] & (table["published_metric"] == "f1_macro")]
+    rows = [
+        {
+            "source": source,
+            "numbers": len(part),
+            "no_better": int((part["verdict"] != BEATS).sum()),
+            "equal": int(part["verdict"].str.startswith(EQUALS).sum()),
+        }
+        for source, part in scored.groupby("source", sort=True)
+    ]
+    return pd.DataFrame(rows, columns=["source", "numbers", "no_better", "equal"])

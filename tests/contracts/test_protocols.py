@@ -1,0 +1,49 @@
+"""Every registered protocol, on real ECGs through the real runner: it gives a result, a record, or says why not."""
+
+import pytest
+
+from cardiobench.config import RunConfig
+from cardiobench.protocols import list_protocols, protocol
+from cardiobench.protocols.base import EvalProtocol
+from cardiobench.protocols.study import StudyProtocol
+from cardiobench.report.record import Record
+from cardiobench.report.result import Result
+from cardiobench.runner import run
+
+# What a model of ECGs without text and without heads of its own cannot do, and the word that says so.
+CANNOT = {"zero_shot": "text", "alignment": "", "prompt_sensitivity": "", "native": "head"}
+
+
+@pytest.mark.parametrize("name", list_protocols())
+def test_is_one_of_the_two_kinds(name):
+    made = protocol(name, RunConfig(models=()))
+    assert made.name == name
+    assert isinstance(made, EvalProtocol) != isinstance(made, StudyProtocol)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list_protocols())
+def test_runs_or_says_why_not(name, tmp_path):
+    config = RunConfig(
+        models=("cardiobench/ecg-morphology",),
+        tasks=("ptb_xl_sample/cd",),
+        protocols=(name,),
+        output_dir=tmp_path / "results",
+        cache_dir=tmp_path / "cache",
+        sizes=("XS",),
+        classifiers=("logistic",),
+        resamples=50,
+        workers=0,
+        jobs=1,
+    )
+    outcome = run(config)
+    assert not outcome.failures
+    if name in CANNOT:
+        assert not outcome.results and not outcome.records
+        assert all(CANNOT[name] in reason for *_, reason in outcome.not_applicable)
+        return
+    assert outcome.results or outcome.records, outcome.not_applicable
+    for path in outcome.files:
+        assert path.is_file() and path.stat().st_size
+        if path.suffix == ".json":
+            (Record if outcome.records else Result).load(path)

@@ -1,0 +1,59 @@
+"""The twin of MIMIC-IV-ECHO, read by pydicom and pandas alone."""
+
+import pandas as pd
+import pydicom
+import pytest
+from pydicom.pixels import pixel_array
+
+from cardiobench.data.phantom.twins import mimic_iv_echo
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mimic_iv_echo")
+    mimic_iv_echo.write(folder, 8, 2)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def records(twin):
+    return pd.read_csv(twin / "echo-record-list.csv", dtype=str)
+
+
+def test_files_lie_where_the_record_list_says(twin, records):
+    assert list(records) == ["subject_id", "study_id", "acquisition_datetime", "dicom_filepath"]
+    there = {path.relative_to(twin).as_posix() for path in twin.rglob("*.dcm")}
+    assert there == set(records["dicom_filepath"]) and records["dicom_filepath"].is_unique
+    for row in records.itertuples():
+        folder = f"files/p{row.subject_id[:2]}/p{row.subject_id}/s{row.study_id}/"
+        assert row.dicom_filepath.startswith(f"{folder}{row.study_id}_0")
+    studies = records.groupby("subject_id")["study_id"].nunique()
+    assert len(studies) == 8 and set(studies) == {1, 2}
+
+
+def test_a_study_is_cines_in_colour_and_one_still(twin, records):
+    study = records[records["study_id"] == records["study_id"].iloc[0]]
+    *cines, still = [pydicom.dcmread(twin / path) for path in study["dicom_filepath"]]
+    assert len(cines) >= 3
+    for header in cines:
+        assert header.PhotometricInterpretation == "YBR_FULL_422" and header.Modality == "US"
+        assert header.NumberOfFrames == 40 and float(header.FrameTime) == pytest.approx(1000 / 30)
+    frames = pixel_array(cines[0])
+    assert frames.shape == (40, 128, 160, 3) and not (frames[0] == frames[-1]).all()
+    green = frames[-1, -20:].astype(int)
+    assert (green[..., 1] - green[..., 0] > 60).any(), "the trace of the ECG stands in the picture"
+    assert "NumberOfFrames" not in still and pixel_array(still).shape == (128, 160, 3)
+
+
+def test_measurements_are_linked_to_studies(twin, records):
+    studies = pd.read_csv(twin / "echo-study-list.csv", dtype=str)
+    assert set(studies["study_id"]) == set(records["study_id"])
+    assert {"study_datetime", "measurement_id", "measurement_datetime", "note_id"} <= set(studies)
+    measured = pd.read_csv(twin / "structured-measurement.csv.gz", dtype=str)
+    fractions = measured[measured["measurement"] == "lvef"].set_index("measurement_id")["result"]
+    linked = studies["measurement_id"].dropna()
+    assert 0 < len(linked) < len(studies), "some studies have no measurement"
+    assert set(linked) < set(fractions.index), "some measurements belong to no study here"
+    assert fractions[linked].str.startswith(">").sum() == 1
+    values = pd.to_numeric(fractions[linked], errors="coerce").dropna()
+    assert values.between(20, 75).all() and values.nunique() > 3

@@ -1,0 +1,34 @@
+"""A Hub on loopback, and this process as a client of it."""
+
+import pytest
+
+from tests.hub.server import Hub
+from tests.hub.store import User
+
+ALICE, BOB = "hf_SecretOfAlice0123456789", "hf_SecretOfBob9876543210"
+USERS = {ALICE: User("alice", ("org", "cardiobench")), BOB: User("bob")}
+
+
+@pytest.fixture
+def hub():
+    with Hub(USERS) as running:
+        yield running
+
+
+@pytest.fixture
+def client(hub, monkeypatch, tmp_path):
+    """Let this process talk to the loopback Hub, as alice; gives a function that makes it another user."""
+    from huggingface_hub import constants, hf_api
+
+    monkeypatch.setattr(constants, "ENDPOINT", hub.url)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.url + "/{repo_id}/resolve/{revision}/{filename}")
+    monkeypatch.setattr(hf_api.api, "endpoint", hub.url)  # of the functions that are methods elsewhere
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+
+    def become(token: str) -> None:
+        monkeypatch.setenv("HF_TOKEN", token)
+
+    become(ALICE)
+    return become

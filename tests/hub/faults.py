@@ -1,0 +1,47 @@
+"""What can go wrong on the way to a Hub, to order."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Fault:
+    """Something that happens to the next requests that fit.
+
+    Attributes:
+        pattern: regular expression for "METHOD path".
+        times: how many requests it happens to.
+        status: answer with it, unless 0.
+        headers: of that answer.
+        cut: close the connection: "before" the request is read to its end, "after" it was carried out.
+        first: called before the request is handled (to let somebody else commit in between).
+    """
+
+    pattern: str
+    times: int = 1
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    cut: str = ""
+    first: Callable[[], object] | None = None
+
+
+class Faults:
+    """The faults that are still to happen, in the order in which they were ordered."""
+
+    def __init__(self):
+        self.waiting: list[Fault] = []
+
+    def add(self, pattern: str, **what) -> None:
+        self.waiting.append(Fault(pattern, **what))
+
+    def take(self, request: str) -> Fault | None:
+        for fault in self.waiting:
+            if fault.times and re.search(fault.pattern, request):
+                fault.times -= 1
+                return fault
+        return None
+
+    @property
+    def all_happened(self) -> bool:
+        return not any(fault.times for fault in self.waiting)

@@ -1,0 +1,61 @@
+"""Results by hand, of tasks that there are."""
+
+from cardiobench.report.result import Breakdown, Estimate, Floor, Gap, Result, Verdict
+
+MODEL = "org/model"
+
+
+def result(task="tmed2/as", protocol="probe", value=0.7123456789012345, **changes) -> Result:
+    """A result of a classification; `changes` are further fields."""
+    fields = {
+        "task": task,
+        "metric": "f1_macro",
+        "higher_is_better": True,
+        "unit": "",
+        "overall": {
+            "f1_macro": Estimate(value, 0.61, 0.79, 119, 118),
+            "auroc": Estimate(0.81, 0.7, 0.9, 119, 118),
+        },
+        "floors": {
+            "best_constant": Floor(0.4413, "AS"),
+            "train_constant": Floor(0.4413, "AS"),
+            "chance": Floor(0.5, None),
+        },
+        "beats_floor": Verdict("yes", 0.27, 0.2, 0.3),
+        "collapsed": False,
+        "coverage": {"scored": 119, "expected": 119},
+        "protocol": protocol,
+        "options": {"penalty": 1.0},
+        "dataset": {
+            "name": task.partition("/")[0],
+            "version": "1.0.0",
+            "digest": "abc123",
+            "twin": False,
+            "limit": None,
+        },
+        "model": {"name": MODEL, "revision": "f" * 40, "loaded_by": "a rule", "preprocessing": {"fs": 500}},
+        "groups": {"sex": Breakdown({"F": Estimate(0.7, 0.6, 0.8, 60, 60)}, Gap(0.1, 0.0, 0.2), "F")},
+        "seen_in_pretraining": None,
+        "warnings": ("a sentence for the reader",),
+        "stamp": {
+            "cardiobench": "0.1.0",
+            "seed": 0,
+            "date": "2026-03-04T05:06:07+00:00",
+            "key": f"{task}{protocol}{value}",
+        },
+    }
+    return Result(**{**fields, **changes})
+
+
+def regression(task="camus/ef", protocol="probe", value=7.25, **changes) -> Result:
+    """A result of a measurement."""
+    facts = {
+        "metric": "mae",
+        "higher_is_better": False,
+        "unit": "%",
+        "overall": {"mae": Estimate(value, 6.1, 8.2, 50, 50)},
+        "floors": {"best_constant": Floor(9.5, 55.0)},
+        "coverage": {"scored": 48, "expected": 50},
+        "collapsed": True,
+    }
+    return result(task, protocol, value, **{**facts, **changes})

@@ -1,0 +1,117 @@
+"""The unmodified clients, each in a process of its own with nothing but HF_ENDPOINT set: the three lines that are the product."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from huggingface_hub import HfApi, ModelCard
+
+from cardiobench.cli import main
+from cardiobench.data.prepare import prepare
+from cardiobench.data.twin import write_twin
+from tests.hub.conftest import ALICE
+from tests.models.tiny import tiny_timm
+
+pytestmark = pytest.mark.slow
+
+RANKING = [[float((place + shift) % 200) for place in range(200)] for shift in (0, 25)]
+
+
+@pytest.fixture
+def start(hub, tmp_path):
+    """Starts a client in an empty folder; gives the process."""
+
+    def begin(*line):
+        environment = {**os.environ, **hub.environment(tmp_path / "home", ALICE)}
+        environment |= {"CARDIOBENCH_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        return subprocess.Popen(
+            [str(part) for part in line],
+            cwd=tmp_path / "empty",
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return begin
+
+
+def printed(process, code=0):
+    out, error = process.communicate(timeout=300)
+    assert process.returncode == code, out + error
+    return out
+
+
+def test_load_dataset_of_a_published_twin(hub, client, start, tmp_path):
+    write_twin("tmed2", tmp_path / "raw", patients=6)
+    prepare("tmed2", tmp_path / "raw", tmp_path / "prepared", allow_missing=True)
+    assert main(["publish", "datasets", "tmed2", "--prepared", str(tmp_path / "prepared"), "--yes"]) == 0
+    code = """
+import json
+from datasets import load_dataset
+made = load_dataset("cardiobench/tmed2")
+row = next(iter(load_dataset("cardiobench/tmed2", split="test", streaming=True)))
+print(json.dumps([{k: len(v) for k, v in made.items()}, made["test"].features["as"].names, made["test"][0]["id"], row["id"]]))
+"""
+    sizes, classes, first, streamed = json.loads(printed(start(sys.executable, "-c", code)).splitlines()[-1])
+    import pyarrow.parquet as pq
+
+    written = (tmp_path / "prepared" / "cardiobench" / "tmed2" / "data").glob("*.parquet")
+    assert sizes == {path.name.partition("-")[0]: pq.read_metadata(path).num_rows for path in written}
+    assert classes == ["no_AS", "AS"] and first == streamed
+
+
+def test_evaluate_load_combine_and_two_processes(hub, client, start):
+    assert main(["publish", "metrics", "shap_overlap", "f1_macro", "mae", "--yes"]) == 0
+    code = f"""
+import sys, json, evaluate
+rank = int(sys.argv[1])
+said = {{}}
+if rank == 0:
+    said["overlap"] = evaluate.load("cardiobench/shap_overlap").compute(importances={RANKING})["shap_overlap"]
+    both = evaluate.combine(["cardiobench/mae", "cardiobench/f1_macro"])
+    said["both"] = both.compute(references=[0, 1, 1, 0], predictions=[0, 1, 0, 0])
+mae = evaluate.load("cardiobench/mae", num_process=2, process_id=rank, experiment_id="two")
+mine = [([1.0, 2.0], [1.5, 2.0]), ([3.0], [1.0])][rank]
+said["together"] = mae.compute(references=mine[0], predictions=mine[1])
+print(json.dumps(said))
+"""
+    processes = [start(sys.executable, "-c", code, rank) for rank in (0, 1)]
+    first, second = (json.loads(printed(process).splitlines()[-1]) for process in processes)
+    # By hand: 25 of the 50 most important are shared; one of four is wrong by one; F1 of 0 is 4/5, of 1 it is 2/3.
+    assert first["overlap"] == 0.5
+    assert first["both"] == {"mae": 0.25, "f1_macro": pytest.approx((4 / 5 + 2 / 3) / 2)}
+    assert first["together"] == {"mae": pytest.approx(2.5 / 3)} and second == {"together": None}
+
+
+def test_the_line_that_evaluates_a_model_writes_to_its_card(hub, client, start, tmp_path):
+    hub.store.put("model", "org/name", tiny_timm(tmp_path / "tiny"))
+    hub.store.put("model", "org/name", {"README.md": b"---\nlicense: mit\n---\n# By hand\n"})
+    launch = Path(sys.executable).parent / "accelerate"
+    line = f"{launch} launch -m cardiobench.eval --model org/name --push-to-hub".split()
+    out = printed(start(*line))
+    assert "+model-index:" in out and "/org/name/commit/" in out
+    card = ModelCard.load("org/name")
+    saved = {}
+    for path in (tmp_path / "empty" / "results").rglob("*__*.json"):
+        record = json.loads(path.read_text())
+        if "overall" in record:
+            for metric, estimate in record["overall"].items():
+                saved[record["task"], path.parent.name, metric] = estimate["value"]
+    there = {
+        (r.metric_args["task"], r.metric_args["protocol"], r.metric_type): r.metric_value
+        for r in card.data.eval_results
+    }
+    assert there == {key: value for key, value in saved.items() if value is not None} and len(there) >= 4
+    assert card.data.license == "mit" and card.text.strip() == "# By hand"
+    entries = HfApi().model_info("org/name", expand=["evalResults"]).eval_results
+    assert {("phantom_echo_ef_mae", saved["phantom_echo/ef", "probe", "mae"])} <= {
+        (e.task_id, e.value) for e in entries
+    }
+    head = hub.store.repository("model", "org/name").resolve("main")
+    assert main(["push", str(tmp_path / "empty" / "results"), "--to", "org/name", "--yes"]) == 0
+    assert hub.store.repository("model", "org/name").resolve("main") == head, "everything is there already"

@@ -1,0 +1,205 @@
+"""What goes wrong on the way to the Hub: said in one line, nothing half done, nothing twice."""
+
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+from huggingface_hub import ModelCard, constants
+
+from cardiobench.cli import main
+from cardiobench.errors import BadData, HubError
+from cardiobench.hub.push_results import push
+from cardiobench.hub.results_dataset import push_to_dataset
+from tests.hub.conftest import ALICE, BOB
+from tests.hub.results import MODEL, result
+
+COMMIT, UPLOAD = "POST .*/commit/", "PUT /large/"
+
+
+@pytest.fixture
+def model(hub, client):
+    return hub.store.put("model", MODEL, {"README.md": b"# A model\n"})
+
+
+def send(pauses=None, **options):
+    pauses = [] if pauses is None else pauses
+    return push([result()], MODEL, send=True, show=lambda text: None, sleep=pauses.append, **options)
+
+
+def pushed(model):
+    return [commit.title for commit in model.history()].count("CardioBench results")
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "not logged in, or the token is not valid. Log in with `hf auth login` or set HF_TOKEN"),
+        (403, "no right to write there"),
+        (404, "no such repository"),
+    ],
+)
+def test_a_refusal_is_final_and_says_what_to_do(model, hub, status, words):
+    hub.faults.add(COMMIT, status=status)
+    pauses = []
+    with pytest.raises(HubError, match=words) as caught:
+        send(pauses)
+    assert f"HTTP {status}" in str(caught.value) and MODEL in str(caught.value)
+    assert pauses == [] and pushed(model) == 0
+    send()
+    assert pushed(model) == 1
+
+
+def test_the_hub_that_is_really_asked_refuses_in_the_same_words(model, client, monkeypatch, hub):
+    client("hf_NobodyKnowsThisToken")
+    with pytest.raises(HubError, match="not logged in, or the token is not valid"):
+        send()
+    client(ALICE)
+    with pytest.raises(HubError, match=r"model org/nothing: there is no such repository"):
+        push([result()], "org/nothing", send=True, show=lambda text: None)
+    with pytest.raises(HubError, match="no Hub name"):
+        push([result()], "org/no/name", send=True, show=lambda text: None)
+    client(BOB)
+    with pytest.raises(HubError, match="dataset org/new: there is no such repository"):
+        push_to_dataset([result()], "org/new", send=True, show=lambda text: None)
+
+
+@pytest.mark.parametrize("status", [409, 412])
+def test_somebody_else_was_faster(model, hub, status):
+    """Somebody commits between our reading and our writing: read again, merge again, both are there."""
+
+    def somebody():
+        model.commit("main", {"README.md": b"# Another text\n", "new.txt": b""}, (), "theirs", "someone")
+
+    hub.faults.add(COMMIT, first=somebody, status=status if status == 409 else 0)
+    send()
+    assert hub.faults.all_happened and pushed(model) == 1
+    assert model.files()["README.md"].endswith(b"# Another text\n") and "new.txt" in model.files()
+    assert len(ModelCard.load(MODEL).data.eval_results) == 2
+
+
+def test_a_repository_that_never_stands_still(model, hub):
+    hub.faults.add(COMMIT, status=412, times=99)
+    with pytest.raises(HubError, match="kept changing"):
+        send()
+    assert pushed(model) == 0
+
+
+def test_two_who_create_the_same_repository(hub, client):
+    hub.faults.add("POST /api/repos/create", first=lambda: hub.store.put("dataset", "org/results", {}))
+    push_to_dataset([result()], "org/results", send=True, show=lambda text: None)
+    assert hub.faults.all_happened
+    assert [name for name in hub.store.repository("dataset", "org/results").files() if name.startswith("data/")]
+
+
+def test_too_many_requests_waits_as_long_as_it_is_told(model, hub):
+    hub.faults.add(COMMIT, status=429, headers={"Retry-After": "17"})
+    pauses = []
+    send(pauses)
+    assert pauses == [17.0] and pushed(model) == 1
+
+
+def test_trouble_that_passes(model, hub):
+    hub.faults.add(COMMIT, status=500, times=2)
+    pauses = []
+    send(pauses)
+    assert pauses == [1.0, 2.0] and pushed(model) == 1 and hub.faults.all_happened
+
+
+def test_trouble_that_stays(model, hub):
+    hub.faults.add(COMMIT, status=503, times=99)
+    pauses = []
+    with pytest.raises(HubError, match=r"problem of its own \(HTTP 503"):
+        send(pauses)
+    assert pauses == [1.0, 2.0, 4.0, 8.0] and pushed(model) == 0
+
+
+def test_a_connection_cut_while_sending(model, hub):
+    hub.faults.add(COMMIT, cut="before")
+    send()
+    assert pushed(model) == 1 and hub.faults.all_happened
+
+
+@pytest.mark.parametrize("as_pull_request", [False, True])
+def test_a_connection_cut_after_the_commit_was_made_adds_nothing_twice(model, hub, as_pull_request):
+    hub.faults.add(COMMIT, cut="after")
+    done = send(as_pull_request=as_pull_request)
+    assert hub.faults.all_happened and len(model.pulls) == as_pull_request
+    revision = "refs/pr/1" if as_pull_request else "main"
+    assert [c.title for c in model.history(revision)].count("CardioBench results") == 1
+    assert not done.changes, "the second try found everything there"
+    assert model.files(revision)["README.md"].count(b"run_by: alice") == 2
+
+
+def test_a_large_file_cut_in_mid_upload(hub, client, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # the client itself sends large files again
+    hub.faults.add(UPLOAD, cut="before")
+    push_to_dataset([result()], "org/results", send=True, show=lambda text: None)
+    dataset = hub.store.repository("dataset", "org/results")
+    assert hub.faults.all_happened and len(dataset.history()) == 2
+
+
+def test_a_card_that_the_hub_does_not_accept(model, hub):
+    hub.faults.add("POST /api/validate-yaml", status=400)
+    with pytest.raises(HubError, match="does not accept README"):
+        send()
+
+
+def test_a_broken_card_is_named_and_left(model, hub):
+    model.commit("main", {"README.md": b"---\nlicense: [mit\n---\n"}, (), "broken", "someone")
+    with pytest.raises(BadData, match=f"front matter of README.md of {MODEL} is not valid YAML"):
+        send()
+    assert pushed(model) == 0
+
+
+def test_no_network(model, hub, monkeypatch):
+    hub.server.shutdown()
+    hub.server.server_close()
+    with pytest.raises(HubError, match=r"could not be reached .*Check the network"):
+        send()
+
+
+def test_offline(model, monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(HubError, match="HF_HUB_OFFLINE is set"):
+        send()
+
+
+def test_the_command_says_it_in_one_line_and_keeps_the_results(model, hub, tmp_path, capsys):
+    path = result().save(tmp_path / "results" / "tmed2__as.json")
+    content = path.read_bytes()
+    hub.faults.add(COMMIT, status=403)
+    assert main(["push", str(tmp_path / "results"), "--to", MODEL, "--yes"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("HubError: ") and error.count("\n") == 1 and path.read_bytes() == content
+    assert main(["push", str(tmp_path / "results"), "--to", MODEL, "--yes"]) == 0
+
+
+@pytest.mark.slow
+def test_tokens_are_never_printed_nor_kept(model, hub, tmp_path, caplog, capfd):
+    """Everything that is said and written, with the libraries at their most talkative, in good and in bad times."""
+    caplog.set_level(logging.DEBUG)
+    result().save(tmp_path / "work" / "results" / "tmed2__as.json")
+    hub.faults.add(COMMIT, status=500)
+    hub.faults.add(COMMIT, status=403)
+    environment = {**os.environ, **hub.environment(tmp_path / "home", ALICE), "HF_DEBUG": "1"}
+    said = ""
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-m", "cardiobench.cli", "push", "results", "--to", MODEL, "--yes"],
+            cwd=tmp_path / "work",
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        said += done.stdout + done.stderr
+    send()
+    assert "HTTP 403" in said and f"/{MODEL}/commit/" in said
+    secrets = (ALICE, ALICE[3:], BOB)
+    said += "".join(capfd.readouterr()) + caplog.text
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    stored = b"".join(content for commit in model.commits.values() for content in commit.files.values())
+    for secret in secrets:
+        assert secret not in said and secret.encode() not in written and secret.encode() not in stored

@@ -1,0 +1,202 @@
+"""The project's own repositories: what goes there, what must not, one commit each, none when nothing changed."""
+
+import json
+import subprocess
+
+import pytest
+import yaml
+
+from cardiobench.cli import main
+from cardiobench.data import catalog
+from cardiobench.data.prepare import prepare
+from cardiobench.data.twin import write_twin
+from cardiobench.errors import NotAllowed
+from cardiobench.hub import cards, publish_datasets, publish_metrics, publish_models
+from cardiobench.hub.commit import Creation, Target
+from cardiobench.hub.publish import Publication, publish
+from cardiobench.hub.push_results import push
+from cardiobench.models.cards import list_models
+from cardiobench.scoring.metrics import list_metrics
+from tests.hub.conftest import BOB
+from tests.hub.results import result
+
+AGREEMENTS = ("echonet_dynamic", "echonet_lvh", "echonet_pediatric", "tmed2", "mimic_iv_echo", "camus")
+
+
+def send(publications):
+    said = []
+    written, failed = publish(publications, send=True, show=said.append)
+    assert not failed, failed
+    return written, "\n".join(said)
+
+
+def files(hub, kind, name, revision="main"):
+    return dict(hub.store.repository(kind, name).files(revision))
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """Prepared folders of a twin and of the bundled sample."""
+    out = tmp_path_factory.mktemp("prepared")
+    write_twin("tmed2", out / "twin", patients=6)
+    prepare("tmed2", out / "twin", out, allow_missing=True)
+    prepare("ptb_xl_sample", None, out)
+    return out
+
+
+@pytest.mark.parametrize("name", catalog.list_datasets())
+def test_every_dataset_without_its_recordings(hub, client, name):
+    written, _ = send(publish_datasets.publications(name, "cardiobench"))
+    repository = hub.store.repository("dataset", f"cardiobench/{name}")
+    assert len(written) == 2 and len(repository.history()) == 2 and len(repository.history("script")) == 2
+    main_branch, script = files(hub, "dataset", repository.id), files(hub, "dataset", repository.id, "script")
+    own = catalog.dataset_folder(name)
+    assert main_branch["README.md"] == (own / "README.md").read_bytes()
+    assert main_branch["eval.yaml"] == (own / "eval.yaml").read_bytes()
+    assert {path for path in main_branch if path.startswith("splits/")} == {
+        f"splits/{path.name}" for path in (own / "splits").glob("*.csv")
+    }
+    assert f"{name}.py" not in main_branch, "datasets 4 and later refuse a repository with a script of its name"
+    assert not any(path.endswith((".parquet", ".avi", ".png", ".dat")) for path in main_branch)
+    assert set(script) == {".gitattributes", "README.md", f"{name}.py"}
+    assert script[f"{name}.py"] == main_branch["builder.py"] == (own / "builder.py").read_bytes()
+    assert repository.tags == {f"v{catalog.spec(name).version}": repository.resolve("main")}
+
+
+def test_published_again_nothing_is_committed(hub, client, prepared):
+    wanted = publish_datasets.publications("ptb_xl_sample", "org", prepared=prepared)
+    send(wanted)
+    repository = hub.store.repository("dataset", "org/ptb_xl_sample")
+    before = (dict(repository.branches), len(repository.commits), len(hub.requests))
+    _, said = send(publish_datasets.publications("ptb_xl_sample", "org", prepared=prepared))
+    assert (repository.branches, len(repository.commits)) == before[:2] and said.count("nothing to change") == 2
+    assert not any("/large/" in line or "/commit/" in line for line in hub.requests[before[2] :])
+    kept = {path for path in repository.files() if path.startswith("data/")}
+    send(publish_datasets.publications("ptb_xl_sample", "org"))
+    assert {path for path in repository.files() if path.startswith("data/")} == kept, "without --prepared they are left"
+
+
+def test_one_change_is_one_commit_and_stale_files_go(hub, client, prepared):
+    send(publish_datasets.publications("ptb_xl_sample", "org", prepared=prepared))
+    repository = hub.store.repository("dataset", "org/ptb_xl_sample")
+    stale = {
+        "data/train-00000-of-00009.parquet": b"old",
+        "splits/old.csv": b"",
+        "notes.txt": b"a person's",
+        "eval.yaml": b"x\n",
+    }
+    repository.commit("main", stale, (), "by hand", "someone")
+    _, said = send(publish_datasets.publications("ptb_xl_sample", "org", prepared=prepared))
+    assert len(repository.history()) == 4 and "notes.txt" in repository.files()
+    assert not {"data/train-00000-of-00009.parquet", "splits/old.csv"} & set(repository.files())
+    assert "- data/train-00000-of-00009.parquet: deleted" in said and "-x" in said and "+name: PTB-XL" in said
+
+
+@pytest.mark.parametrize("name", AGREEMENTS)
+def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, prepared, name, tmp_path):
+    """The folder is a twin's; its note is changed to say that it is the release, as it would be with real data."""
+    spec = catalog.spec(name)
+    folder = tmp_path / "cardiobench" / name
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "test-00000-of-00001.parquet").write_bytes(b"recordings")
+    note = {"name": name, "version": spec.version, "digest": "0", "twin": False, "missing": [], "absent": {}}
+    (folder / "cardiobench.json").write_text(json.dumps(note))
+    for rights in ({}, {"i_may_redistribute": True}, {"private": True}):
+        with pytest.raises(NotAllowed, match="may not be published"):
+            publish_datasets.publications(name, "org", prepared=tmp_path, **rights)
+    both = {"private": True, "i_may_redistribute": True, "prepared": tmp_path}
+    hub.store.put("dataset", f"org/{name}", {"README.md": b"public already"})
+    with pytest.raises(NotAllowed, match="is public"):
+        send(publish_datasets.publications(name, "org", **both))
+    assert not any(path.startswith("data/") for path in files(hub, "dataset", f"org/{name}")) and not hub.store.large
+    del hub.store.repositories["dataset", f"org/{name}"]
+    send(publish_datasets.publications(name, "org", **both))
+    assert hub.store.repository("dataset", f"org/{name}").private
+    assert files(hub, "dataset", f"org/{name}")["data/test-00000-of-00001.parquet"] == b"recordings"
+
+
+def test_a_twin_says_on_its_page_that_it_is_one(hub, client, prepared):
+    send(publish_datasets.publications("tmed2", "org", prepared=prepared))
+    there = files(hub, "dataset", "org/tmed2")
+    card = there["README.md"].decode()
+    assert "Synthetic twin" in card and yaml.safe_load(cards.FRONT.match(card)["yaml"])["configs"]
+    assert {path for path in there if path.startswith("data/")} == {
+        f"data/{split}-00000-of-00001.parquet" for split in ("train", "validation", "test")
+    }
+
+
+@pytest.mark.parametrize("name", list_metrics())
+def test_every_metric_is_a_space(hub, client, root, name):
+    send([publish_metrics.publication(name, "cardiobench")])
+    space = hub.store.repository("space", f"cardiobench/{name}")
+    there = space.files()
+    assert set(there) == {".gitattributes", "README.md", "app.py", "requirements.txt", f"{name}.py"}
+    front = yaml.safe_load(cards.FRONT.match(there["README.md"].decode())["yaml"])
+    assert front["sdk"] == "gradio" and front["sdk_version"] == publish_metrics.GRADIO
+    commit = subprocess.run(
+        ["git", "-C", str(root / "hf_metrics" / name), "log", "-1", "--format=%H", "--", "."],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    assert (commit or "of release") in there["requirements.txt"].decode()
+    assert b"{" not in there["requirements.txt"]
+    assert there[f"{name}.py"] == (root / "hf_metrics" / name / f"{name}.py").read_bytes()
+
+
+def test_metrics_elsewhere_call_themselves_by_their_new_name(hub, client):
+    send(publish_metrics.publications(["mae"], "org"))
+    assert b'evaluate.load("org/mae")' in files(hub, "space", "org/mae")["app.py"]
+    assert b"cardiobench/mae" not in files(hub, "space", "org/mae")["README.md"]
+
+
+def test_models_keep_the_results_on_their_cards(hub, client):
+    send(publish_models.publications([], "cardiobench"))
+    names = [name for name in list_models() if name.startswith("cardiobench/")]
+    assert len(names) >= 5 and all(("model", name) in hub.store.repositories for name in names)
+    name = "cardiobench/pixel-motion"
+    push([result(model={"name": name, "revision": "1"})], name, send=True, show=lambda text: None)
+    repository = hub.store.repository("model", name)
+    head = repository.resolve("main")
+    send(publish_models.publications(["pixel-motion"], "cardiobench"))
+    assert repository.resolve("main") == head
+    edited = repository.files()["README.md"].replace(b"baseline", b"changed by hand")
+    repository.commit("main", {"README.md": edited}, (), "by hand", "someone")
+    send(publish_models.publications([name], "cardiobench"))
+    from huggingface_hub import ModelCard
+
+    card = ModelCard.load(name)
+    assert card.data.license == "apache-2.0" and "baseline" in card.data.tags and "echo" in card.data.tags
+    assert [r.metric_type for r in card.data.eval_results] == ["f1_macro", "auroc"]
+
+
+def test_the_models_of_others_are_theirs():
+    others = [name for name in list_models() if not name.startswith("cardiobench/")]
+    for name in others[:1]:
+        with pytest.raises(NotAllowed, match="its authors'"):
+            publish_models.publications([name], "cardiobench")
+
+
+def test_dry_run_is_the_default(hub, client, capsys):
+    for line in (["metrics", "mae", "f1_macro"], ["metrics", "mae", "--dry-run"], ["datasets", "tmed2"], ["models"]):
+        assert main(["publish", *line]) == 0
+        assert "Nothing was written" in capsys.readouterr().out
+    assert not hub.store.repositories and not any(line.startswith(("POST", "PUT")) for line in hub.requests)
+    assert main(["publish", "metrics", "mae", "--private", "--yes"]) == 0
+    printed = capsys.readouterr().out
+    assert "+ mae.py: new" in printed and "/spaces/cardiobench/mae/commit/" in printed
+    assert hub.store.repository("space", "cardiobench/mae").private
+    assert main(["publish", "metrics", "mean"]) == 2 and "no metric 'mean'" in capsys.readouterr().err
+
+
+def test_what_one_repository_refuses_does_not_stop_the_others(hub, client, capsys):
+    client(BOB)
+    hub.store.put("space", "bob/mae", {})
+    assert main(["publish", "metrics", "mae", "--yes"]) == 1
+    assert "FAILED space cardiobench/mae: your token has no right to write there" in capsys.readouterr().out
+    one, other = (
+        Publication(Target("model", name), lambda there: {"a.txt": b"a\n"}, Creation(), "x")
+        for name in ("org/a", "bob/b")
+    )
+    written, failed = publish([one, other], send=True, show=lambda text: None)
+    assert [done.target.id for done in written] == ["bob/b"] and len(failed) == 1

@@ -1,0 +1,232 @@
+"""Results to a model's repository and back, by the unmodified client against the loopback Hub."""
+
+import json
+
+import pytest
+import yaml
+from huggingface_hub import HfApi, ModelCard, metadata_update
+from huggingface_hub.repocard import metadata_eval_result
+
+from cardiobench.cli import main
+from cardiobench.errors import BadData, MissingData
+from cardiobench.hub.pull_results import pull, save
+from cardiobench.hub.push_results import find_results, json_of, of_model, push
+from tests.hub.conftest import ALICE, BOB
+from tests.hub.results import MODEL, regression, result
+
+CARD = b"---\r\nlicense: mit  # by hand\r\n---\r\n# A model\r\n\r\nBy hand.\r\n"
+RESULTS = [result(), result(protocol="knn", value=0.5), regression()]
+
+
+@pytest.fixture
+def model(hub, client):
+    return hub.store.put("model", MODEL, {"README.md": CARD, "model.safetensors": b"weights"})
+
+
+def send(results=RESULTS, repository=MODEL, **options):
+    said = []
+    done = push(results, repository, send=True, show=said.append, sleep=lambda seconds: None, **options)
+    return done, "\n".join(said)
+
+
+def test_one_commit_that_the_hubs_own_parsers_read(model):
+    before = len(model.history())
+    done, said = send()
+    assert len(model.history()) == before + 1 and model.history()[0].title == "CardioBench results"
+    assert done.url and not done.pull_request
+    assert set(model.files()) == {
+        ".gitattributes",
+        "README.md",
+        "model.safetensors",
+        ".eval_results/cardiobench-camus.yaml",
+        ".eval_results/cardiobench-tmed2.yaml",
+        "cardiobench/alice/knn/tmed2__as.json",
+        "cardiobench/alice/probe/camus__ef.json",
+        "cardiobench/alice/probe/tmed2__as.json",
+    }
+    readme = model.files()["README.md"]
+    assert readme.startswith(b"---\r\nlicense: mit  # by hand\r\n") and readme.endswith(
+        b"# A model\r\n\r\nBy hand.\r\n"
+    )
+    found = ModelCard.load(MODEL).data.eval_results
+    assert sorted((r.metric_type, r.metric_args["protocol"], r.metric_value) for r in found) == [
+        ("auroc", "knn", 0.81),
+        ("auroc", "probe", 0.81),
+        ("f1_macro", "knn", 0.5),
+        ("f1_macro", "probe", 0.7123456789012345),
+        ("mae", "probe", 7.25),
+    ]
+    entries = HfApi().model_info(MODEL, expand=["evalResults"]).eval_results
+    assert {(e.dataset_id, e.task_id, e.value) for e in entries} == {
+        ("cardiobench/camus", "camus_ef_mae", 7.25),
+        ("cardiobench/tmed2", "tmed2_as_f1_macro", 0.7123456789012345),
+    }
+    assert all(e.verify_token is None and "coverage" in e.notes and e.source_user == "alice" for e in entries)
+    for entry in entries:
+        path = entry.source_url.partition("/blob/main/")[2]
+        assert json.loads(model.files()[path])["task"].replace("/", "_") in entry.task_id, (
+            "the source is the result file"
+        )
+    assert "+ cardiobench/alice/knn/tmed2__as.json: new" in said and "+model-index:" in said
+
+
+def test_push_pull_push_changes_nothing(model):
+    send()
+    head, history = model.resolve("main"), len(model.history())
+    pulled = pull(MODEL)
+    assert [user for user, _ in pulled] == ["alice"] * 3
+    by_name = sorted(pulled, key=lambda pair: (pair[1].task, pair[1].protocol))
+    expected = sorted(RESULTS, key=lambda one: (one.task, one.protocol))
+    assert [json_of(one) for _, one in by_name] == [json_of(one) for one in expected]
+    done, _ = send([one for _, one in pulled])
+    assert not done.changes and model.resolve("main") == head and len(model.history()) == history
+
+
+def test_the_same_scores_of_another_day_and_commit_change_nothing(model):
+    """Pushing makes a commit, so the model has another revision when the same line is run again."""
+    send([result()])
+    again = result(model={**result().model, "revision": model.resolve("main")}, stamp={"date": "2027-01-01"})
+    assert not send([again])[0].changes
+    assert send([result(value=0.9, model=again.model, stamp=again.stamp)])[0].changes
+    assert (
+        f'"revision": "{again.model["revision"]}"'.encode() in model.files()["cardiobench/alice/probe/tmed2__as.json"]
+    )
+
+
+def test_pulled_files_are_results_that_can_be_pushed(model, tmp_path):
+    send()
+    files = save(pull(MODEL), tmp_path)
+    assert len(files) == 3 and all(file.is_relative_to(tmp_path / "alice" / "org__model") for file in files)
+    done, _ = send(of_model(find_results(tmp_path / "alice"), MODEL, MODEL))
+    assert not done.changes
+
+
+def test_two_users_both_survive(model, hub, client):
+    send()
+    hub.store.users[BOB] = type(hub.store.users[BOB])("bob", ("org",))
+    client(BOB)
+    send([result(value=0.25)])
+    values = {(r.metric_args["run_by"], r.metric_args["protocol"]): r.metric_value
+              for r in ModelCard.load(MODEL).data.eval_results if r.metric_type == "f1_macro"}  # fmt: skip
+    assert values == {("alice", "probe"): 0.7123456789012345, ("alice", "knn"): 0.5, ("bob", "probe"): 0.25}
+    entries = yaml.safe_load(model.files()[".eval_results/cardiobench-tmed2.yaml"])
+    assert [(e["source"]["user"], e["value"]) for e in entries] == [("alice", 0.7123456789012345), ("bob", 0.25)]
+    assert sorted((user, one.task) for user, one in pull(MODEL)) == [
+        ("alice", "camus/ef"),
+        ("alice", "tmed2/as"),
+        ("alice", "tmed2/as"),
+        ("bob", "tmed2/as"),
+    ]
+    client(ALICE)
+    assert not send()[0].changes
+
+
+def test_the_model_of_somebody_else_gets_a_pull_request_and_only_one(model, client):
+    client(BOB)
+    head = model.resolve("main")
+    done, _ = send()
+    assert done.pull_request and done.url.endswith("/discussions/1") and model.resolve("main") == head
+    assert not send()[0].changes and len(model.pulls) == 1
+    again, _ = send([result(value=0.25)])
+    assert again.pull_request and len(model.pulls) == 1, "a change goes to the open request"
+    assert len(pull(MODEL, "refs/pr/1")) == 3
+    with pytest.raises(MissingData, match="refs/pr/1"):
+        pull(MODEL)
+    model.pulls[0].status = "closed"
+    send()
+    assert len(model.pulls) == 2
+
+
+def test_a_pull_request_for_ones_own_model_when_asked(model):
+    assert send(as_pull_request=True)[0].pull_request and len(model.pulls) == 1
+
+
+def test_a_later_protocol_does_not_speak_for_the_task(model):
+    send([result()])
+    send([result(protocol="knn", value=0.99)])
+    (entry,) = yaml.safe_load(model.files()[".eval_results/cardiobench-tmed2.yaml"])
+    assert entry["value"] == 0.7123456789012345 and "protocol probe" in entry["notes"]
+
+
+def test_numbers_that_are_undefined_stay_out_but_in_the_file(model):
+    undefined = result(value=float("nan"))
+    send([undefined])
+    assert [r.metric_type for r in ModelCard.load(MODEL).data.eval_results] == ["auroc"]
+    assert ".eval_results/cardiobench-tmed2.yaml" not in model.files()
+    assert b'"value": null' in model.files()["cardiobench/alice/probe/tmed2__as.json"]
+
+
+def test_the_revision_of_a_published_dataset_is_noted(model, hub):
+    dataset = hub.store.put("dataset", "cardiobench/tmed2", {"README.md": b"# TMED-2"})
+    dataset.tags["v1.0.0"] = commit = dataset.resolve("main")
+    dataset.commit("main", {"x": b""}, (), "later", "someone")
+    send([result()])
+    (entry,) = yaml.safe_load(model.files()[".eval_results/cardiobench-tmed2.yaml"])
+    assert entry["dataset"]["revision"] == commit
+    assert {r.dataset_revision for r in ModelCard.load(MODEL).data.eval_results} == {commit}
+
+
+def test_the_hubs_own_merge_and_ours_live_in_one_card(model, monkeypatch):
+    """Somebody adds a result with `metadata_update`, which writes the whole front matter anew; ours is found again."""
+    monkeypatch.setattr(
+        ModelCard, "validate", lambda *arguments, **more: None
+    )  # asks huggingface.co, wherever the Hub is
+    send([result()])
+    more = metadata_eval_result(
+        model_pretty_name="x", task_pretty_name="t", task_id="other", metrics_pretty_name="m", metrics_id="accuracy",
+        metrics_value=0.4, dataset_pretty_name="Beans", dataset_id="beans",
+    )  # fmt: skip
+    metadata_update(MODEL, more)
+    assert not send([result()])[0].changes
+    send([result(value=0.5)])
+    values = sorted((r.metric_type, r.metric_value) for r in ModelCard.load(MODEL).data.eval_results)
+    assert values == [("accuracy", 0.4), ("auroc", 0.81), ("f1_macro", 0.5)]
+
+
+def test_dry_run_is_the_default_and_shows_the_diff(model, tmp_path, capsys, hub):
+    for number, one in enumerate(RESULTS):
+        one.save(tmp_path / str(number) / f"{one.task.replace('/', '__')}.json")
+    head = model.resolve("main")
+    assert main(["push", str(tmp_path), "--to", MODEL]) == 0
+    printed = capsys.readouterr().out
+    assert model.resolve("main") == head and not any("/commit/" in line for line in hub.requests)
+    assert "add --yes to write it" in printed and "+++ b/README.md" in printed and "+model-index:" in printed
+    assert "+ .eval_results/cardiobench-tmed2.yaml: new" in printed
+    assert main(["push", str(tmp_path), "--to", MODEL, "--yes"]) == 0
+    assert "/commit/" in capsys.readouterr().out and model.resolve("main") != head
+    assert main(["push", str(tmp_path), "--to", MODEL, "--yes"]) == 0
+    assert "nothing to change" in capsys.readouterr().out
+    assert main(["pull", MODEL, "--out", str(tmp_path / "out")]) == 0
+    assert "wrote 3 results" in capsys.readouterr().out
+
+
+def test_without_a_token_the_dry_run_still_shows_what_would_be(model, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+    said = []
+    done = push(RESULTS, MODEL, send=False, show=said.append)
+    assert done.changes and "cardiobench/you/probe/tmed2__as.json" in done.changes
+
+
+def test_which_results(tmp_path):
+    local = result(model={"name": "./my_model", "revision": "1"})
+    assert of_model([local], "./my_model", "me/model")[0].model["name"] == "me/model"
+    with pytest.raises(BadData, match=r"no results of me/model, only of \./my_model\. Say which with --model"):
+        of_model([local], "me/model", "me/model")
+    with pytest.raises(BadData, match="two results of tmed2/as with probe"):
+        of_model([result(), result(model={"name": MODEL, "revision": "2"})], MODEL, MODEL)
+    with pytest.raises(MissingData, match="no result in"):
+        find_results(tmp_path)
+
+
+def test_names_from_the_hub_lead_nowhere_else(tmp_path):
+    inside = save([("alice", result(task="../x/../../y"))], tmp_path / "out")
+    assert [file.relative_to(tmp_path / "out").parts[0] for file in inside] == ["alice"]
+    for changes in (
+        {"protocol": "../.."},
+        {"model": {"name": "org/model", "revision": ".."}},
+    ):
+        with pytest.raises(BadData):
+            save([("alice", result(**changes))], tmp_path)
+    with pytest.raises(BadData):
+        save([("..", result())], tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

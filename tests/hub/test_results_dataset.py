@@ -1,0 +1,89 @@
+"""The dataset behind a leaderboard: files are only added, and `datasets` reads them."""
+
+import io
+import json
+import math
+import re
+
+import pyarrow.parquet as pq
+import pytest
+
+from cardiobench.cli import main
+from cardiobench.hub import results_dataset
+from cardiobench.hub.results_dataset import COLUMNS, push_to_dataset
+from cardiobench.report.result import Result
+from tests.hub.conftest import BOB
+from tests.hub.results import regression, result
+
+REPOSITORY = "org/cardiobench-results"
+
+
+def send(*results):
+    return push_to_dataset(results, REPOSITORY, send=True, show=lambda text: None)
+
+
+def tables(hub):
+    files = hub.store.repository("dataset", REPOSITORY).files()
+    return {path: pq.read_table(io.BytesIO(files[path])) for path in files if path.endswith(".parquet")}
+
+
+def test_files_are_added_and_none_is_rewritten(hub, client):
+    send(result(), regression())
+    first = dict(hub.store.repository("dataset", REPOSITORY).files())
+    assert not send(regression(), result()).changes, "the same results again"
+    send(result(), result(value=0.5))
+    second = hub.store.repository("dataset", REPOSITORY).files()
+    assert all(second[path] == content for path, content in first.items()) and len(second) == len(first) + 1
+    rows = [row for table in tables(hub).values() for row in table.to_pylist()]
+    assert sorted((row["task"], row["metric"], row["value"]) for row in rows) == [
+        ("camus/ef", "mae", 7.25),
+        ("tmed2/as", "auroc", 0.81),
+        ("tmed2/as", "auroc", 0.81),
+        ("tmed2/as", "f1_macro", 0.5),
+        ("tmed2/as", "f1_macro", 0.7123456789012345),
+    ]
+
+
+def test_a_record_has_the_documented_columns_and_the_whole_result(hub, client):
+    send(result(value=math.nan))
+    (table,) = tables(hub).values()
+    assert table.schema.names == list(COLUMNS)
+    row = {row["metric"]: row for row in table.to_pylist()}["f1_macro"]
+    assert row["value"] is None and row["ranks"] and row["best_constant"] == 0.4413 and row["beats_floor"] == "yes"
+    assert Result.from_json(json.loads(row["result"])).to_json() == result(value=math.nan).to_json()
+    documented = re.findall(r"[a-z_]+", results_dataset.__doc__)
+    assert set(COLUMNS) <= set(documented)
+    card = hub.store.repository("dataset", REPOSITORY).files()["README.md"].decode()
+    assert all(f"| `{name}` | {kind} |" in card for name, kind in COLUMNS.items())
+
+
+def test_two_users_and_a_request_where_one_may_not_write(hub, client):
+    send(result())
+    client(BOB)
+    assert send(result()).pull_request
+    files = hub.store.repository("dataset", REPOSITORY).files("refs/pr/1")
+    assert sorted(re.findall(r"data/(\w+)-", " ".join(files))) == ["alice", "bob"]
+
+
+def test_dry_run_is_the_default(hub, client, tmp_path, capsys):
+    result().save(tmp_path / "tmed2__as.json")
+    line = ["push", str(tmp_path), "--to-dataset", REPOSITORY]
+    assert main(line) == 0 and ("dataset", REPOSITORY) not in hub.store.repositories
+    assert "data/alice-" in capsys.readouterr().out
+    assert main([*line, "--private", "--yes"]) == 0
+    assert hub.store.repository("dataset", REPOSITORY).private
+
+
+@pytest.mark.slow
+def test_load_dataset_reads_it(hub, client, tmp_path):
+    import datasets
+
+    send(result(seen_in_pretraining=True, warnings=()), regression())
+    send(result(value=math.nan, beats_floor=result().beats_floor))
+    folder = tmp_path / "copy"
+    for path, content in hub.store.repository("dataset", REPOSITORY).files().items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    rows = datasets.load_dataset(str(folder), split="train")
+    assert {name: feature.dtype for name, feature in rows.features.items()} == COLUMNS
+    assert len(rows) == 5 and set(rows["pushed_by"]) == {"alice"}

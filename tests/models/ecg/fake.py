@@ -1,0 +1,171 @@
+"""Made-up checkpoints of the ECG models, full size where the model has one size, each in the container of the real one.
+
+Large tensors are views of one block of random numbers, so that a file of a few megabytes holds a full-size network.
+"""
+
+import json
+import math
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, wav2vec2_cmsc
+
+State = dict[str, torch.Tensor]
+
+TINY_HUBERT = {
+    **{key: list(value) if isinstance(value, tuple) else value for key, value in hubert_ecg.COMMON.items()},
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 96,
+    "model_type": "hubert_ecg",
+    "auto_map": {"AutoModel": "hubert_ecg.HuBERTECG"},
+    "hidden_dropout": 0.5,
+    "attention_dropout": 0.5,
+}
+
+
+def random_state(build: Callable[[], torch.nn.Module], seed: int = 0) -> State:
+    """A value for every tensor of a network: norms near 1, biases near 0, weights at the scale of their inputs."""
+    with torch.device("meta"):
+        empty = build().state_dict()
+    generator = torch.Generator().manual_seed(seed)
+    largest = max(tensor.numel() for tensor in empty.values())
+    scales = sorted({_scale(name, tensor) for name, tensor in empty.items() if tensor.dim() > 1})
+    # One block for each power of two of the scale, as long as its largest tensor.
+    blocks = {}
+    for scale in scales:
+        longest = max(
+            tensor.numel() for name, tensor in empty.items() if tensor.dim() > 1 and _scale(name, tensor) == scale
+        )
+        blocks[scale] = torch.empty(min(longest, largest)).normal_(0, scale, generator=generator)
+    state = {}
+    for name, tensor in empty.items():
+        if not tensor.is_floating_point():
+            state[name] = torch.zeros(tensor.shape, dtype=tensor.dtype)
+        elif tensor.dim() > 1:
+            block = blocks[_scale(name, tensor)]
+            start = int(torch.randint(block.numel() - tensor.numel() + 1, (), generator=generator))
+            state[name] = block[start : start + tensor.numel()].view(tensor.shape)
+        else:
+            gain = name.endswith("weight") or name.endswith("running_var")
+            state[name] = float(gain) + 0.1 * torch.empty(tensor.shape).normal_(generator=generator)
+    return state
+
+
+def _scale(name: str, tensor: torch.Tensor) -> float:
+    if name.endswith("original0"):
+        return 2.0
+    return 2.0 ** round(math.log2(1 / math.sqrt(tensor[0].numel())))
+
+
+def ecgfounder(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
+    """`12_lead_ECGFounder.pth`: tensors under `state_dict`, other things of the training beside them."""
+    state = random_state(net1d.Net1D)
+    change(state)
+    torch.save({"state_dict": state, "epoch": 7, "step": 100}, folder / "12_lead_ECGFounder.pth")
+    return folder
+
+
+def ecg_fm(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
+    """`mimic_iv_ecg_physionet_pretrained.pt`: tensors under `model`, settings as omegaconf objects under `cfg`."""
+    state = random_state(wav2vec2_cmsc.Wav2Vec2Cmsc)
+    change(state)
+    with pretended_omegaconf() as settings:
+        content = {"args": None, "cfg": settings, "model": state, "extra_state": {"epoch": 3}}
+        torch.save(content, folder / "mimic_iv_ecg_physionet_pretrained.pt")
+    return folder
+
+
+def ecg_fm_finetuned(folder: Path) -> Path:
+    """`mimic_iv_ecg_finetuned.pt`: the encoder under `encoder.`, a linear head, no pretraining parts."""
+    state = random_state(partial(wav2vec2_cmsc.Wav2Vec2Cmsc, pretraining=False))
+    state = {f"encoder.{name}": tensor for name, tensor in state.items()}
+    state |= {"proj.weight": torch.zeros(17, 768), "proj.bias": torch.zeros(17)}
+    torch.save({"model": state}, folder / "mimic_iv_ecg_finetuned.pt")
+    return folder
+
+
+def hubert(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
+    """`model.safetensors` and `config.json` of a small HuBERT-ECG, with the heads of pretraining."""
+    state = random_state(partial(hubert_ecg.build, TINY_HUBERT))
+    state |= {
+        "final_proj.0.weight": torch.zeros(16, 64),
+        "final_proj.0.bias": torch.zeros(16),
+        "label_embedding.0.weight": torch.zeros(100, 16),
+    }
+    change(state)
+    save_file({name: tensor.clone() for name, tensor in state.items()}, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(TINY_HUBERT))
+    return folder
+
+
+def jepa_weimann(folder: Path, change: Callable[[State], None] = lambda state: None, size: str = "XS") -> Path:
+    """A pretraining checkpoint: three networks under `model`, the settings as a plain table, the optimiser."""
+    target = random_state(partial(ecg_jepa_weimann.EcgJepaWeimann, size))
+    change(target)
+    state = {f"target_encoder.{name}": tensor for name, tensor in target.items()}
+    state |= {f"encoder.{name}": tensor for name, tensor in target.items()}
+    state["predictor.norm.weight"] = torch.ones(192)
+    content = {"model": state, "optimizer": {"state": {}, "param_groups": [{"lr": 1e-3}]}, "config": {"dim": 192}}
+    torch.save({**content, "step": 100_000}, folder / "ecg_jepa_weimann.pt")
+    return folder
+
+
+def jepa_kim(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
+    """`multiblock_epoch100.pth`: tensors under `encoder`, other things of the training beside them."""
+    state = {**random_state(ecg_jepa_kim.EcgJepaKim), "pos_embed": ecg_jepa_kim.positions()}
+    change(state)
+    torch.save({"encoder": state, "epoch": 100, "loss": 0.1}, folder / "multiblock_epoch100.pth")
+    return folder
+
+
+# Registered model -> what writes its checkpoint into a folder.
+FAKES: dict[str, Callable[..., Path]] = {
+    "PKUDigitalHealth/ECGFounder": ecgfounder,
+    "wanglab/ecg-fm": ecg_fm,
+    "Edoardo-BS/hubert-ecg-small": hubert,
+    "kweimann/ECG-JEPA": jepa_weimann,
+    "sehunfromdaegu/ECG_JEPA": jepa_kim,
+}
+
+
+@contextmanager
+def pretended_omegaconf() -> Iterator[object]:
+    """Settings whose classes bear the names of omegaconf's; the classes are gone afterwards, as where it is not installed."""
+
+    def dress(name: str, kind: type) -> type:
+        module, _, own = name.rpartition(".")
+        kind.__module__, kind.__qualname__, kind.__name__ = module, own, own
+        for known in ("omegaconf", module):
+            sys.modules.setdefault(known, types.ModuleType(known))
+        setattr(sys.modules[module], own, kind)
+        return kind
+
+    @dataclass
+    class Metadata:
+        ref_type: typing.Any = typing.Any
+        object_type: typing.Any = dict
+        flags: dict = field(default_factory=dict)
+
+    class Node:
+        def __init__(self, content: object):
+            self._content, self._metadata = content, metadata()
+
+    metadata = dress("omegaconf.base.ContainerMetadata", Metadata)
+    names = ("omegaconf.dictconfig.DictConfig", "omegaconf.listconfig.ListConfig", "omegaconf.nodes.AnyNode")
+    table, row, value = (dress(name, type("Node", (Node,), {})) for name in names)
+    try:
+        yield table({"lr": value(1e-4), "layers": row([value(1), value(2)]), "_name": value("wav2vec2_cmsc")})
+    finally:
+        for module in [module for module in sys.modules if module.partition(".")[0] == "omegaconf"]:
+            del sys.modules[module]

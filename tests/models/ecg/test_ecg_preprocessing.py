@@ -1,0 +1,192 @@
+"""Each model's way from a record to its network's input: against the published code's outputs, and by hand."""
+
+import re
+
+import numpy as np
+import pytest
+
+from cardiobench.data.media.types import LEADS
+from cardiobench.errors import BadMedia
+from cardiobench.models.ecg import ecg_fm, ecg_jepa_kim, ecg_jepa_weimann, ecgfounder, hubert_ecg
+from cardiobench.models.signal import interpolate, windows
+from tests.models.nets.golden import module
+
+SALT = "A"
+FS = 500
+
+
+@pytest.fixture(scope="module")
+def golden(shared):
+    folder = shared / "golden" / "models"
+    return folder, module(folder, "fill"), module(folder, "compare")
+
+
+def inputs(fill, spec):
+    """Case, signal (n, 12) and rate of each case of a golden file; some have a lead that is constant."""
+    for case in spec["cases"]:
+        samples, tag = re.search(r"\(12,(\d+)\), salt, 'ecg', tag='(\w+)'", case["input"]).groups()
+        signal = fill.make_input((12, int(samples)), SALT, "ecg", tag).T
+        flat = re.search(r"lead (\d+) set to ([\d.]+)", case["input"])
+        if flat:
+            signal[:, int(flat[1])] = float(flat[2])
+        yield case["case"], signal, case["fs"]
+
+
+def close(got, wanted, atol):
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=atol)
+
+
+def test_ecg_fm_is_the_published_code(golden):
+    folder, fill, compare = golden
+    spec, stored = compare.load("prep_ecgfm", SALT, folder)
+    for case, signal, fs in inputs(fill, spec):
+        at_500 = ecg_fm.resampled(signal, fs)
+        ready = ecg_fm.standardised(at_500)
+        close(at_500.std(axis=0)[:, None], stored[f"std/{case}"], 1e-6)
+        close(ready.T[:, ::10], stored[f"standardised/{case}[:, ::10]"], 1e-6)
+        parts = ecg_fm.prepare(signal, fs)
+        assert len(parts) == spec["cases"][case]["n_segments"]
+        close(parts[-1][:, ::10], stored[f"last_segment/{case}[:, ::10]"], 1e-6)
+
+
+def test_ecgfounder_is_the_published_code(golden):
+    folder, fill, compare = golden
+    _, stored = compare.load("prep_ecgfounder", SALT, folder)
+    signal = fill.make_input((12, 5000), SALT, "ecg", "ecgf").T
+    clean = ecgfounder.filtered(signal)
+    close(clean.T[:, ::4], stored["filtered[:, ::4]"], 1e-6)
+    close(np.concatenate([clean[:60], clean[-60:]]).T, stored["filtered_edges"], 1e-6)
+    close(ecgfounder.prepare(signal, FS, "filtered")[0, :, ::4], stored["filtered_zscored[:, ::4]"], 1e-5)
+    close(ecgfounder.prepare(signal, FS, "zscore")[0, :, ::8], stored["zscore_only[:, ::8]"], 1e-5)
+    mimic = signal[:, [0, 1, 2, 3, 5, 4, *range(6, 12)]]  # aVF before aVL: the golden run put them right first
+    close(ecgfounder.prepare(mimic, FS)[0, :, ::16], stored["mimic_reordered_filtered_zscored[:, ::16]"], 1e-5)
+    shorter = fill.make_input((12, 4000), SALT, "ecg", "ecgf400").T
+    close(ecgfounder.resampled(shorter, 5000).T[:, ::8], stored["resample_4000_to_5000[:, ::8]"], 1e-6)
+    assert ecgfounder.resampled(shorter, 2000).T.shape == tuple(stored["resample_halving_shape"])
+
+
+def test_hubert_ecg_is_the_published_code(golden):
+    folder, fill, compare = golden
+    spec, stored = compare.load("prep_hubert_ecg", SALT, folder)
+    for case, signal, fs in inputs(fill, spec):
+        close(hubert_ecg.preprocessed(signal, fs).T[:, ::10], stored[f"preprocessed/{case}[:, ::10]"], 1e-5)
+        close(hubert_ecg.prepare(signal, fs)[0], stored[f"model_input/{case}"], 1e-5)
+
+
+def sine(frequency, seconds=10, fs=FS):
+    time = np.arange(seconds * fs) / fs
+    return np.repeat(np.sin(2 * np.pi * frequency * time)[:, None], 12, axis=1)
+
+
+def strength(signal):
+    return np.sqrt(2) * signal[1000:-1000].std(axis=0)
+
+
+def test_straight_lines():
+    ramp = np.stack([np.linspace(0, 1, 7), np.linspace(5, -5, 7)], axis=1)
+    got = interpolate(ramp, 11)
+    close(got, np.stack([np.linspace(0, 1, 11), np.linspace(5, -5, 11)], axis=1), 1e-12)
+    assert interpolate(ramp, 7) is ramp
+
+
+def test_windows():
+    signal = np.arange(7.0)[:, None]
+    assert windows(signal, 3)[..., 0].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert windows(signal, 7)[..., 0].tolist() == [[0, 1, 2, 3, 4, 5, 6]]
+    assert windows(signal, 9)[..., 0].tolist() == [[0, 1, 2, 3, 4, 5, 6, 0, 0]]
+
+
+def test_a_constant_lead_of_ecg_fm_is_zero_whatever_its_value():
+    signal = sine(3)
+    signal[:, 4] = 0.1  # its mean is not exactly 0.1 in binary, its spread not exactly 0
+    ready = ecg_fm.standardised(signal)
+    assert not ready[:, 4].any()
+    others = np.delete(ready, 4, axis=1)
+    close(others.mean(axis=0), 0, 1e-12)
+    close(others.std(axis=0), 1, 1e-12)
+
+
+@pytest.mark.parametrize("prepare", [ecg_fm.prepare, ecgfounder.prepare, ecg_jepa_weimann.prepare])
+def test_zeros_follow_a_short_record(prepare):
+    parts = prepare(sine(3, 4), FS)
+    assert len(parts) == 1
+    assert not parts[0, :, 2000:].any() and parts[0, :, :2000].any()
+
+
+@pytest.mark.parametrize("filter_", [ecgfounder.filtered, ecgfounder.paper_filtered])
+def test_filters_of_ecgfounder(filter_):
+    assert strength(filter_(sine(50))).max() < 0.01
+    assert strength(filter_(sine(0.1))).max() < 0.05
+    close(strength(filter_(sine(10))), 1, 0.05)
+
+
+def test_the_two_filters_differ_where_the_texts_do():
+    # 45 Hz lies beyond the one edge (40 Hz) and within the other (50 Hz, order 2, run both ways).
+    edge, here = (np.tan(np.pi * frequency / FS) for frequency in (50, 45))
+    assert strength(ecgfounder.filtered(sine(45))).max() < 0.3
+    close(strength(ecgfounder.paper_filtered(sine(45))), 1 / (1 + (here / edge) ** 4), 0.05)
+
+
+def test_ecgfounder_has_one_mean_and_one_deviation_for_all_leads():
+    signal = np.zeros((5000, 12))
+    signal[:, 0] = 12.0
+    ready = ecgfounder.prepare(signal, FS, "zscore")[0]
+    close(ready[0], (12 - 1) / np.sqrt(11), 1e-6)
+    close(ready[1:], -1 / np.sqrt(11), 1e-6)
+
+
+def test_each_window_of_ecgfounder_is_scaled_by_itself():
+    signal = np.concatenate([sine(5), 100 * sine(5)])
+    parts = ecgfounder.prepare(signal, FS, "zscore")
+    close(parts[0], parts[1], 1e-6)
+
+
+def test_ecgfounder_takes_every_second_sample_at_1000_hz():
+    signal = np.random.default_rng(0).normal(size=(10000, 12))
+    close(ecgfounder.prepare(signal, 1000, "zscore"), ecgfounder.prepare(signal[::2], FS, "zscore"), 0)
+
+
+def test_leads_of_hubert_ecg_follow_each_other():
+    joined = hubert_ecg.flattened(np.tile(np.arange(12.0), (2500, 1)))
+    assert joined.shape == (6000,)
+    # Where two leads meet the filter rings. Between, a level loses the ripple of an even Chebyshev filter, 0.05 dB, twice.
+    levels = np.arange(12.0)[:, None] * 10 ** (-0.1 / 20)
+    close(joined.reshape(12, 500)[:, 200:300], np.repeat(levels, 100, axis=1), 1e-6)
+
+
+def test_scale_of_hubert_ecg_comes_before_the_cut():
+    signal = sine(5)
+    signal[3000:] *= 4
+    ready = hubert_ecg.preprocessed(signal, FS)
+    close(ready.max(axis=0), 1, 1e-6)
+    close(ready.min(axis=0), -1, 1e-6)
+    assert np.abs(ready[:2500]).max() < 0.4
+
+
+def test_hubert_ecg_needs_a_rate_above_its_band():
+    with pytest.raises(BadMedia, match="at 90 Hz has nothing up to 47 Hz"):
+        hubert_ecg.prepare(sine(3, fs=90), 90)
+
+
+def test_leads_of_kim():
+    signal = np.tile(np.arange(12.0), (5000, 1))
+    parts = ecg_jepa_kim.prepare(signal, FS)
+    assert [LEADS[round(value)] for value in parts[0].mean(axis=1)] == ["I", "II", "V1", "V2", "V3", "V4", "V5", "V6"]
+
+
+@pytest.mark.parametrize("fs", [100, 400, 500, 1000])
+def test_kim_keeps_millivolts_and_time(fs):
+    got = ecg_jepa_kim.prepare(0.7 * sine(5, fs=fs), fs)
+    assert got.shape == (1, 8, 2500)
+    close(got[0, 0], 0.7 * np.sin(2 * np.pi * 5 * np.arange(2500) / 250), 1e-3)
+
+
+def test_scales_of_weimann():
+    signal = sine(5)
+    signal[:, 2] = 0.3
+    signal[17, 0] = 90.0
+    ready = ecg_jepa_weimann.scaled(signal)
+    assert ready[17, 0] == 5 and not ready[:, 2].any()
+    fixed = ecg_jepa_weimann.scaled(np.full((1, 12), 0.1), "ptb_xl")[0]
+    assert fixed[0] == pytest.approx((0.1 + 0.002) / 0.191)
+    assert fixed[11] == pytest.approx((0.1 + 0.001) / 0.242)

@@ -1,0 +1,29 @@
+import numpy as np
+import pytest
+
+from cardiobench.data.media.types import Clip
+from tests.models.echo import fake
+
+
+@pytest.fixture(scope="session")
+def echoprime(tmp_path_factory):
+    return fake.echoprime_folder(tmp_path_factory.mktemp("EchoPrime") / "EchoPrime")
+
+
+@pytest.fixture(scope="session")
+def panecho(tmp_path_factory):
+    return fake.panecho_file(tmp_path_factory.mktemp("PanEcho"))
+
+
+def clip_of(n_frames: int, height: int = 60, width: int = 80, seed: int = 0) -> Clip:
+    """A clip of noise with a brightness that rises and falls."""
+    rng = np.random.default_rng(seed)
+    noise = rng.integers(0, 160, (n_frames, height, width, 3))
+    beat = (40 * (1 + np.sin(np.arange(n_frames) / 3))).astype(int)[:, None, None, None]
+    return Clip((noise + beat).astype(np.uint8), np.arange(n_frames), n_frames)
+
+
+@pytest.fixture(scope="session")
+def clips():
+    """Recordings of different length and shape, one of them a still."""
+    return [clip_of(16, seed=1), clip_of(5, 100, 101, seed=2), clip_of(1, 90, 60, seed=3)]

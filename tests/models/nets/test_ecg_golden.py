@@ -1,0 +1,135 @@
+"""ECG networks against the outputs of the published code for made-up weights and inputs."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+
+from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, wav2vec2_cmsc
+from cardiobench.models.weights import load_exactly
+from tests.models.nets.golden import convolutions, facts, module, norms
+
+SALT = "A"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network, how published names become its own, and how the golden outputs are read from it."""
+
+    build: Any
+    outputs: Any
+    mapping: Any = dict
+    formulas: Any = dict  # entries that the golden weights do not have: fixed tables
+    left_out: frozenset = frozenset()
+
+
+def net1d_outputs(network, x):
+    columns = network.feature_map(x)
+    return {"logits": network(x), "features": network.tokens(x).mean(1), "feature_map": columns}
+
+
+def cmsc_outputs(network, x):
+    tokens = network.tokens(x)
+    return {
+        "tokens": tokens,
+        "embedding": tokens.mean(1),
+        "features": network.features(x),
+        "conv_out": network.feature_extractor(x),
+    }
+
+
+def weimann_outputs(network, x):
+    everything = network.with_register(x)
+    return {"tokens": network.tokens(x), "register": everything[:, :1]}
+
+
+def kim_outputs(network, x):
+    tokens = network.tokens(x)
+    return {"tokens": tokens, "representation": tokens.mean(1)}
+
+
+def hubert_outputs(network, x):
+    return {"last_hidden_state": hubert_ecg.tokens(network, x), "conv_features": network.feature_extractor(x)}
+
+
+def hubert(size):
+    heads = frozenset({"final_proj.0.bias", "final_proj.0.weight", "label_embedding.0.weight"})
+    build = partial(hubert_ecg.build, hubert_ecg.SIZES[size])
+    return Case(build, hubert_outputs, hubert_ecg.published_keys, left_out=heads)
+
+
+CASES = {
+    "ecgfounder_net1d_12lead": Case(net1d.Net1D, net1d_outputs),
+    "ecgfounder_net1d_1lead": Case(partial(net1d.Net1D, leads=1), net1d_outputs),
+    "ecgfm_wav2vec2_cmsc_base": Case(wav2vec2_cmsc.Wav2Vec2Cmsc, cmsc_outputs, wav2vec2_cmsc.published_keys),
+    "ecg_jepa_weimann_vitxs": Case(partial(ecg_jepa_weimann.EcgJepaWeimann, "XS"), weimann_outputs),
+    "ecg_jepa_weimann_vits": Case(partial(ecg_jepa_weimann.EcgJepaWeimann, "S"), weimann_outputs),
+    "ecg_jepa_weimann_vitb": Case(partial(ecg_jepa_weimann.EcgJepaWeimann, "B"), weimann_outputs),
+    "ecg_jepa_kim": Case(
+        ecg_jepa_kim.EcgJepaKim, kim_outputs, formulas=lambda: {"pos_embed": ecg_jepa_kim.positions()}
+    ),
+    "hubert_ecg_small": hubert("small"),
+    "hubert_ecg_base": hubert("base"),
+    "hubert_ecg_large": hubert("large"),
+}
+
+
+@pytest.fixture(scope="module")
+def golden(shared):
+    folder = shared / "golden" / "models"
+    return folder, module(folder, "fill"), module(folder, "compare")
+
+
+def bare(case):
+    with torch.device("meta"):
+        return case.build()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_names_shapes_and_constants(golden, name):
+    folder, _, compare = golden
+    case, (spec, _) = CASES[name], compare.load(name, SALT, folder)
+    network = bare(case)
+    published = {key["key"]: tuple(key["shape"]) for key in spec["state_dict"]}
+    assert published.keys() >= case.left_out
+    own = {key: tuple(tensor.shape) for key, tensor in network.state_dict().items()}
+    assert own == {key: shape for key, shape in published.items() if key not in case.left_out}
+    wanted_norms, wanted_convolutions = facts(spec)
+    assert norms(network) == wanted_norms
+    assert convolutions(network) == wanted_convolutions
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_outputs(golden, name):
+    folder, fill, compare = golden
+    case, (spec, stored) = CASES[name], compare.load(name, SALT, folder)
+    weights = fill.fill_state_dict(fill.shapes_from_json(folder / f"{name}.json"), SALT)
+    assert fill.checksum(weights) == spec["weights_crc32"]
+    state = {key: torch.from_numpy(value) for key, value in weights.items()}
+    counters = {key["key"]: torch.tensor(0) for key in spec["state_dict"] if key["dtype"] == "int64"}
+    network = bare(case)
+    load_exactly(network, case.mapping({**state, **counters, **case.formulas()}), name)
+    x = torch.from_numpy(fill.make_input(spec["inputs"][0]["shape"], SALT, "normal"))
+    with torch.inference_mode():
+        outputs = {key: value.numpy() for key, value in case.outputs(network.eval(), x).items()}
+    report = compare.compare(name, outputs, SALT, folder)
+    assert {line["array"] for line in report if "max_abs" in line} == {key for key in stored if key.startswith("out/")}
+    assert not [line for line in report if not line["ok"]]
+
+
+def test_table_of_kim(golden):
+    folder, _, compare = golden
+    check = compare.load("ecg_jepa_kim", SALT, folder)[0]["pos_embed_check"]
+    got = ecg_jepa_kim.positions()[check["rows"]][:, check["columns"]]
+    torch.testing.assert_close(got, torch.tensor(check["row_0_first4_and_cols_384_387"]), rtol=0, atol=1e-6)
+
+
+def test_table_of_weimann(golden):
+    folder, _, compare = golden
+    check = compare.load("ecg_jepa_weimann_vits", SALT, folder)[0]["pos_embed_check"]
+    got = ecg_jepa_weimann.positions(200, 384)[[0, 1, 2, 199], :6]
+    # The published table was made in single precision, which counts for angles of up to 199.
+    torch.testing.assert_close(got, torch.tensor(check["rows_0_1_2_199_first6"]), rtol=0, atol=2e-5)

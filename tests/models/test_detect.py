@@ -1,0 +1,260 @@
+"""Which rule finds a model's loader, and what a card or a `cardiobench.json` adds to it."""
+
+import json
+from dataclasses import replace
+from hashlib import sha256
+from types import MappingProxyType
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+
+from cardiobench.data.media.types import Clip, FrameSampling
+from cardiobench.errors import BadModel
+from cardiobench.models import cards
+from cardiobench.models.base import TextEncoder
+from cardiobench.models.cards import card
+from cardiobench.models.detect import HUBERT_ECG, KEYS, RULES, detect
+from cardiobench.models.load import load_model, plan_model
+from cardiobench.models.source import given_files
+from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
+
+ECHO_CLIP = "mkaichristensen/echo-clip"
+# The golden description of a network, and what its checkpoint puts in front of every key.
+DESCRIBED = {
+    "PKUDigitalHealth/ECGFounder": ("ecgfounder_net1d_12lead", ""),
+    "echonet/EchoPrime": ("echoprime_video_encoder", ""),
+    "CarDS-Yale/PanEcho": ("panecho", ""),
+    "sekeun/EchoFM": ("echofm_vitl", ""),
+    "wanglab/ecg-fm": ("ecgfm_wav2vec2_cmsc_base", ""),
+    "kweimann/ECG-JEPA": ("ecg_jepa_weimann_vits", "target_encoder."),
+    "sehunfromdaegu/ECG_JEPA": ("ecg_jepa_kim", ""),
+    HUBERT_ECG: ("hubert_ecg_small", ""),
+}
+
+
+@pytest.fixture(scope="module")
+def clip() -> Clip:
+    frames = np.random.default_rng(7).integers(0, 256, (50, 41, 57, 3), dtype=np.uint8)
+    return Clip(frames, np.arange(50), 50, 30.0)
+
+
+def keys_of(shared, name):
+    golden, prefix = DESCRIBED[name]
+    described = json.loads((shared / "golden" / "models" / f"{golden}.json").read_text())
+    entries = next(described[key] for key in ("keys", "state_dict", "shapes") if key in described)
+    return [prefix + (entry if isinstance(entry, str) else entry.get("key", entry.get("name"))) for entry in entries]
+
+
+def test_every_network_of_the_benchmark_has_its_keys():
+    assert set(KEYS) == set(DESCRIBED)
+    assert all(card(name).weights for name in KEYS)
+
+
+@pytest.mark.parametrize("name", list(DESCRIBED))
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_weights_alone_are_known_by_their_published_keys(shared, tmp_path, name, wrapped):
+    state = {key: torch.zeros(1) for key in keys_of(shared, name)}
+    torch.save({"state_dict": state, "epoch": 3} if wrapped else state, tmp_path / "mine.pt")
+    for given in (tmp_path, tmp_path / "mine.pt"):
+        found = detect(given_files(str(given), given))
+        assert found.rule.endswith(f"-> the adapter of {name}")
+        assert "mine.pt has keys " in found.rule
+        assert found.card.id == str(given), "the result is not filed under the name of the registered model"
+        assert found.poolings == card(name).poolings
+
+
+def test_keys_of_no_network_are_told(tmp_path):
+    save_file({"layer.weight": torch.zeros(2)}, tmp_path / "x.safetensors")
+    with pytest.raises(BadModel) as caught:
+        load_model(str(tmp_path))
+    message = str(caught.value)
+    assert "x.safetensors begins with the keys layer.weight" in message
+    assert all(rule in message for rule in RULES)
+
+
+def test_a_view_classifier_alone_is_named(tmp_path):
+    save_file(
+        {"features.0.0.weight": torch.zeros(2), "classifier.2.weight": torch.zeros(2)}, tmp_path / "v.safetensors"
+    )
+    with pytest.raises(BadModel, match="EchoPrime's view classifier: give the folder"):
+        load_model(str(tmp_path / "v.safetensors"))
+
+
+def test_hubert_ecg_needs_no_remote_code(tmp_path):
+    config = {"model_type": "hubert_ecg", "auto_map": {"AutoModel": "hubert_ecg.HuBERTECG"}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert detect(given_files("mine", tmp_path)).rule == (
+        f"config.json has model_type 'hubert_ecg' -> the adapter of {HUBERT_ECG}"
+    )
+
+
+# ---- a name, and files from elsewhere
+
+
+def test_a_registered_name_with_files_of_the_users(tmp_path, clip):
+    folder = tiny_open_clip(tmp_path / "downloaded", safe=False)
+    encoder = load_model(ECHO_CLIP.upper(), weights=folder)
+    assert encoder.name == ECHO_CLIP
+    assert encoder.loaded_by == f"'{ECHO_CLIP}' is registered; the folder has open_clip_config.json -> open_clip"
+    assert encoder.weight_files == {"open_clip_pytorch_model.bin": "SHA-256 not known"}
+    assert encoder.sampling == FrameSampling(20, 2, "first")
+    assert isinstance(encoder, TextEncoder)
+    with pytest.raises(BadModel, match="there is no file or folder"):
+        load_model(ECHO_CLIP, weights=tmp_path / "nowhere")
+
+
+def test_another_name_with_files_of_the_users(tmp_path):
+    encoder = load_model("someone/vit", weights=tiny_timm(tmp_path / "vit"))
+    assert encoder.name == "someone/vit"
+
+
+@pytest.mark.parametrize(("variant", "whole"), [("echo_clip", int), ("paper", round)])
+def test_echo_clip_sees_cropped_bgr_frames(tmp_path, clip, variant, whole):
+    import open_clip
+
+    folder = tiny_open_clip(tmp_path / "clip", safe=False)
+    encoder = load_model(ECHO_CLIP, weights=folder, variant=variant)
+    _, _, transform = open_clip.create_model_and_transforms(f"local-dir:{folder}")
+    images = []
+    for frame in clip.frames:
+        square = cv2.cvtColor(frame, cv2.COLOR_RGB2BGR)[:, 8:49]
+        border = whole(0.1 * 41)
+        cut = square[border : 41 - border, border : 41 - border]
+        images.append(transform(Image.fromarray(cv2.resize(cut, (224, 224), interpolation=cv2.INTER_CUBIC))))
+    parts = encoder.transform(clip)
+    assert parts.dtype == torch.uint8
+    torch.testing.assert_close(encoder.network.normalise(parts), torch.stack(images), rtol=0, atol=2e-6)
+    assert encoder.setting == ("" if variant == "echo_clip" else "variant-paper")
+    assert encoder.preprocessing["colour"] == "BGR"
+    assert encoder.preprocessing["border"] == {int: "truncate", round: "round"}[whole]
+
+
+def test_echo_clip_r_encodes_frames_and_refuses_prompts(tmp_path, clip):
+    encoder = load_model("mkaichristensen/echo-clip-r", weights=tiny_open_clip(tmp_path / "clip", safe=False))
+    assert not isinstance(encoder, TextEncoder)
+    assert "template vocabulary" in encoder.no_text_reason
+    assert encoder.encode(encoder.transform(clip)).shape == (50, 16)
+
+
+# ---- cardiobench.json
+
+
+def test_settings_beside_the_weights(tmp_path, clip):
+    folder = tiny_timm(tmp_path / "vit")
+    plain = load_model(str(folder))
+    (folder / "cardiobench.json").write_text(
+        json.dumps({"colour": "BGR", "frames": 4, "stride": 3, "start": "uniform", "pooling": "max"})
+    )
+    encoder = load_model(str(folder))
+    assert encoder.sampling == FrameSampling(4, 3, "uniform")
+    assert (encoder.token_pooling, plain.token_pooling) == ("max", "mean" if plain.token_pooling == "mean" else "cls")
+    swapped = Clip(clip.frames[..., ::-1], clip.indices, clip.n_frames)
+    assert torch.equal(encoder.transform(clip), plain.transform(swapped))
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"color": "BGR"}, "unknown keys ['color']"),
+        ({"colour": "GRB"}, "colour 'GRB' (expected RGB or BGR)"),
+        ({"zoom": 0.6}, "zoom 0.6 (0 to 0.5)"),
+        ({"frames": 0}, "expected 1 or more"),
+        ({"start": "middle"}, "start='middle'"),
+        ({"pooling": "median"}, "asks for pooling 'median'"),
+    ],
+)
+def test_settings_that_are_none(tmp_path, facts, message):
+    folder = tiny_timm(tmp_path / "vit")
+    (folder / "cardiobench.json").write_text(json.dumps(facts))
+    with pytest.raises(BadModel) as caught:
+        load_model(str(folder))
+    assert message in str(caught.value)
+
+
+def test_other_weights_of_a_registered_network(tmp_path):
+    (tmp_path / "cardiobench.json").write_text(json.dumps({"like": "PKUDigitalHealth/ECGFounder", "pooling": "max"}))
+    found = detect(given_files("mine", tmp_path))
+    assert (
+        found.rule
+        == "cardiobench.json says like 'PKUDigitalHealth/ECGFounder' -> the adapter of PKUDigitalHealth/ECGFounder"
+    )
+    assert found.poolings[0] == "max"
+
+
+# ---- checksums and revisions
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """Gives a function that changes what the card of a model says."""
+
+    def change(name, **facts):
+        table = {**cards._cards(), name: replace(card(name), **facts)}
+        monkeypatch.setattr(cards, "_cards", lambda: MappingProxyType(table))
+
+    return change
+
+
+def test_checksums_of_the_card(tmp_path, known):
+    folder = tiny_open_clip(tmp_path / "clip", safe=False)
+    file = folder / "open_clip_pytorch_model.bin"
+    digest = sha256(file.read_bytes()).hexdigest()
+    for right in (digest, digest[:8]):
+        known(ECHO_CLIP, weights={file.name: right})
+        assert load_model(ECHO_CLIP, weights=folder).weight_files == {file.name: f"SHA-256 {right} as in the card"}
+    known(ECHO_CLIP, weights={file.name: "0" * 64})
+    with pytest.raises(BadModel) as caught:
+        load_model(ECHO_CLIP, weights=folder)
+    assert f"its SHA-256 is {digest}, expected {'0' * 64}" in str(caught.value)
+    assert str(file) in str(caught.value)
+    # The same file is a fine model of the user's own.
+    assert load_model(str(folder)).weight_files == {file.name: "SHA-256 not known"}
+
+
+def test_a_renamed_single_file_is_compared_too(tmp_path):
+    path = tmp_path / "renamed.pt"
+    path.write_bytes(b"weights")
+    source = replace(given_files("x/y", path), checksums={"original.pt": "0" * 8})
+    with pytest.raises(BadModel, match=r"renamed\.pt is not the file that the card of x/y means"):
+        source.weights(("original.pt",))
+
+
+@pytest.mark.parametrize(
+    ("value", "good"), [("'12345678'", True), ("null", True), ("'123'", False), ("'not hex!'", False)]
+)
+def test_checksums_in_a_card(tmp_path, value, good):
+    text = (cards.folder("model_cards") / "mkaichristensen__echo-clip.md").read_text()
+    path = tmp_path / "a__b.md"
+    path.write_text(text.replace("open_clip_pytorch_model.bin: null", f"open_clip_pytorch_model.bin: {value}"))
+    if good:
+        assert cards.read_card(path).weights
+    else:
+        with pytest.raises(BadModel, match="no SHA-256"):
+            cards.read_card(path)
+
+
+def test_a_choice_that_is_not_offered(tmp_path):
+    folder = tiny_siglip(tmp_path / "siglip")
+    with pytest.raises(BadModel, match=r"has no pooling 'cls'\. It has one only"):
+        load_model(str(folder), pooling="cls")
+    with pytest.raises(BadModel, match=r"has no variant 'raw'\. It offers: echo_clip, paper"):
+        plan_model(ECHO_CLIP, weights=tiny_open_clip(tmp_path / "clip"), variant="raw")
+    with pytest.raises(BadModel, match="no precision 'fp8'"):
+        load_model(str(folder), precision="fp8")
+    with pytest.raises(BadModel, match="has no weights, and"):
+        load_model("cardiobench/constant", weights=folder)
+
+
+def test_files_in_folders_below(tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / ".hidden").mkdir()
+    for name in ("top.pt", "a/b/deep.pt", ".hidden/no.pt"):
+        (tmp_path / name).write_bytes(b"x")
+    source = given_files("x/y", tmp_path)
+    assert source.files == ("a/b/deep.pt", "top.pt")
+    assert source.find(["deep.pt"]) == "a/b/deep.pt"
+    assert source.find(["no.pt"]) is None

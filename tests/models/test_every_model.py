@@ -1,0 +1,123 @@
+"""Every registered model that a library loads by its files, as a tiny checkpoint: whole, at rest, the same each time."""
+
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+import torch
+
+from cardiobench.data.media.types import Clip
+from cardiobench.embeddings.extract import PartEncoder
+from cardiobench.models import cards
+from cardiobench.models.base import Encoder, TextEncoder
+from cardiobench.models.cards import card, list_models
+from cardiobench.models.load import BY_FILES, NO_ADAPTER, load_model
+from tests.models.ecg.fake import FAKES
+from tests.models.tiny import seeded, tiny_open_clip, tiny_siglip
+
+CPU = torch.device("cpu")
+
+
+def tiny_dinov3(folder):
+    import transformers
+
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    config = transformers.DINOv3ViTConfig(
+        **sizes, image_size=32, patch_size=8, num_register_tokens=4, attention_dropout=0.5, drop_path_rate=0.5
+    )
+    with seeded():
+        transformers.DINOv3ViTModel(config).save_pretrained(folder)
+    transformers.DINOv3ViTImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
+    return folder
+
+
+TINY = {
+    "mkaichristensen/echo-clip": partial(tiny_open_clip, safe=False),
+    "mkaichristensen/echo-clip-r": partial(tiny_open_clip, safe=False),
+    "microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224": partial(tiny_open_clip, text="bert", safe=False),
+    "facebook/dinov3-vits16-pretrain-lvd1689m": tiny_dinov3,
+    "facebook/dinov3-vitb16-pretrain-lvd1689m": tiny_dinov3,
+    "facebook/dinov3-vitl16-pretrain-lvd1689m": tiny_dinov3,
+    "google/siglip2-base-patch16-224": tiny_siglip,
+    "google/siglip2-base-patch16-512": tiny_siglip,
+    "google/medsiglip-448": tiny_siglip,
+}
+# Tried with their own checkpoints in tests/models/echo and tests/models/ecg.
+ELSEWHERE = {
+    "echonet/EchoPrime",
+    "CarDS-Yale/PanEcho",
+    "sekeun/EchoFM",
+    "Edoardo-BS/hubert-ecg-base",
+    "Edoardo-BS/hubert-ecg-large",
+    *FAKES,
+}
+
+
+@pytest.fixture
+def made(request, tmp_path, monkeypatch):
+    """Name of a registered model and a tiny checkpoint with the files that its card names."""
+    name = request.param
+    # The card's checksums are those of the real files.
+    unknown = replace(card(name), weights=dict.fromkeys(card(name).weights))
+    table = MappingProxyType({**cards._cards(), name: unknown})
+    monkeypatch.setattr(cards, "_cards", lambda: table)
+    return name, TINY[name](tmp_path / "files")
+
+
+def clips():
+    rng = np.random.default_rng(5)
+    shapes = (6, 50, 70), (1, 61, 41), (45, 40, 40)
+    found = [rng.integers(0, 256, (*shape, 3), dtype=np.uint8) for shape in shapes]
+    return [Clip(frames, np.arange(len(frames)), len(frames)) for frames in found]
+
+
+def test_none_is_left_out():
+    loadable = {name for name in list_models() if card(name).weights and card(name).adapter != NO_ADAPTER}
+    assert loadable == set(TINY) | ELSEWHERE
+    assert {name for name in loadable if card(name).adapter == BY_FILES} == set(TINY)
+
+
+@pytest.mark.parametrize("made", list(TINY), indirect=True)
+def test_the_same_clip_gives_the_same_embedding(made):
+    name, folder = made
+    encoder = load_model(name, weights=folder)
+    assert isinstance(encoder, Encoder)
+    assert encoder.name == name
+    assert encoder.loaded_by.startswith(f"'{name}' is registered; ")
+    assert list(encoder.weight_files) == list(card(name).weights)
+    assert encoder.preprocessing["colour"] == card(name).preprocessing["colour"]
+    assert isinstance(encoder, TextEncoder) == card(name).text
+    networks = [encoder.network, *([encoder.text_network] if card(name).text else [])]
+    assert not any(module.training for network in networks for module in network.modules())
+
+    encode = PartEncoder(encoder, CPU)
+    parts = [encoder.transform(clip) for clip in clips()]
+    together = encode(torch.cat(parts)).split([len(part) for part in parts])
+    again = encode(torch.cat(parts)).split([len(part) for part in parts])
+    for part, vectors, repeated in zip(parts, together, again, strict=True):
+        assert torch.equal(vectors, repeated)
+        torch.testing.assert_close(encode(part), vectors, rtol=0, atol=1e-6)
+    torch.testing.assert_close(
+        PartEncoder(load_model(name, weights=folder), CPU)(parts[0]), together[0], rtol=0, atol=1e-6
+    )
+    if card(name).text:
+        texts = ["severe aortic stenosis", "ejection fraction 35 %"]
+        assert torch.equal(encoder.encode_text(texts), encoder.encode_text(texts))
+        torch.testing.assert_close(encoder.encode_text(texts[:1]), encoder.encode_text(texts)[:1], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("made", [name for name in TINY if card(name).poolings or card(name).variants], indirect=True)
+def test_what_a_card_offers_is_there(made):
+    name, folder = made
+    clip = clips()[2]
+    seen = set()
+    for pooling in card(name).poolings or (None,):
+        for variant in card(name).variants or (None,):
+            encoder = load_model(name, weights=folder, pooling=pooling, variant=variant)
+            parts = encoder.transform(clip)
+            seen.add((encoder.setting, str(encoder.preprocessing), encoder.encode(parts).sum().item()))
+    offered = max(1, len(card(name).poolings)) * max(1, len(card(name).variants))
+    for place in range(2):
+        assert len({one[place] for one in seen}) == offered, "every choice has a key and a folder of its own"

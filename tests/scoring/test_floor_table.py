@@ -1,0 +1,170 @@
+"""Floors from the splits alone, and what published numbers are beside them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import f1_score
+
+from cardiobench.cli import main
+from cardiobench.data import catalog
+from cardiobench.errors import MissingData, UnknownName
+from cardiobench.report.published import published
+from cardiobench.scoring.floor_table import (
+    BALANCED,
+    BEATS,
+    against,
+    counts_by_table,
+    floor_table,
+    task_floors,
+    tasks_named,
+)
+from cardiobench.scoring.shipped import COUNTS, LABELS, shipped_references
+
+ECHO = "arXiv:2510.00520"
+
+
+def test_numbers_are_those_of_the_papers(shared):
+    printed = pd.concat(
+        [pd.read_csv(path, dtype=str) for path in sorted((shared / "data/published").glob("*.csv"), reverse=True)]
+    )
+    assert [row.printed for row in published()] == printed["value"].tolist()
+    assert [row.source for row in published()] == printed["source"].tolist()
+    assert len(published()) == 380
+
+
+def test_a_number_in_percent_becomes_a_fraction():
+    row = next(row for row in published("tmed2/as") if row.model == "EchoPrime")
+    assert (row.metric, row.value, row.printed, row.protocol) == ("f1_macro", 0.4413, "44.13", "zero_shot")
+    assert row.source == f"{ECHO} Table 1" and row.decimals == 2
+    mae = published("echonet_lvh/ivsd")[0]
+    assert (mae.metric, mae.value) == ("mae", 0.57)
+    folds = published("ptb_xl/cd")[0]
+    assert (folds.metric, folds.condition, folds.value) == ("f1_median", "15 folds, size XS", 0.75)
+    assert published("no/such") == ()
+
+
+def test_published_tasks_exist():
+    alone = {"cd", "af"}
+    assert {row.task for row in published()} - alone <= set(catalog.list_tasks())
+
+
+# negatives and positives of the test split as published, and macro F1 of answering either to everything
+@pytest.mark.parametrize(
+    ("task", "counts", "percent"),
+    [
+        ("cardiacnet/asd", (27, 20), (36.49, 29.85)),
+        ("cardiacnet/pah", (31, 75), (22.63, 41.44)),
+        ("hmc_qu/stemi", (24, 26), (32.43, 34.21)),
+        ("tmed2/as", (25, 94), (17.36, 44.13)),
+        ("segrwma/rwma_a2c", (44, 4), (47.83, 7.69)),
+        ("segrwma/rwma_a3c", (48, 4), (48.00, 7.14)),
+        ("segrwma/rwma_a4c", (52, 4), (48.15, 6.67)),
+    ],
+)
+def test_floors_of_the_published_splits(task, counts, percent):
+    known = task_floors(catalog.task(task))
+    assert tuple(known.classes.values()) == counts
+    assert tuple(round(100 * score, 2) for score in known.constants.values()) == percent
+    truth = np.repeat([0, 1], counts)
+    expected = [f1_score(truth, np.full(len(truth), c), average="macro", zero_division=0) for c in (0, 1)]
+    assert list(known.constants.values()) == pytest.approx(expected, abs=1e-12)
+    assert known.floors["best_constant"].value == pytest.approx(max(expected), abs=1e-12)
+    assert 0.4 < known.floors["chance"].value < 0.6
+
+
+def test_what_table_1_shows():
+    """27 of the 33 zero-shot classification numbers are no better than the best constant; 13 equal a constant."""
+    counts = counts_by_table(floor_table(tasks_named([]))).set_index("source")
+    assert counts.loc[f"{ECHO} Table 1"].tolist() == [33, 27, 13]
+    assert counts.loc[f"{ECHO} Table 2"].tolist() == [42, 21, 19]
+
+
+def test_shipped_counts_agree_with_the_splits_of_the_release(shared):
+    splits = json.loads((shared / "data/splits_counts.json").read_text())["files"]
+    studies = splits["tmed2/per_study.csv"]["label_by_split"]
+    counts = pd.read_csv(COUNTS).set_index(["task", "split", "label"])["count"]
+    for split in ("train", "test"):
+        assert counts["tmed2/as", split, "no_AS"] == studies[split]["0"]
+        assert counts["tmed2/as", split, "AS"] == studies[split]["1"]
+    images = pd.read_csv(shared / "data/splits/tmed2/per_image.csv")
+    for (split, view), count in images.groupby(["split", "view"]).size().items():
+        if split != "val":
+            assert counts["tmed2/view", split, view if len(view) < 5 else "Other"] == count
+
+
+def test_shipped_labels_are_classes_of_their_tasks():
+    for name in {*LABELS, *pd.read_csv(COUNTS)["task"]}:
+        task = catalog.task(name)
+        table, _ = shipped_references(task)
+        assert set(table["y_true"]) <= set(task.classes), name
+        assert set(table["split"]) <= {"train", "validation", "test"}, name
+
+
+def test_a_number_beside_its_floor():
+    known = task_floors(catalog.task("cardiacnet/asd"))
+    by_model = {row.model: against(row, known) for row in published("cardiacnet/asd") if row.protocol == "zero_shot"}
+    assert by_model == {
+        "EchoCLIP": BEATS,
+        "BioMedCLIP": BEATS,
+        "DINOv3": "equals the constant no_ASD",
+        "SigLIP2": "equals the constant no_ASD",
+    }
+    wall = task_floors(catalog.task("segrwma/rwma_a4c"))
+    verdicts = {row.model: against(row, wall) for row in published("segrwma/rwma_a4c") if row.protocol == "zero_shot"}
+    assert verdicts["BioMedCLIP"] == "equals the constant abnormal"
+    assert verdicts["PanEcho"] == "no better than the best constant"
+    assert against(published("ptb_xl/cd")[0], None) == BALANCED
+
+
+def test_an_error_is_better_when_smaller(tmp_path):
+    """EchoNet-Dynamic of three test videos: the median errs by 20/3."""
+    folder = tmp_path / "EchoNet-Dynamic"
+    (folder / "Videos").mkdir(parents=True)
+    rows = [("a", 50, "TEST"), ("b", 60, "TEST"), ("c", 70, "TEST"), ("d", 40, "TRAIN"), ("e", 44, "VAL")]
+    table = pd.DataFrame(rows, columns=["FileName", "EF", "Split"])
+    table = table.assign(ESV=40.0, EDV=90.0, FrameHeight=112, FrameWidth=112, FPS=50, NumberOfFrames=60)
+    table.to_csv(folder / "FileList.csv", index=False)
+    known = task_floors(catalog.task("echonet_dynamic/ef"), tmp_path)
+    assert known.n == 3 and not known.higher_is_better
+    assert known.floors["best_constant"].value == pytest.approx(20 / 3)
+    assert known.floors["train_constant"].value == pytest.approx(20)
+    verdicts = {row.model: against(row, known) for row in published("echonet_dynamic/ef") if row.metric == "mae"}
+    assert verdicts["PanEcho"] == BEATS and verdicts["EchoCLIP"] == "no better than the best constant"
+
+
+def test_without_labels_it_says_what_is_missing():
+    with pytest.raises(MissingData, match=r"labels are in the raw data only.*EchoNet-Dynamic was not found"):
+        task_floors(catalog.task("echonet_dynamic/ef"))
+
+
+def test_names():
+    assert [task.name for task in tasks_named(["tmed2/as", "phantom_ecg"])] == [
+        "tmed2/as",
+        "phantom_ecg/cd",
+        "phantom_ecg/af",
+    ]
+    assert {task.name for task in tasks_named([])} == set(catalog.list_tasks())
+    with pytest.raises(UnknownName, match="Did you mean 'tmed2'"):
+        tasks_named(["tmed"])
+
+
+def test_command_prints_and_writes(tmp_path, capsys):
+    path = tmp_path / "floors.csv"
+    assert main(["floors", "tmed2/as", "camus/ef", "--csv", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "44.13 %" in out and "equals the constant AS" in out and "no floor of camus/ef" in out
+    assert "of 6 classification numbers 5 are no better than the best constant; 4 equal a constant" in out
+    table = pd.read_csv(path)
+    assert table["task"].tolist() == ["tmed2/as"] * 6 + ["camus/ef"] * 6
+    assert table["best_constant"].iloc[0] == pytest.approx(94 / 213, abs=1e-15)
+    assert main(["floors", "tmed2/ass"]) == 2
+
+
+def test_every_published_number_is_beside_a_floor_or_a_reason():
+    table = floor_table(tasks_named([]), others=True)
+    assert table["published"].notna().sum() == len(published())
+    silent = table[table["published"].notna() & (table["verdict"] == "")]
+    alignment = silent["published_metric"] == "text_axis_pearson"
+    assert (~silent["known"]).all() and (silent.loc[~alignment, "labels"].str.contains("raw data only")).all()
