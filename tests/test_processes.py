@@ -28,7 +28,7 @@ TWO = [
     "--dynamo_backend",
     "no",
 ]
-TIMES = {"date", "commit"}
+TIMES = {"date", "commit", "seconds"}
 
 
 def line(folder, *more, launch=PLAIN, model="cardiobench/pixel-motion", tasks=("phantom_echo/ef",)):

@@ -80,8 +80,6 @@ def check_scored(result, rows, folder):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", catalog.list_datasets())
 def test_from_the_raw_folder_to_a_score(name, tmp_path, monkeypatch):
-    if name == "camus":
-        pytest.xfail("known defect: the batched logistic probe gives NaN on camus/view with one-view-per-class twins")
     spec, raw = catalog.spec(name), None
     if name in TWINS:
         raw = tmp_path / "raw"

@@ -288,7 +288,7 @@ def _bend_of(problem, weighted, along, probabilities) -> np.ndarray:
     if problem.classes == 2:
         return np.einsum("nfo,nfo,nfo->f", weighted, along, probabilities * (1 - probabilities))
     mean = (probabilities * along).sum(axis=-1, keepdims=True)
-    return np.einsum("nfo,nfo,nfo->f", weighted, along - mean, probabilities * along)
+    return np.einsum("nfo,nfo,nfo->f", weighted, along - mean, probabilities)
 
 
 def _preconditioner(problem, probabilities, penalty, shared) -> Callable[[np.ndarray], np.ndarray]:
