@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test test-quick test-scripts lint wheel-smoke clean
+.PHONY: demo test test-quick test-scripts test-leaderboard lint wheel-smoke clean
 
 demo: $(STAMP)
 	HF_HUB_OFFLINE=1 $(BIN)/cardiobench demo
@@ -25,6 +25,16 @@ test-scripts: .venv-scripts/.installed
 	.venv-scripts/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-scripts.txt -e .
 	touch $@
 
+# The leaderboard's app, in an environment of its own: gradio wants older versions of what the models use.
+test-leaderboard: .venv-leaderboard/.installed
+	HF_HUB_OFFLINE=1 .venv-leaderboard/bin/python -m pytest tests/leaderboard
+
+.venv-leaderboard/.installed: pyproject.toml constraints-leaderboard.txt
+	$(PYTHON) -m venv .venv-leaderboard
+	.venv-leaderboard/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-leaderboard.txt \
+		axe-playwright-python playwright pytest pytest-timeout pytest-xdist -e ".[leaderboard]"
+	touch $@
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -39,4 +49,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv .venv-scripts dist results
+	rm -rf .venv .venv-scripts .venv-leaderboard dist results

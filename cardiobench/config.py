@@ -42,6 +42,8 @@ class RunConfig:
         poolings: how tokens become one vector, where a model offers a choice; empty = its default.
         backend: where the cells of a cross-validation run: "loky", "dask=ADDRESS" or "ray".
         jobs: cells at a time; None = by the number of cores.
+        stress_patients: test patients whose recordings are disturbed; 0 = all of them.
+        share: of the numeric prompts that count as likest in zero-shot.
     """
 
     models: tuple[str, ...]
@@ -71,3 +73,5 @@ class RunConfig:
     poolings: tuple[str, ...] = ()
     backend: str = "loky"
     jobs: int | None = None
+    stress_patients: int = 30
+    share: float = 0.2

@@ -22,8 +22,16 @@ def command(output_dir: Path) -> list[str]:
 
 
 def demo(output_dir: Path) -> int:
-    """Run it; returns the exit code."""
+    """Run it, write the report of it with the worst test items, and name the page; returns the exit code."""
     line = command(output_dir)
     sys.stdout.write("$ " + " ".join(line) + "\n")
     sys.stdout.flush()
-    return subprocess.run([str(Path(sys.executable).parent / line[0]), *line[1:]], check=False).returncode
+    code = subprocess.run([str(Path(sys.executable).parent / line[0]), *line[1:]], check=False).returncode
+    if code:
+        return code
+    from cardiobench.report.console import Console
+    from cardiobench.report.page.write import write_report
+
+    _, (page, *_) = write_report([output_dir], output_dir / "page", png=True, examples=())
+    Console().say(f"\nthe report, for a browser: {page.resolve()}")
+    return 0

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from cardiobench.embeddings.store import folder_name
 from cardiobench.models.base import Encoder
 from cardiobench.plan import DatasetPlan, first_patients
 from cardiobench.protocols.base import TaskData, options
-from cardiobench.protocols.study import Change, Finding, Study, StudyProtocol
+from cardiobench.protocols.study import Change, Finding, Study, StudyProtocol, collapsed
 from cardiobench.report.figures import save_figures
 from cardiobench.report.record import Record
 from cardiobench.report.result import stamp
@@ -121,7 +121,7 @@ class StudyCell:
         plan = self.plans[task.dataset] if change is None else self.changed[task.dataset, change.key]
         rows = first_patients(plan.source.task_rows(task), self.config.limit)
         if change is not None:
-            rows = rows[rows["split"] == "test"]
+            rows = change.rows(rows)
         rows = rows[~rows["id"].isin(self.unread.get(task.dataset, frozenset()))].reset_index(drop=True)
         embeddings = plan.store.load(rows["id"], rows["stamp"])
         return TaskData(task, rows, embeddings, self.encoder.pooling, self.config.prompts)
@@ -143,7 +143,9 @@ def kept(path: Path, key: str) -> Record | None:
 
 def describe(cell: StudyCell) -> tuple[Record, list[Path]]:
     """Look, write down, draw; returns the record and its files. `NotApplicable` where the model cannot take part."""
-    finding = cell.protocol.describe(cell.study(), cell.encoder)
+    study = cell.study()
+    finding = cell.protocol.describe(study, cell.encoder)
+    finding = replace(finding, warnings=(*collapsed(study), *finding.warnings))
     return _written(finding, [cell], cell.path, cell.key)
 
 
@@ -178,7 +180,12 @@ def _written(finding: Finding, cells: Sequence[StudyCell], path: Path, key: str)
         options={**options(first.protocol), **finding.options},
         models=tuple(model_facts(cell.encoder) for cell in cells),
         datasets=tuple(
-            {"name": name, "version": source.spec.version, "digest": source.table.digest}
+            {
+                "name": name,
+                "version": source.spec.version,
+                "digest": source.table.digest,
+                "twin": source.table.twin,
+            }
             for name, source in sources.items()
         ),
         seen_in_pretraining={name: seen_in_pretraining(first.encoder.name, name) for name in sources},

@@ -81,6 +81,20 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> argparse.ArgumentP
         metavar="NAME",
         help="mean, cls, last, max: how a model's tokens become one vector; several allowed (default: the model's own)",
     )
+    what.add_argument(
+        "--share",
+        type=_share,
+        default=0.2,
+        metavar="P",
+        help="of the numeric prompts that count as likest in zero-shot (default: 0.2)",
+    )
+    what.add_argument(
+        "--stress-patients",
+        type=_not_negative,
+        default=30,
+        metavar="N",
+        help="test patients whose recordings the stress protocol disturbs; 0 = all (default: 30)",
+    )
     what.add_argument("--revision", help="commit of the model on the Hub")
     what.add_argument("--weights", type=Path, metavar="PATH", help="folder or file of a model that is not on the Hub")
     what.add_argument(
@@ -184,6 +198,13 @@ def _not_negative(text: str) -> int:
     return number
 
 
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0 < number <= 1:
+        raise argparse.ArgumentTypeError(f"expected a share above 0 and at most 1, got {text}")
+    return number
+
+
 def config_from(arguments: argparse.Namespace) -> RunConfig:
     """The run that the flags ask for."""
     return RunConfig(
@@ -214,6 +235,8 @@ def config_from(arguments: argparse.Namespace) -> RunConfig:
         poolings=tuple(arguments.pooling),
         backend=arguments.backend,
         jobs=arguments.jobs,
+        stress_patients=arguments.stress_patients,
+        share=arguments.share,
     )
 
 

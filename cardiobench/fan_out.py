@@ -4,6 +4,7 @@ A cell reads its embeddings from the store and writes its own files, so workers 
 output folder on a shared disk. Every worker computes on one core, so a cell gives the same bits wherever it runs.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from cardiobench.answer import Cell, finished, work
 from cardiobench.config import RunConfig
 from cardiobench.errors import CardioBenchError, NotApplicable
 from cardiobench.models.base import Encoder
+from cardiobench.prices import Prices, in_words, of_whole_run
 from cardiobench.report.result import Result
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ def answer_many(cells: Sequence[Cell], job: "Run") -> None:
         open_cells = [cells[n].variant for n in todo if n not in came]
         seconds = sum(map(prices.price, open_cells)) / jobs
         job.say.say(f"  about {in_words(seconds)} for {len(open_cells)} cells, by what {learned} took")
+        whole = of_whole_run(first, job.config)
+        if len(whole) > len(cells):
+            seconds = sum(map(prices.price, whole)) / jobs
+            job.say.say(f"  at most about {in_words(seconds)} for all {len(whole)} cells of this run")
 
     if todo and prices:
         price_left("those before them")
@@ -141,10 +147,13 @@ def ship(cells: Sequence[Cell], config: RunConfig) -> Iterator[Done]:
             return
         # Ray's pool gives everything at the end; the files of its cells are there all the same as they finish.
         early = "list" if found == "ray" else "generator_unordered"
-        # One cell a message: they take seconds to minutes, and none should wait for another.
-        yield from joblib.Parallel(return_as=early, batch_size=1)(
-            joblib.delayed(do)(place, cell) for place, cell in enumerate(light)
-        )
+        with warnings.catch_warnings():
+            # A worker whose memory has grown makes room for a new one between two cells; nothing is lost.
+            warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
+            # One cell a message: they take seconds to minutes, and none should wait for another.
+            yield from joblib.Parallel(return_as=early, batch_size=1)(
+                joblib.delayed(do)(place, cell) for place, cell in enumerate(light)
+            )
 
 
 def backend(name: str, jobs: int) -> AbstractContextManager[str]:
@@ -238,40 +247,3 @@ class _Ray:
         self.context.__exit__(*error)
         if self.started:
             ray.shutdown()
-
-
-class Prices:
-    """What cells cost, learned from those that are done: the same variant's mean, else the same classifier's, else all cells'."""
-
-    def __init__(self):
-        self.paid: dict[str, list[float]] = {}
-
-    @classmethod
-    def of(cls, results: Sequence[Result], protocol: str) -> "Prices":
-        """The prices that finished results of a protocol tell."""
-        prices = cls()
-        for result in results:
-            if result.protocol == protocol:
-                prices.pay(result)
-        return prices
-
-    def __bool__(self) -> bool:
-        return bool(self.paid)
-
-    def pay(self, result: Result) -> None:
-        """Note what a cell took."""
-        self.paid.setdefault(result.variant, []).append(result.stamp["seconds"])
-
-    def price(self, variant: str) -> float:
-        """Seconds that a cell of this variant will take; something has to be known."""
-        classifier = variant.rpartition(".")[2]
-        alike = [cost for name, costs in self.paid.items() if name.rpartition(".")[2] == classifier for cost in costs]
-        known = self.paid.get(variant) or alike or [cost for costs in self.paid.values() for cost in costs]
-        return sum(known) / len(known)
-
-
-def in_words(seconds: float) -> str:
-    """A span of time, for people."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -97,9 +97,9 @@ def embedding_key(encoder: Encoder, source: Source, change: Change | None = None
 def plan_dataset(
     encoder: Encoder, source: Source, tasks: Sequence[Task], config: RunConfig, change: Change | None = None
 ) -> DatasetPlan:
-    """What a model still has to encode of a dataset for these tasks; of a disturbed one, the test recordings only."""
+    """What a model still has to encode of a dataset for these tasks; of a disturbed one, the lines that are disturbed only."""
     parts = [first_patients(source.task_rows(task), config.limit) for task in tasks]
-    wanted = [(part if change is None else part[part["split"] == "test"]).index for part in parts]
+    wanted = [(part if change is None else change.rows(part)).index for part in parts]
     lines = np.unique(np.concatenate(wanted)) if wanted else np.array([], dtype=int)
     key = embedding_key(encoder, source, change) | ({"seed": config.seed} if change else {})
     store = EmbeddingStore(config.cache_dir / "embeddings", encoder.name, source.spec.name, key)

@@ -286,14 +286,16 @@ def answer(cell: Cell, job: Run) -> None:
 
 def conclude(job: Run) -> None:
     """Report, list of failures, table; then the Hub, where it was asked for."""
+    from cardiobench.report.collect import collect
     from cardiobench.report.failures import write_failures
-    from cardiobench.report.markdown import find_results, write_page
+    from cardiobench.report.markdown import write_page
 
     folder, outcome = job.config.output_dir, job.outcome
     if outcome.failures:
         outcome.files.append(write_failures(outcome.failures, folder))
     if outcome.results:
-        outcome.files += write_page(find_results(folder), folder)
+        there = collect([folder])
+        outcome.files += write_page(there.files, folder, problems=there.problems)
     job.say.outcome(outcome, folder)
     if job.config.push_to_hub:
         from cardiobench.hub.after_run import push_all

@@ -35,9 +35,14 @@ def execute(arguments: argparse.Namespace) -> int:
             made[profile.name] = reproduce(arguments.inputs, profile)
             folder = arguments.out if profile is PAPER else arguments.out / profile.name
             files += made[profile.name].save(folder)
+    notes: dict[tuple[str, str], list[str]] = {}
     for name, tables in made.items():
-        for file, sentence in tables.notes:
-            screen.say(f"! {name}, {file}: {sentence}")
+        for note in tables.notes:
+            notes.setdefault(note, []).append(name)
+    for (file, sentence), profiles in notes.items():  # said once where it holds for both
+        only = "" if len(profiles) == len(made) else f" ({profiles[0]} only)"
+        screen.say(f"! {file}{only}: {sentence}")
+    for name, tables in made.items():
         for file, reason in tables.failures:
             screen.failure(f"{name}, {file}", reason)
     for line in next(iter(made.values())).absent:

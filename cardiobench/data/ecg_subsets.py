@@ -1,15 +1,18 @@
 """Balanced subsets of an ECG task in the four sizes of arXiv:2601.21830, drawn so that each lies within the next."""
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from cardiobench.data import catalog
 from cardiobench.data.rows import shorten
+from cardiobench.data.source import open_source
 from cardiobench.data.spec import Task
-from cardiobench.errors import BadData, NotApplicable
+from cardiobench.errors import BadData, NotApplicable, UnwritableOutput
 
 SIZES: dict[str, tuple[int, int | None]] = {"XS": (30, 499), "S": (500, 2499), "M": (2500, 4999), "L": (5000, None)}
 """Size -> fewest and most records. The least XS has a positive for each of the paper's 15 folds; L has no upper end."""
@@ -83,10 +86,64 @@ def draw_subset(
     return Subset(task.name, size, seed, tuple(ids.tolist()))
 
 
+def draw_subsets(
+    references: pd.DataFrame, task: Task, seed: int = 0, *, one_a_patient: bool = True
+) -> tuple[dict[str, Subset], dict[str, str]]:
+    """Draw every size that the data allows (`draw_subset`).
+
+    Returns:
+        The subsets by size, each within the next; and size -> why it is not available.
+
+    Raises:
+        NotApplicable: the task is not binary.
+    """
+    drawn, reasons = {}, {}
+    for size in SIZES:
+        try:
+            drawn[size] = draw_subset(references, task, size, seed, one_a_patient=one_a_patient)
+        except NotApplicable as error:
+            if task.kind != "binary":
+                raise
+            reasons[size] = str(error)
+    return drawn, reasons
+
+
+def write_subsets(
+    name: str,
+    data_dir: str | os.PathLike | None,
+    out: Path,
+    *,
+    seed: int = 0,
+    one_a_patient: bool = True,
+    allow_missing: bool = False,
+) -> tuple[dict[str, Path], dict[str, str]]:
+    """Write the subsets of a task as `out/<dataset>__<target>__<size>.json`, the records that cross-validation draws.
+
+    Args:
+        name: of the task, such as `ptb_xl/cd`.
+        data_dir: its raw or prepared folder; None = CARDIOBENCH_DATA.
+        out: is made.
+        seed: of the draw.
+        one_a_patient: False draws records whoever they are of, as the paper did.
+        allow_missing: draw from an incomplete copy.
+
+    Returns:
+        Size -> file, and size -> why it is not available.
+    """
+    task = catalog.task(name)
+    rows = open_source(task.dataset, data_dir, allow_missing=allow_missing).task_rows(task)
+    drawn, reasons = draw_subsets(rows.assign(y_true=rows[task.target]), task, seed, one_a_patient=one_a_patient)
+    path = f"{task.name.replace('/', '__')}__{{}}.json"
+    return {size: write_subset(subset, out / path.format(size)) for size, subset in drawn.items()}, reasons
+
+
 def write_subset(subset: Subset, path: Path) -> Path:
     """Write a subset as JSON: task, size, seed, and an id a line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(asdict(subset), indent=1) + "\n", encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(subset), indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UnwritableOutput(f"{path} cannot be written: {error.strerror or error}") from None
     return path
 
 

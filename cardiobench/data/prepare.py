@@ -1,5 +1,6 @@
 """From a raw folder to what `load_dataset("cardiobench/<name>")` reads: Parquet shards, the card, prompts and eval.yaml."""
 
+import hashlib
 import json
 import tempfile
 from dataclasses import asdict, dataclass
@@ -137,7 +138,8 @@ def _finish(made: "CardioBuilder", folder: Path, *, allow_missing: bool) -> None
         (folder / part).parent.mkdir(exist_ok=True)
         (folder / part).write_bytes(content)
     card = folder / "README.md"
-    card.write_text(card_of_shards(card.read_text(encoding="utf-8"), folder), encoding="utf-8")
+    content = hashlib.sha256("".join([rows.digest, *rows.frame["stamp"]]).encode()).hexdigest()[:16]
+    card.write_text(card_of_shards(card.read_text(encoding="utf-8"), folder, content), encoding="utf-8")
     note = Preparation(
         spec.name, spec.version, rows.digest, rows.twin, rows.missing, tuple(damaged["id"]), dict(rows.absent)
     )
@@ -156,17 +158,21 @@ def _unreadable(made: "CardioBuilder", damaged) -> BadMedia:
     )
 
 
-def card_of_shards(card: str, folder: Path) -> str:
-    """The card as it is, or without the splits and configurations that this copy has no row of: `datasets` refuses a name without files.
+def card_of_shards(card: str, folder: Path, content: str) -> str:
+    """The card of one copy: without splits and configurations of which it has no row, and with a mark of its content.
+
+    `datasets` refuses a name without files. And its cache knows a local folder by the configurations in the card alone:
+    without the mark it would serve the rows of another copy, or those from before a label was changed.
 
     Args:
         card: text of the dataset's README.md.
         folder: prepared folder with the shards in `data/`.
+        content: digest of rows and recordings.
     """
     _, front, body = card.split("---\n", 2)
     facts = yaml.safe_load(front)
-    whole = yaml.safe_load(front)
     for config in facts["configs"]:
+        config["description"] = f"rows and recordings {content}"
         for entry in config["data_files"]:
             patterns = [entry["path"]] if isinstance(entry["path"], str) else entry["path"]
             entry["path"] = [pattern for pattern in patterns if any(folder.glob(pattern))]
@@ -175,6 +181,4 @@ def card_of_shards(card: str, folder: Path) -> str:
             if len(entry["path"]) == 1:
                 (entry["path"],) = entry["path"]
     facts["configs"] = [config for config in facts["configs"] if config["data_files"]]
-    if facts == whole:
-        return card
     return f"---\n{yaml.safe_dump(facts, sort_keys=False, allow_unicode=True)}---\n{body}"

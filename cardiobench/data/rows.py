@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ class RowTable:
         frame: the rows whose recording is here: id, patient_id, study_id, split, `media` (path below the raw folder, or a key of the generator), `record` (which one in
             that file, where it holds several), the columns of the spec, and `stamp`: a digest of what the recording is read from (file,
             size, change time, key frame), so that an embedding of a replaced file is never taken for the new one's.
-        missing: files that the release lists and the folder lacks.
+        missing: files that the release lists and the folder lacks, or has with nothing inside.
         absent: split (or `IN_ALL`) -> rows that the complete release has and this copy's own tables lack.
         excluded: reason -> ids that the release has and the benchmark leaves out on purpose.
         digest: of the rows and file sizes; the same on every machine that holds the same data.
@@ -41,6 +42,11 @@ class RowTable:
     twin: bool
 
 
+def is_twin(raw: Path) -> bool:
+    """Whether a raw folder is a synthetic twin: it bears the mark, or it is the release's own folder inside a twin."""
+    return any((folder / TWIN_MARK).is_file() for folder in (raw, raw.parent))
+
+
 def inside(raw: Path, relative: str) -> Path:
     """The file of that relative path; refuses one that leaves the raw folder, by `..` or by a symbolic link."""
     path = raw / relative
@@ -51,9 +57,22 @@ def inside(raw: Path, relative: str) -> Path:
     return path
 
 
-def _parts(path: Path) -> tuple[Path, ...]:
+def _parts(raw: Path, relative: str) -> tuple[Path, ...]:
     """The files that a recording is read from: of WFDB the header too, which decides about leads, rate and amplitude."""
-    return (path, path.with_suffix(".hea")) if path.suffix in (".dat", ".mat") else (path,)
+    path = inside(raw, relative)
+    if path.suffix not in (".dat", ".mat"):
+        return (path,)
+    header = path.with_suffix(".hea")
+    return (path, inside(raw, header.relative_to(raw).as_posix()) if header.is_symlink() else header)
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    """Size and time of a file; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
 
 
 def shorten(names: Iterable[str]) -> str:
@@ -136,24 +155,24 @@ def row_table(
     frame = frame.reindex(columns=columns) if len(frame) else pd.DataFrame(columns=columns)
     check_rows(spec, frame)
     complete = frame
-    twin = raw is not None and (raw / TWIN_MARK).is_file()
+    twin = raw is not None and is_twin(raw)
 
     missing: dict[str, str] = {}
     stats = {}
     if raw is not None:
         for relative in frame["media"].unique():
-            parts = _parts(inside(raw, relative))
-            lacking = next((part for part in parts if not part.is_file()), None)
+            parts = {part: _stat(part) for part in _parts(raw, relative)}
+            lacking = next((part for part, found in parts.items() if not found or not found.st_size), None)
             if lacking is None:
-                stats[relative] = [(stat.st_size, stat.st_mtime_ns) for stat in map(Path.stat, parts)]
+                stats[relative] = [(found.st_size, found.st_mtime_ns) for found in parts.values()]
             else:
-                missing[relative] = lacking.relative_to(raw).as_posix()
+                missing[relative] = lacking.relative_to(raw).as_posix() + (" (empty)" if parts[lacking] else "")
     listed = {**frame["split"].value_counts(), IN_ALL: len(frame)}
     absent = {} if twin else {s: n - int(listed.get(s, 0)) for s, n in spec.expected.items() if listed.get(s, 0) != n}
     if need_media and missing:
         if not allow_missing:
             raise MissingData(
-                f"{spec.title}: {len(missing)} of {frame['media'].nunique()} files that the tables name are not in {raw}: {shorten(missing.values())}. "
+                f"{spec.title}: {len(missing)} of {frame['media'].nunique()} files that the tables name are missing from {raw} or empty: {shorten(missing.values())}. "
                 "Complete the download, or go on without them with --allow-missing (the coverage is then stamped on every score)."
             )
         frame = frame[~frame["media"].isin(missing.keys())]

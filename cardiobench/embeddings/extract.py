@@ -128,7 +128,8 @@ def extract(
                 Failure(source.frame["id"].iloc[number], parts) for number, parts in batch if isinstance(parts, str)
             ]
             if good:
-                vectors = encode(torch.cat([parts for _, parts in good]))
+                # Joined on the device: from the loader's pinned memory each part travels while the next is prepared.
+                vectors = encode(torch.cat([parts.to(device, non_blocking=True) for _, parts in good]))
                 for (number, _), own in zip(good, vectors.split([len(parts) for _, parts in good]), strict=True):
                     if own.isfinite().all():
                         waiting.append((number, own))

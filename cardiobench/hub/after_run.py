@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from cardiobench.embeddings.store import folder_name
 from cardiobench.errors import CardioBenchError, HubError
 from cardiobench.hub.push_results import of_model, push
 from cardiobench.models.source import REPOSITORY
@@ -30,10 +31,18 @@ def push_all(results: Sequence[Result], folder: Path, say: Console) -> list[tupl
         except CardioBenchError as error:
             to = "ORG/MODEL" if Path(name).exists() else name
             option = f" --model {name}" if to != name else ""
-            later = f"The results are kept; push them later: cardiobench push {folder}{option} --to {to} --yes"
+            place = _folder_of(results, name, folder)
+            later = f"The results are kept; push them later: cardiobench push {place}{option} --to {to} --yes"
             failed.append((name, f"{error} {later}"))
             say.failure(f"push to the Hub of {name}", failed[-1][1])
         else:
             where = done.url or "nothing to change, the results are there already"
             say.say(f"{done.target}: {where}")
     return failed
+
+
+def _folder_of(results: Sequence[Result], name: str, folder: Path) -> Path:
+    """Where this run's results of a model are: beside them may be those of other revisions, which are not to be pushed."""
+    revisions = {str(result.model["revision"])[:12] for result in results if result.model["name"] == name}
+    found = [path for one in revisions for path in (folder / folder_name(name)).glob(f"{one}*") if path.is_dir()]
+    return found[0] if len(found) == 1 else folder

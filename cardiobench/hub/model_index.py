@@ -7,7 +7,7 @@ from typing import Any
 from cardiobench.data import catalog
 from cardiobench.hub import words
 from cardiobench.report.result import Result
-from cardiobench.report.tables import protocol_name
+from cardiobench.report.tables import flags, protocol_name
 
 BENCHMARK = "CardioBench"
 
@@ -63,9 +63,13 @@ def metric(result: Result, name: str, user: str) -> dict[str, Any]:
     floor = result.floors.get("best_constant")
     if name == result.metric and floor and math.isfinite(floor.value):
         args |= {"best_constant": floor.value, "beats_best_constant": result.beats_floor.verdict}
+    # What is no score of patients says so in the name too: pages that list results show little else.
+    marks = {"synthetic_twin": result.dataset.get("twin"), "first_patients": result.dataset.get("limit")}
+    args |= {key: mark for key, mark in marks.items() if mark}
+    tried_out = [flag for flag in flags(result) if flag.startswith(("synthetic", "first"))]
     return {
         "type": name,
-        "name": f"{name} ({result.task}, {protocol_name(result)})",
+        "name": f"{name} ({', '.join([result.task, protocol_name(result), *tried_out])})",
         "value": estimate.value,
         "args": args,
     }

@@ -10,6 +10,7 @@ from cardiobench.errors import BadData, MissingData
 from cardiobench.hub import cards, eval_results, model_index, words
 from cardiobench.hub.api import Account, account, connect, status
 from cardiobench.hub.commit import Edit, Snapshot, Target, Written, write
+from cardiobench.report.record import is_record
 from cardiobench.report.result import Result
 from cardiobench.report.tables import protocol_name
 
@@ -21,8 +22,13 @@ UNNAMED = "you"  # stands for the user where a rehearsal has no token
 
 
 def find_results(folder: Path) -> list[Result]:
-    """Every result below a folder, or the one result of a file; `MissingData` when there is none."""
-    paths = [folder] if folder.is_file() else sorted(folder.rglob("*__*.json"))
+    """Every result below a folder, or the one result of a file; `MissingData` when there is none.
+
+    Records of studies, which lie beside them, are no scores of a task and have no place on a model's card.
+    """
+    paths = (
+        [folder] if folder.is_file() else [path for path in sorted(folder.rglob("*__*.json")) if not is_record(path)]
+    )
     if not paths:
         raise MissingData(f"no result in {folder}. Run: accelerate launch -m cardiobench.eval --model ID")
     return [Result.load(path) for path in paths]

@@ -11,7 +11,7 @@ from cardiobench.data.spec import Task
 from cardiobench.errors import CardioBenchError, NotApplicable, UnknownName
 from cardiobench.models.base import Encoder, NativeHeads, TextEncoder
 from cardiobench.models.cards import ModelCard, find_card
-from cardiobench.models.load import ModelPlan, load_model, plan_model
+from cardiobench.models.load import NO_ADAPTER, ModelPlan, load_model, plan_model
 
 Fact = tuple[str, str]
 COLUMNS = ("task", "zero-shot", "native", "from its embeddings", "dataset seen in pretraining")
@@ -55,7 +55,9 @@ def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
     except UnknownName:
         raise
     except CardioBenchError as error:
-        return Diagnosis((*facts, *_card_preprocessing(card)), problem=error)
+        # What the card says of it holds whether or not the files are here.
+        answers = _answers(_by_card(card), card) if card and card.adapter != NO_ADAPTER else ()
+        return Diagnosis((*facts, *_card_plan(card), *_card_preprocessing(card)), tuple(answers), error)
     facts += _encoder_facts(encoder)
     return Diagnosis(tuple(facts), tuple(_answers(_abilities(encoder), card)))
 
@@ -71,6 +73,20 @@ def _card_facts(name: str, card: ModelCard | None) -> list[Fact]:
         ("pretraining data", card.pretraining_data),
         ("datasets seen in pretraining", ", ".join(card.seen) or "none of this benchmark"),
         ("embedding, by the card", _words(card.embedding) or "not described"),
+    ]
+
+
+def _card_plan(card: ModelCard | None) -> list[Fact]:
+    """What would be used of a model whose files are not here."""
+    if card is None:
+        return []
+    return [
+        ("revision, by the card", card.revision or "none pinned"),
+        *(("weights, by the card", f"{file}: SHA-256 {known or 'not known'}") for file, known in card.weights.items()),
+        ("pooling of tokens, by the card", ", ".join(card.poolings) or "one only"),
+        ("variant of preprocessing, by the card", ", ".join(card.variants) or "one only"),
+        ("text, by the card", "prompts can be used" if card.text else "no"),
+        ("native outputs, by the card", ", ".join(card.native) or "none"),
     ]
 
 
@@ -134,7 +150,11 @@ def _expected(plan: ModelPlan) -> _Abilities:
     """Before the weights are read."""
     if plan.card is None:
         return _Abilities(("echo", "ecg"), "known after loading", ())
-    return _Abilities(plan.card.modalities, "yes" if plan.card.text else "no text tower", plan.card.native)
+    return _by_card(plan.card)
+
+
+def _by_card(card: ModelCard) -> _Abilities:
+    return _Abilities(card.modalities, "yes" if card.text else "no text tower", card.native)
 
 
 def _answers(able: _Abilities, card: ModelCard | None) -> list[tuple[str, ...]]:

@@ -9,6 +9,7 @@ import torch
 
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.errors import BadModel
+from cardiobench.models.device import placed
 from cardiobench.models.frames import KEY_FRAMES, WHOLE, FrameSettings
 
 Prepare = Callable[[np.ndarray], torch.Tensor]
@@ -54,7 +55,7 @@ class ImageEncoder:
 
     def to(self, device: torch.device) -> "ImageEncoder":
         """Move the network and return the encoder."""
-        self.network.to(device, memory_format=torch.channels_last)
+        placed(self.network, device)
         return self
 
 

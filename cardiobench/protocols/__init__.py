@@ -21,8 +21,11 @@ _CLASSES = {
     "few_shot": "cardiobench.protocols.few_shot:FewShot",
     "alignment": "cardiobench.protocols.alignment:Alignment",
     "prompt_sensitivity": "cardiobench.protocols.prompt_sensitivity:PromptSensitivity",
+    "frame_similarity": "cardiobench.protocols.frame_similarity:FrameSimilarity",
+    "retrieval": "cardiobench.protocols.retrieval.protocol:Retrieval",
     "stress": "cardiobench.protocols.stress.protocol:Stress",
     "representation": "cardiobench.protocols.representation.protocol:Representation",
+    "confound": "cardiobench.protocols.confound:Confound",
 }
 DEFAULT = ("zero_shot", "probe", "knn")
 ALL = "all"

@@ -12,6 +12,7 @@ from cardiobench.data.spec import Task
 from cardiobench.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import Output, TaskData
+from cardiobench.protocols.linear.logistic import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.linear.model import LinearModel, linear_models
 
 if TYPE_CHECKING:
@@ -104,18 +105,21 @@ class LinearProbe:
     def _losses(self, data: TaskData, fit: np.ndarray, held: np.ndarray) -> np.ndarray:
         """Of each penalty, on the lines held out: (k,)."""
         truth = data.labels[held]
-        answers = [model.values(data.features[held]) for model in self._fit(data, fit, self.penalties)]
+        answers = [
+            model.values(data.features[held]) for model in self._fit(data, fit, self.penalties, SEARCH_TOLERANCE)
+        ]
         if data.task.kind == "regression":
             return np.array([np.abs(values - truth).mean() for values in answers])
         return np.array([log_loss(truth, values, labels=np.arange(len(data.task.classes))) for values in answers])
 
-    def _fit(self, data: TaskData, lines: np.ndarray, penalties) -> list[LinearModel]:
+    def _fit(self, data: TaskData, lines: np.ndarray, penalties, tolerance: float = TOLERANCE) -> list[LinearModel]:
         return linear_models(
             data.features[lines],
             data.labels[lines],
             penalties,
             classes=len(data.task.classes),
             class_weight=self.class_weight,
+            tolerance=tolerance,
         )
 
 

@@ -5,6 +5,7 @@ A protocol that answers the test recordings of a task is an `EvalProtocol` (prot
 `Record` with its figures.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from cardiobench.protocols.base import TaskData
 
 
+SAME = 1e-6  # of the largest component: what rounding leaves between equal vectors
+
+
 @dataclass(frozen=True)
 class Change:
     """A disturbance of recordings: every one of them is changed before the model sees it.
@@ -31,12 +35,26 @@ class Change:
         severity: 0 leaves a recording as it is.
         apply: (recording, severity, generator) -> changed recording; the generator is seeded by the recording's id.
         version: bumped whenever `apply` would give something else; part of the embedding key.
+        patients: of the test split whose recordings are disturbed; None for all of them.
     """
 
     name: str
     severity: float
     apply: Callable[[Clip | Ecg, float, np.random.Generator], Clip | Ecg] = field(repr=False, compare=False)
     version: int = 1
+    patients: int | None = None
+
+    def rows(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The lines of a task that are disturbed: those of its test patients, or of some in the order of their ids' hashes.
+
+        A hash, since the order of a release's files often says something about the patients.
+        """
+        test = rows[rows["split"] == "test"]
+        names = test["patient_id"].unique()
+        if self.patients is None or len(names) <= self.patients:
+            return test
+        drawn = sorted(names, key=lambda name: hashlib.sha256(str(name).encode()).digest())[: self.patients]
+        return test[test["patient_id"].isin(drawn)]
 
     @property
     def key(self) -> str:
@@ -114,3 +132,14 @@ class StudyProtocol(Protocol):
 def each_task(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
     """Subjects of a study that looks at one task at a time."""
     return {task.name: (task,) for task in tasks}
+
+
+def collapsed(study: Study) -> tuple[str, ...]:
+    """A sentence for each task of whose test recordings the model gives all the same vector."""
+    sentences = []
+    for task in study.tasks:
+        data = study.data(task)
+        test = data.features[data.lines("test")]
+        if len(test) > 1 and np.ptp(test, axis=0).max() <= SAME * np.abs(test).max():
+            sentences.append(f"collapsed: the model gives all {len(test)} test recordings of {task.name} one vector")
+    return tuple(sentences)

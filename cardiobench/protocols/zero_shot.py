@@ -1,7 +1,8 @@
 """Zero-shot: the recording is compared with sentences; nothing is learned, but for one threshold where that is asked for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import softmax
@@ -14,6 +15,9 @@ from cardiobench.errors import NotApplicable
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.base import Output, TaskData, aggregate
 from cardiobench.protocols.numeric_prompts import RULES
+
+if TYPE_CHECKING:
+    from cardiobench.config import RunConfig
 
 PLACE = "<#>"
 THRESHOLD = "threshold"
@@ -42,6 +46,10 @@ class ZeroShot:
     share: float = 0.2
 
     name = "zero_shot"
+
+    def configured(self, config: "RunConfig") -> "ZeroShot":
+        """The run's share."""
+        return replace(self, share=config.share)
 
     def variants(self, task: Task) -> tuple[str, ...]:
         """Two rules for numbers, two boundaries for two classes."""

@@ -131,7 +131,13 @@ class Console:
         if not self.main:
             return
         self.results(outcome.results)
-        self.table("studies", tables.RECORD_COLUMNS, [row for record in outcome.records for row in tables.record_rows(record)])
+        self.table(
+            "studies", tables.RECORD_COLUMNS, [row for record in outcome.records for row in tables.record_rows(record)]
+        )
+        for record in outcome.records:
+            for sentence in record.warnings:
+                who = ", ".join(model["name"] for model in record.models)
+                self.say(f"! {record.protocol} {record.subject}: {sentence} ({who})")
         apart: dict[tuple[str, str], list[str]] = {}
         for model, task, protocol, reason in outcome.not_applicable:
             apart.setdefault((model, reason), []).append(f"{task} {protocol}")

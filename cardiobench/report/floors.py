@@ -31,7 +31,7 @@ def print_floors(table: pd.DataFrame, screen: Console) -> None:
     printed = table[table["published"].notna()]
     screen.table(
         "published numbers",
-        ("task", "model", "protocol", "metric", "published", "best constant", "which", "source"),
+        ("task", "model", "protocol", "metric", "published", "best constant", "verdict", "source"),
         [_published(row) for row in printed.to_dict("records")],
     )
     for row in counts_by_table(printed).itertuples():

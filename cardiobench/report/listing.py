@@ -1,5 +1,6 @@
 """What there is: datasets and their tasks, models, and what data is on this machine."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from cardiobench.models.cards import ModelCard
 
 
-MODEL_COLUMNS = ("model", "modality", "text", "native outputs", "licence", "access", "datasets seen", "public weights")
+# What tells models apart, a line each; sentences stand in a table of their own, so that no column squeezes another.
+MODEL_COLUMNS = ("model", "modality", "text", "native outputs", "public weights", "datasets seen")
+LICENCE_COLUMNS = ("model", "licence", "access")
 
 
 def _release(spec: DatasetSpec) -> str:
@@ -56,19 +59,28 @@ def print_listing(data_dir: Path | None = None, *, datasets: bool = True) -> Non
             ("dataset", "modality", "tasks", "release: train / validation / test", "here", "licence", "access"),
             rows,
         )
-    rows = [model_row(card(name)) for name in list_models()]
-    screen.table("models", MODEL_COLUMNS, rows)
+    known = [card(name) for name in list_models()]
+    screen.table("models", MODEL_COLUMNS, [model_row(found) for found in known])
+    screen.table(
+        "models: what the licence of the weights says, and where they come from",
+        LICENCE_COLUMNS,
+        [(found.id, found.licence, found.access) for found in known],
+    )
 
 
 def model_row(found: "ModelCard") -> tuple[str, ...]:
-    """A model in the words of its card."""
+    """A model in the words of its card, as `MODEL_COLUMNS`; datasets that share a beginning are named once, with a star."""
     return (
         found.id,
         " + ".join(found.modalities),
         "yes" if found.text else "no",
         ", ".join(found.native) or "none",
-        found.licence,
-        found.access,
-        ", ".join(found.seen) or "none",
         "yes" if found.public_weights else "no",
+        ", ".join(families(found.seen)) or "none",
     )
+
+
+def families(names: Sequence[str]) -> list[str]:
+    """Names of datasets, those that only add to another's name left out: ptb_xl, ptb_xl_500 and ptb_xl_sample are ptb_xl*."""
+    heads = [name for name in names if not any(name.startswith(f"{other}_") for other in names)]
+    return [f"{head}*" if any(name.startswith(f"{head}_") for name in names) else head for head in heads]

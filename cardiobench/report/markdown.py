@@ -1,14 +1,14 @@
 """One Markdown page of the results in a folder, with the pictures that belong to them."""
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pandas as pd
-
-from cardiobench.data import catalog
-from cardiobench.errors import MissingData, MissingExtra
-from cardiobench.report import plots, tables
-from cardiobench.report.console import Console
-from cardiobench.report.record import is_record
+from cardiobench.errors import MissingExtra
+from cardiobench.report import deltas, group_plots, plots, ranks, tables
+from cardiobench.report.boards import find_task
+from cardiobench.report.collect import Problem
+from cardiobench.report.predictions_file import read_predictions
 from cardiobench.report.result import Result, predictions_path
 
 PAGE, PICTURES = "report.md", "report"
@@ -23,28 +23,22 @@ the paired interval of (model - floor) lies on one side of zero, `tied` that it 
 """
 
 
-def find_results(folder: Path) -> list[tuple[Path, Result]]:
-    """Every result file below a folder; `MissingData` when there is none."""
-    paths = sorted(folder.glob("*/*/*/*__*.json"))
-    if not paths:
-        raise MissingData(
-            f"no result in {folder}. Run: accelerate launch -m cardiobench.eval --model ID --output-dir {folder}"
-        )
-    return [(path, Result.load(path)) for path in paths if not is_record(path)]
-
-
-def report_folder(folder: Path, out: Path) -> None:
-    """Write the page of all results in a folder and say where it is."""
-    screen = Console()
-    found = find_results(folder)
-    screen.results([result for _, result in found])
-    screen.files(write_page(found, out), out)
-
-
-def write_page(found: list[tuple[Path, Result]], out: Path) -> list[Path]:
+def write_page(
+    found: list[tuple[Path, Result]],
+    out: Path,
+    *,
+    pictures: Mapping[str, list[Path]] | None = None,
+    problems: Sequence[Problem] = (),
+) -> list[Path]:
     """The page and its pictures; returns the files, the page first.
 
     Without matplotlib the page has no pictures and says how to get them.
+
+    Args:
+        found: results with their files.
+        out: folder.
+        pictures: task -> pictures that are drawn already; drawn here when None.
+        problems: what was found and is not ranked.
     """
     sections, files = [], []
     note = ""
@@ -52,14 +46,17 @@ def write_page(found: list[tuple[Path, Result]], out: Path) -> list[Path]:
     for path, result in found:
         by_task.setdefault(result.task, []).append((path, result))
     for task, entries in sorted(by_task.items()):
-        drawn: list[Path] = []
-        try:
-            drawn = _draw(task, entries, out / PICTURES)
-        except MissingExtra as error:
-            note = f"\n> {error}\n"
-        files += drawn
+        drawn: list[Path] = list((pictures or {}).get(task, ()))
+        if pictures is None:
+            try:
+                drawn = _draw(task, entries, out / PICTURES)
+            except MissingExtra as error:
+                note = f"\n> {error}\n"
+            files += drawn
         sections.append(_section(task, [result for _, result in entries], drawn, out))
-    text = HEAD + note + "\n" + tables.markdown([result for _, result in found]) + "\n" + "\n".join(sections)
+    results = [result for _, result in found]
+    summary = tables.markdown(results) + "\n" + rank_table(found, problems) + deltas.markdown(results)
+    text = HEAD + note + "\n" + summary + "\n".join(sections) + problem_list(problems)
     page = out / PAGE
     out.mkdir(parents=True, exist_ok=True)
     page.write_text(text, encoding="utf-8")
@@ -71,24 +68,54 @@ def _draw(task: str, entries: list[tuple[Path, Result]], folder: Path) -> list[P
     stem = task.replace("/", "__")
     results = [result for _, result in entries]
     drawn = [plots.forest(results, folder / f"{stem}.scores.png")]
-    alive = [result for result in tables.ordered(results) if not result.collapsed]
-    if alive:
+    spec, answers = find_task(task), {id(result): predictions_path(path) for path, result in entries}
+    alive = [r for r in tables.ordered(results) if not r.collapsed and answers[id(r)].is_file()]
+    if alive and spec:
         best = alive[0]
-        path = next(path for path, result in entries if result is best)
-        predictions = pd.read_parquet(predictions_path(path))
-        spec = catalog.task(task)
+        predictions = read_predictions(answers[id(best)])
         if spec.kind == "regression":
             drawn.append(plots.agreement(best, predictions, folder / f"{stem}.agreement.png"))
         else:
             drawn.append(plots.confusion(best, predictions, spec.classes, folder / f"{stem}.confusion.png"))
+        if best.groups:
+            drawn.append(group_plots.subgroups(best, predictions, spec, folder / f"{stem}.groups.png"))
     return drawn
+
+
+def rank_table(found: list[tuple[Path, Result]], problems: Sequence[Problem]) -> str:
+    """Which models are better, of the answers that can be read; a sentence where the pairs are more than a page should wait for."""
+    unread = {problem.where for problem in problems}
+    fit = [(p, r) for p, r in found if find_task(r.task) and str(predictions_path(p)) not in unread]
+    places = Counter((result.task, tables.protocol_name(result)) for _, result in fit)
+    pairs = sum(count * (count - 1) // 2 for count in places.values())
+    if pairs > ranks.MOST_PAIRS:
+        return f"There are up to {pairs} pairs of models: `cardiobench compare` ranks them.\n\n"
+    return ranks.markdown(fit)
+
+
+def problem_list(problems: Sequence[Problem]) -> str:
+    """What is not ranked and why; empty where there is nothing of the kind."""
+    if not problems:
+        return ""
+    rows = [
+        "| " + " | ".join(tables.markdown_text(cell) for cell in (p.where, p.kind, p.what, p.about or "–")) + " |"
+        for p in problems
+    ]
+    head = [
+        "",
+        "## Not ranked, or not drawn",
+        "",
+        "| file | kind | what is wrong, and what to do | about |",
+        "|---|---|---|---|",
+    ]
+    return "\n".join([*head, *rows]) + "\n"
 
 
 def _section(task: str, results: list[Result], drawn: list[Path], out: Path) -> str:
     lines = [f"## {tables.markdown_text(task)}", ""]
-    description = catalog.task(task).description
-    if description:
-        lines += [description + ".", ""]
+    known = find_task(task)
+    if known and known.description:
+        lines += [known.description + ".", ""]
     lines += [f"![{path.stem}]({path.relative_to(out).as_posix()})" for path in drawn]
     warned = [
         f"* {tables.markdown_text(text + (f' ({who})' if who else ''))}" for _, text, who in tables.warnings(results)
@@ -107,11 +134,16 @@ def _groups(results: list[Result]) -> list[str]:
                 f"{label}: {tables.number(e.value, result)} [{tables.interval(e, result)}] n={e.n}"
                 for label, e in breakdown.values.items()
             ]
-            gap = f"{tables.number(breakdown.gap.value, result)}"
-            protocol = tables.protocol_name(result)
-            rows.append(
-                f"| {tables.markdown_text(result.model['name'])} | {protocol} | {name} | {tables.markdown_text('; '.join(cells))} | {gap} |"
+            gap = group_plots.gap_text(breakdown, result)
+            row = (
+                result.model["name"],
+                tables.protocol_name(result),
+                name,
+                "; ".join(cells),
+                gap,
+                breakdown.worst or "–",
             )
+            rows.append("| " + " | ".join(tables.markdown_text(cell) for cell in row) + " |")
     if not rows:
         return []
-    return ["| model | protocol | group | score, 95 % CI, n | gap |", "|---|---|---|---|---|", *rows]
+    return ["| model | protocol | group | score, 95 % CI, n | gap | worst |", "|---|---|---|---|---|---|", *rows]

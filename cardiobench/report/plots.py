@@ -29,11 +29,13 @@ def _label(result: Result) -> str:
     return f"{result.model['name']}\n{tables.protocol_name(result)}"
 
 
-def _scale(result: Result) -> float:
+def factor(result: Result) -> float:
+    """What a value is multiplied with in a picture: fractions are shown in percent."""
     return 100.0 if result.metric in tables.FRACTIONS else 1.0
 
 
-def _save(figure, path: Path) -> Path:
+def save(figure, path: Path) -> Path:
+    """Write a picture and forget it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=DPI, bbox_inches="tight", facecolor="white")
     figure.clear()
@@ -45,7 +47,7 @@ def forest(results: list[Result], path: Path) -> Path:
     """Scores of all models on one task with 95 % intervals, the best constant as a line; hollow = collapsed."""
     plt = pyplot()
     results = tables.ordered(results)[::-1]
-    first, scale = results[0], _scale(results[0])
+    first, scale = results[0], factor(results[0])
     figure, axes = plt.subplots(figsize=(7, 1.2 + 0.55 * len(results)))
     constant = first.floors["best_constant"].value * scale
     axes.axvline(constant, color=FLOOR, linestyle="--", linewidth=1.4, label=f"best constant {constant:.2f}", zorder=1)
@@ -78,7 +80,7 @@ def forest(results: list[Result], path: Path) -> Path:
     axes.grid(axis="x", color="#e5e7eb", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    return _save(figure, path)
+    return save(figure, path)
 
 
 def agreement(result: Result, predictions: pd.DataFrame, path: Path) -> Path:
@@ -114,7 +116,7 @@ def agreement(result: Result, predictions: pd.DataFrame, path: Path) -> Path:
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
-    return _save(figure, path)
+    return save(figure, path)
 
 
 def confusion(result: Result, predictions: pd.DataFrame, classes: tuple[str, ...], path: Path) -> Path:
@@ -137,4 +139,4 @@ def confusion(result: Result, predictions: pd.DataFrame, classes: tuple[str, ...
     axes.set_xlabel("predicted")
     axes.set_ylabel("true")
     axes.set_title(f"{result.task}\n{_label(result)}\nn = {len(predictions)}", fontsize=9, loc="left")
-    return _save(figure, path)
+    return save(figure, path)

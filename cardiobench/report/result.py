@@ -1,5 +1,6 @@
 """What a score is on paper: every number with its interval, floors, coverage and provenance, as one JSON file."""
 
+import hashlib
 import json
 import math
 import os
@@ -149,8 +150,9 @@ class Result:
         return self.overall[self.metric]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dictionaries; a number that is not finite becomes null."""
-        return {"schema": SCHEMA, **to_plain(asdict(self))}
+        """Plain dictionaries, with their seal; a number that is not finite becomes null."""
+        record = {"schema": SCHEMA, **to_plain(asdict(self))}
+        return {**record, "seal": seal(record)}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> "Result":
@@ -160,7 +162,7 @@ class Result:
                 f"a result of schema {record.get('schema')!r} cannot be read; this version of cardiobench reads schema "
                 f"{SCHEMA}. Install the version named in its stamp: {record.get('stamp', {})}"
             )
-        fields = {key: value for key, value in record.items() if key != "schema"}
+        fields = {key: value for key, value in record.items() if key not in ("schema", "seal")}
         try:
             fields["overall"] = {key: _read(Estimate, entry) for key, entry in record["overall"].items()}
             fields["floors"] = {key: _read(Floor, entry) for key, entry in record["floors"].items()}
@@ -198,6 +200,15 @@ class Result:
             return cls.from_json(record)
         except BadData as error:
             raise BadData(f"{path}: {error}") from error
+
+
+def seal(record: Mapping[str, Any]) -> str:
+    """First 16 hex digits of the SHA-256 of a result's JSON without its seal: no number can be edited without a trace.
+
+    It shows an edit, and does not prove who wrote the file.
+    """
+    content = {key: value for key, value in record.items() if key != "seal"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def predictions_path(result_path: Path) -> Path:

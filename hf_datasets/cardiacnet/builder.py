@@ -10,7 +10,7 @@ import pandas as pd
 
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
 from cardiobench.data.audit import Finding
-from cardiobench.data.rows import TWIN_MARK
+from cardiobench.data.rows import is_twin
 
 SETS = ("asd", "pah")
 CLASS = {"ASD": "ASD", "Non-ASD": "no_ASD", "PAH": "PAH", "Non-PAH": "no_PAH"}  # directory -> class
@@ -95,7 +95,7 @@ class CardiacNet(CardioBuilder):
         """One row a video of the split; of a synthetic twin, which may be smaller, only those that it has."""
         base = cls.base(raw)
         below = base.relative_to(raw)
-        twin = (raw / TWIN_MARK).is_file()
+        twin = is_twin(raw)
         for cohort in SETS:
             for row in fixed(cohort).itertuples():
                 found = cls.locate(base, row.path)

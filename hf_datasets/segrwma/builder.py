@@ -9,7 +9,7 @@ import pandas as pd
 
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
 from cardiobench.data.audit import Finding
-from cardiobench.data.rows import TWIN_MARK
+from cardiobench.data.rows import is_twin
 
 CLASSES = ("normal", "abnormal")
 PATIENTS, MODES, APICAL = 198, ("2D", "LVO", "MCE"), ("A2C", "A3C", "A4C")
@@ -75,7 +75,7 @@ class SegRwma(CardioBuilder):
     def rows(cls, raw: Path) -> Iterator[dict]:
         """One row a recording of the split; of a synthetic twin, which may be smaller, only those that it has."""
         base = cls.base(raw)
-        twin = (raw / TWIN_MARK).is_file()
+        twin = is_twin(raw)
         for row in fixed().itertuples():
             if twin and not (base / row.path).is_file():
                 continue

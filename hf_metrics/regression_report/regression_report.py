@@ -5,6 +5,7 @@ import numbers
 import datasets
 import evaluate
 import numpy as np
+from scipy import sparse
 
 HIGHER_IS_BETTER = {"rmse": False, "nmae": False, "r2": True, "pearson": True, "spearman": True}
 
@@ -72,26 +73,29 @@ def _range(truth, value_range):
     return value_range
 
 
-def _ranks(values, order, weights):
-    """Ranks of values among the rows that count, ties at their average, as 2 rank - 1: a table of distinct values.
+def _runs(values):
+    """Which rows share a value: the place of each row's value among the distinct ones, (n,), and that as a matrix (u, n)."""
+    distinct, place = np.unique(values, return_inverse=True)
+    ones = np.ones(values.size)
+    return place, sparse.csr_array((ones, (place, np.arange(values.size))), shape=(distinct.size, values.size))
+
+
+def _ranks(members, weights):
+    """Ranks of distinct values among the rows that count, ties at their average, as 2 rank - 1.
 
     Args:
-        values: (n,).
-        order: the rows by rising value, (n,).
-        weights: of the rows in that order, (B, n).
+        members: which rows have each distinct value, (u, n).
+        weights: of the rows, (n, B).
 
     Returns:
-        How many rows have each distinct value, (u,); the rank of each in each resample, (B, u), with mean N over the N
-        rows that count; the sum of squares of the ranks, (B,); whether all rows that count have one value, (B,).
+        The rank of each distinct value in each resample, (u, B), with mean N over the N rows that count; the sum of
+        squares of the ranks, (B,); whether all rows that count have one value, (B,).
     """
-    bounds = np.flatnonzero(np.diff(values[order], prepend=np.nan, append=np.nan) != 0)  # of each run of equal values
-    before = np.zeros((len(weights), values.size + 1))
-    np.cumsum(weights, axis=1, out=before[:, 1:])
-    if bounds.size < before.shape[1]:
-        before = before.take(bounds, axis=1, mode="clip")
-    ranks, sizes = before[:, 1:] + before[:, :-1], before[:, 1:] - before[:, :-1]
-    squares, constant = np.einsum("bu,bu,bu->b", sizes, ranks, ranks), np.count_nonzero(sizes, axis=1) < 2
-    return np.diff(bounds), ranks, squares, constant
+    sizes = members @ weights
+    ranks = np.cumsum(sizes, axis=0)
+    ranks *= 2
+    ranks -= sizes
+    return ranks, np.einsum("ub,ub,ub->b", sizes, ranks, ranks), np.count_nonzero(sizes, axis=0) < 2
 
 
 def compute_resamples(references, predictions, weights, value_range=None):
@@ -112,15 +116,12 @@ def compute_resamples(references, predictions, weights, value_range=None):
     with np.errstate(over="ignore", invalid="ignore"):
         columns = np.column_stack([np.ones(truth.size), np.abs(error), error**2, x, y, x * x, y * y, x * y])
         n, absolute, squared, x, y, xx, yy, xy = (weights @ columns).T
-    by_truth, by_guess = np.argsort(truth, kind="stable"), np.argsort(guess, kind="stable")
-    runs, x_rank, x_squares, x_constant = _ranks(truth, by_truth, weights.take(by_truth, axis=1, mode="clip"))
-    place = np.empty(truth.size, dtype=np.int64)  # of each row's truth in the table of ranks
-    place[by_truth] = np.repeat(np.arange(runs.size), runs)
-    weights = weights.take(by_guess, axis=1, mode="clip")
-    runs, y_rank, y_squares, y_constant = _ranks(guess, by_guess, weights)
-    x_rank = x_rank.take(place[by_guess], axis=1, mode="clip")
-    y_rank = y_rank if runs.size == truth.size else np.repeat(y_rank, runs, axis=1)
-    rank_products = np.einsum("bn,bn,bn->b", weights, x_rank, y_rank)
+    weights = np.ascontiguousarray(weights.T)  # so that a sum over rows runs along the resamples
+    (place, same_truth), (_, same_guess) = _runs(truth), _runs(guess)
+    x_rank, x_squares, x_constant = _ranks(same_truth, weights)
+    y_rank, y_squares, y_constant = _ranks(same_guess, weights)
+    ranked = weights * x_rank.take(place, axis=0, mode="clip")
+    rank_products = np.einsum("ub,ub->b", same_guess @ ranked, y_rank)
     limit = _range(truth, value_range)
     with np.errstate(invalid="ignore", divide="ignore"):
         shift = n**3  # n rows, ranks around their mean n

@@ -70,14 +70,25 @@ def compute(references, predictions):
         raise ValueError(
             f"references have shape {targets.shape} but predictions {queries.shape}; both need the same (n, d)."
         )
-    ranks = []
+    found = []
     for start in range(0, len(queries), _BLOCK):
         similar = queries[start : start + _BLOCK] @ targets.T
-        own = similar[np.arange(len(similar)), start + np.arange(len(similar))]
-        ranks.append((similar >= own[:, None] - _SAME).sum(axis=1))
-    ranks = np.concatenate(ranks)
-    found = {f"recall_at_{k}": float((ranks <= k).mean()) for k in KS}
-    return {**found, "median_rank": float(np.median(ranks))}
+        partners = np.arange(len(targets)) == start + np.arange(len(similar))[:, None]
+        found.append(ranks(similar, partners))
+    found = np.concatenate(found)
+    recall = {f"recall_at_{k}": float((found <= k).mean()) for k in KS}
+    return {**recall, "median_rank": float(np.median(found))}
+
+
+def ranks(similar, partners):
+    """Rank of each query's best partner: 1 plus the targets that are no partner and at least as similar; (n,).
+
+    Args:
+        similar: of each query to each target, (n, m).
+        partners: bool, (n, m); every query has one or more.
+    """
+    best = np.where(partners, similar, -np.inf).max(axis=1)
+    return 1 + ((similar >= best[:, None] - _SAME) & ~partners).sum(axis=1)
 
 
 def _unit(vectors):

@@ -86,6 +86,7 @@ def test_licence_of_the_card_is_the_specs(name):
 def test_text_of_the_card(name):
     spec, (_, body) = catalog.spec(name), card(name)
     assert body.strip().startswith("# ")
+    assert f"**Use.** `cardiobench prepare {name} " in body
     if not generated_or_bundled(name):
         headed = re.findall(r"^\*\*([^*]+?)\.\*\*", body, flags=re.M)
         assert not set(SECTIONS) - set(headed)

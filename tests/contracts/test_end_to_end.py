@@ -4,6 +4,7 @@ Twin (or what comes with the package) -> `cardiobench prepare` -> `load_dataset(
 library -> the runner, with a baseline that needs no weights.
 """
 
+import importlib.util
 from pathlib import Path
 
 import datasets
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import f1_score, mean_absolute_error
 
+import cardiobench
 from cardiobench import api
 from cardiobench.config import RunConfig
 from cardiobench.data import catalog, decode
@@ -64,6 +66,20 @@ def check_loaded(name, loaded, raw):
     return rows
 
 
+def check_card(name):
+    """What the card says under Use runs as it stands, line by line."""
+    _, _, use = (catalog.dataset_folder(name) / "README.md").read_text(encoding="utf-8").partition("**Use.**")
+    lines = use.split("```python\n")[1].split("```")[0].splitlines()
+    names = {"datasets": datasets, "cardiobench": cardiobench}
+    for line in lines:
+        if "Video(decode=True)" in line and importlib.util.find_spec("torchcodec") is None:
+            with pytest.raises(ImportError, match="install 'torchcodec'"):
+                exec(line, names)
+            continue
+        exec(line, names)
+    assert len(names["data"]) and len(lines) >= 3
+
+
 def check_scored(result, rows, folder):
     """The score is what scikit-learn says of the predictions file and of the labels that the client read."""
     task = catalog.task(result.task)
@@ -89,6 +105,7 @@ def test_from_the_raw_folder_to_a_score(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     loaded = datasets.load_dataset(f"cardiobench/{name}")
     rows = check_loaded(name, loaded, raw)
+    check_card(name)
     streamed = datasets.load_dataset(f"cardiobench/{name}", split="test", streaming=True)
     assert next(iter(streamed))["id"] == loaded["test"][0]["id"]
 

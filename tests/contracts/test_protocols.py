@@ -11,7 +11,15 @@ from cardiobench.report.result import Result
 from cardiobench.runner import run
 
 # What a model of ECGs without text and without heads of its own cannot do, and the word that says so.
-CANNOT = {"zero_shot": "text", "alignment": "", "prompt_sensitivity": "", "native": "head"}
+CANNOT = {
+    "zero_shot": "text",
+    "alignment": "",
+    "prompt_sensitivity": "",
+    "native": "head",
+    "frame_similarity": "",
+    "retrieval": "text",
+    "confound": "two places",
+}
 
 
 @pytest.mark.parametrize("name", list_protocols())

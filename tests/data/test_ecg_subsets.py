@@ -4,9 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cardiobench.cli import main
+from cardiobench.config import RunConfig
 from cardiobench.data import Task, catalog, open_source
-from cardiobench.data.ecg_subsets import SIZES, Subset, draw_subset, read_subset, write_subset
-from cardiobench.errors import BadData, NotApplicable
+from cardiobench.data.ecg_subsets import SIZES, Subset, draw_subset, draw_subsets, read_subset, write_subset
+from cardiobench.errors import BadData, NotApplicable, UnwritableOutput
+from cardiobench.protocols.cross_validation.protocol import CrossValidation
 
 TASK = Task("toy/cd", "binary", "cd", ("f1_macro",), ("no CD", "CD"))
 
@@ -119,3 +122,41 @@ def test_real_records():
     well = table.loc[(table["y_true"] == "no CD") & ~table["patient_id"].isin(sick), "patient_id"]
     chosen = draw_subset(table, task, "XS").rows(source.frame)
     assert chosen["cd"].value_counts().tolist() == [min(sick.nunique(), well.nunique())] * 2
+
+
+def test_all_sizes_at_once():
+    table = references(1300, 5000)
+    drawn, reasons = draw_subsets(table, TASK, seed=4)
+    assert drawn == {size: draw_subset(table, TASK, size, seed=4) for size in ("XS", "S", "M")}
+    assert reasons == {"L": "size L of toy/cd is not available: 1300 positives, 2500 needed (one a patient)."}
+    with pytest.raises(NotApplicable, match="regression"):
+        draw_subsets(table, Task("toy/ef", "regression", "ef", ("mae",)))
+
+
+@pytest.mark.parametrize("profile, needed", [("default", " (one a patient)"), ("paper", "")])
+def test_the_command_writes_what_cross_validation_draws(profile, needed, tmp_path, capsys):
+    line = ["subsets", "ptb_xl_sample/cd", "--out", str(tmp_path / "new"), "--seed", "7", "--profile", profile]
+    assert main(line) == 0
+    (path,) = (tmp_path / "new").iterdir()
+    source, task = open_source("ptb_xl_sample"), catalog.task("ptb_xl_sample/cd")
+    config = RunConfig(models=("cardiobench/ecg-morphology",), seed=7, profile=profile)
+    rows = CrossValidation().configured(config).narrow(source.task_rows(task), task, "XS.lr")
+    subset = read_subset(path)
+    assert path.name == "ptb_xl_sample__cd__XS.json" and set(subset.ids) == set(rows["id"])
+    printed = capsys.readouterr().out
+    assert f"size XS of ptb_xl_sample/cd: {len(rows)} records, wrote {path}" in printed
+    positives = rows["cd"].value_counts()["CD"]
+    assert f"size S of ptb_xl_sample/cd is not available: {positives} positives, 250 needed{needed}" in printed
+
+
+def test_the_command_where_no_size_is_available(tmp_path, monkeypatch, capsys):
+    assert main(["phantom", "georgia", "--patients", "6", "--out", str(tmp_path / "raw")]) == 0
+    out = tmp_path / "out"
+    assert main(["subsets", "georgia/af", "--data-dir", str(tmp_path / "raw"), "--out", str(out)]) == 1
+    assert capsys.readouterr().out.count("is not available") == 4 and not out.exists()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UnwritableOutput, match=r"x\.json cannot be written: "):
+        write_subset(Subset("toy/cd", "XS", 0, ("a",)), tmp_path / "file" / "x.json")

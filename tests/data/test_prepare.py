@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 
+import datasets
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from cardiobench.config import RunConfig
 from cardiobench.data import catalog, open_source
 from cardiobench.data.prepare import prepare
+from cardiobench.data.twin import write_twin
 from cardiobench.errors import BadData
 from cardiobench.runner import run
 
@@ -53,14 +55,36 @@ def test_the_unmodified_client_reads_it(prepared, tmp_path):
     np.testing.assert_array_equal(np.float32(first), source.recording(number).signal[0])
 
 
-def test_a_changed_label_is_never_served_from_a_cache(tmp_path):
+def test_a_changed_label_is_never_served_from_a_cache(tmp_path, monkeypatch):
+    """Neither by the product nor by the client, which knows a local folder by its name and its card alone."""
+
+    def labels():
+        source = open_source("ptb_xl", prepare("ptb_xl", raw, tmp_path, allow_missing=True))
+        by_client = {
+            row["id"]: part.features["cd"].int2str(row["cd"])
+            for part in datasets.load_dataset("cardiobench/ptb_xl").values()
+            for row in part.select_columns(["id", "cd"])
+        }
+        assert by_client == dict(zip(source.frame["id"], source.frame["cd"], strict=True))
+        return by_client
+
     raw = shutil.copytree(SAMPLE, tmp_path / "raw")
-    before = open_source("ptb_xl", prepare("ptb_xl", raw, tmp_path, allow_missing=True)).frame.set_index("id")["cd"]
+    monkeypatch.chdir(tmp_path)
+    before = labels()
     table = pd.read_csv(raw / "ptbxl_database.csv")
     table.loc[0, "scp_codes"] = "{'CLBBB': 100.0}" if before[f"{table.ecg_id[0]:05d}"] == "no CD" else "{'NORM': 100.0}"
     table.to_csv(raw / "ptbxl_database.csv", index=False)
-    after = open_source("ptb_xl", prepare("ptb_xl", raw, tmp_path, allow_missing=True)).frame.set_index("id")["cd"]
-    assert list(after.index[after != before[after.index]]) == [f"{table.ecg_id[0]:05d}"]
+    after = labels()
+    assert [name for name in before if before[name] != after[name]] == [f"{table.ecg_id[0]:05d}"]
+
+
+def test_the_client_does_not_confuse_two_folders(tmp_path, monkeypatch):
+    for patients in (6, 9):
+        folder = tmp_path / str(patients)
+        write_twin("georgia", folder / "raw", patients=patients)
+        prepare("georgia", folder / "raw", folder)
+        monkeypatch.chdir(folder)
+        assert sum(map(len, datasets.load_dataset("cardiobench/georgia").values())) == patients
 
 
 def test_the_score_is_the_same_from_raw_and_prepared_data(prepared, tmp_path):

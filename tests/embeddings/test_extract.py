@@ -47,6 +47,29 @@ def test_one_part_that_does_not_fit_is_an_error():
         PartEncoder(Doubler(room=0), CPU)(torch.ones(4, 1))
 
 
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_network_runs_without_gradients_in_the_precision_asked_for(precision):
+    seen = []
+
+    class Watched(Doubler):
+        def encode(self, parts):
+            seen.append((torch.is_inference_mode_enabled(), (parts.float() @ torch.ones(3, 1)).dtype, parts.dtype))
+            return super().encode(parts.float())
+
+    encoder = Watched()
+    encoder.precision = precision
+    vectors = PartEncoder(encoder, CPU)(torch.ones(2, 3, dtype=torch.uint8))
+    assert vectors.dtype == torch.float32
+    assert seen == [(True, torch.bfloat16 if precision == "bf16" else torch.float32, torch.uint8)]
+
+
+def test_batches_are_formed_across_recordings(tmp_path):
+    encoder = Doubler()
+    store = EmbeddingStore(tmp_path, "doubler", "toy", {})
+    extract(encoder, Recordings(), (0, 1, 4), store, device=CPU, batch_size=3, workers=0)
+    assert encoder.batches == [6], "three recordings of two parts"
+
+
 class Recordings:
     """Recording n is the number n; 2 cannot be read, 3 makes the vector infinite."""
 

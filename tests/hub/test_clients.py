@@ -13,7 +13,7 @@ from cardiobench.cli import main
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
 from tests.hub.conftest import ALICE
-from tests.models.tiny import tiny_timm
+from tests.models.tiny import tiny_open_clip
 
 pytestmark = pytest.mark.slow
 
@@ -89,10 +89,11 @@ print(json.dumps(said))
 
 
 def test_the_line_that_evaluates_a_model_writes_to_its_card(hub, client, start, tmp_path):
-    hub.store.put("model", "org/name", tiny_timm(tmp_path / "tiny"))
+    hub.store.put("model", "org/name", tiny_open_clip(tmp_path / "tiny"))
     hub.store.put("model", "org/name", {"README.md": b"---\nlicense: mit\n---\n# By hand\n"})
     launch = Path(sys.executable).parent / "accelerate"
     line = f"{launch} launch -m cardiobench.eval --model org/name --push-to-hub".split()
+    line += "--tasks phantom_echo --limit 12 --resamples 50".split()
     out = printed(start(*line))
     assert "+model-index:" in out and "/org/name/commit/" in out
     card = ModelCard.load("org/name")
@@ -112,6 +113,8 @@ def test_the_line_that_evaluates_a_model_writes_to_its_card(hub, client, start, 
     assert {("phantom_echo_ef_mae", saved["phantom_echo/ef", "probe", "mae"])} <= {
         (e.task_id, e.value) for e in entries
     }
-    head = hub.store.repository("model", "org/name").resolve("main")
+    assert {protocol for _, protocol, _ in there} >= {"probe", "zero_shot"}, "prompts too: the model reads"
+    model = hub.store.repository("model", "org/name")
+    head = model.resolve("main")
     assert main(["push", str(tmp_path / "empty" / "results"), "--to", "org/name", "--yes"]) == 0
-    assert hub.store.repository("model", "org/name").resolve("main") == head, "everything is there already"
+    assert model.resolve("main") == head, "everything is there already"

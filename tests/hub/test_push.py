@@ -11,6 +11,7 @@ from cardiobench.cli import main
 from cardiobench.errors import BadData, MissingData
 from cardiobench.hub.pull_results import pull, save
 from cardiobench.hub.push_results import find_results, json_of, of_model, push
+from cardiobench.report.record import Record
 from tests.hub.conftest import ALICE, BOB
 from tests.hub.results import MODEL, regression, result
 
@@ -216,6 +217,16 @@ def test_which_results(tmp_path):
         of_model([result(), result(model={"name": MODEL, "revision": "2"})], MODEL, MODEL)
     with pytest.raises(MissingData, match="no result in"):
         find_results(tmp_path)
+
+
+def test_what_studies_found_is_not_pushed(tmp_path):
+    """A record of a study lies beside the results of a run and is no score of a task."""
+    Record("alignment", "camus/ef", ("camus/ef",), {}).save(tmp_path / "alignment" / "camus__ef.json")
+    with pytest.raises(MissingData, match="no result in"):
+        find_results(tmp_path)
+    saved = regression().save(tmp_path / "probe" / "camus__ef.json")
+    assert [json_of(one) for one in find_results(tmp_path)] == [json_of(regression())]
+    assert [json_of(one) for one in find_results(saved)] == [json_of(regression())]
 
 
 def test_names_from_the_hub_lead_nowhere_else(tmp_path):

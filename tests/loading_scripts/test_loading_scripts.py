@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import datasets
+import pandas as pd
 import pytest
 
 from cardiobench.data import catalog
@@ -26,9 +27,17 @@ print(json.dumps([{split: len(part) for split, part in made.items()}, first, sor
 """
 
 
-def load(name, raw, folder, home):
+LABELS = """
+import json, sys, datasets
+name, folder = sys.argv[1:]
+made = datasets.load_dataset(f"cardiobench/{name}", data_dir=folder, trust_remote_code=True)
+print(json.dumps({row["id"]: row["ef"] for part in made.values() for row in part}))
+"""
+
+
+def load(name, raw, folder, home, code=LOAD):
     environment = {**os.environ, "HF_HOME": str(home)}
-    line = [sys.executable, "-c", LOAD, name, str(raw or "")]
+    line = [sys.executable, "-c", code, name, str(raw or "")]
     return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -47,6 +56,34 @@ def test_load_dataset_runs_the_script(name, tmp_path):
     assert sizes == frame["split"].value_counts().to_dict()
     assert all(identity in set(frame.loc[frame["split"] == split, "id"]) for split, identity in first.items())
     assert {task.target for task in catalog.spec(name).tasks} <= set(columns)
+
+
+@pytest.mark.skipif(not SCRIPTS_RUN, reason=f"datasets {datasets.__version__} runs no loading scripts")
+def test_a_changed_label_gives_the_new_one_and_the_same_label_comes_from_the_cache(tmp_path):
+    raw = tmp_path / "raw"
+    write_twin("echonet_dynamic", raw, patients=4)
+    write_script("echonet_dynamic", tmp_path)
+
+    def labels():
+        done = load("echonet_dynamic", raw, tmp_path, tmp_path / "home", LABELS)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1]), "Generating" in done.stderr
+
+    (before, generated), (again, generated_again) = labels(), labels()
+    assert again == before and generated and not generated_again
+    (table,) = raw.rglob("FileList.csv")
+    frame = pd.read_csv(table)
+    frame.loc[0, "EF"] = 33.25
+    frame.to_csv(table, index=False)
+    assert labels() == ({**before, frame.loc[0, "FileName"]: 33.25}, True)
+
+
+@pytest.mark.skipif(not SCRIPTS_RUN, reason=f"datasets {datasets.__version__} runs no loading scripts")
+def test_without_data_the_script_says_where_to_ask(tmp_path):
+    write_script("camus", tmp_path)
+    done = load("camus", None, tmp_path, tmp_path / "home")
+    assert done.returncode
+    assert "Ask for it at https://" in done.stderr and "cardiobench phantom camus --out camus_twin" in done.stderr
 
 
 @pytest.mark.skipif(SCRIPTS_RUN, reason=f"datasets {datasets.__version__} runs loading scripts")

@@ -4,7 +4,9 @@ import pytest
 
 from cardiobench.cli import main
 from cardiobench.data import catalog
+from cardiobench.models.cards import card, list_models
 from cardiobench.models.doctor import examine
+from cardiobench.models.load import NO_ADAPTER
 from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
 
 ECHO_CLIP = "mkaichristensen/echo-clip"
@@ -79,3 +81,31 @@ def test_a_missing_key_is_found_without_running(tmp_path, capsys):
     save_file(state, file, metadata={"format": "pt"})
     assert main(["doctor", "--model", str(file.parent)]) == 2
     assert "1 missing: norm.weight" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_every_card_is_told_whole_with_or_without_its_files(name):
+    """Here are no files: what would be used stands in the card, and the reason why it does not load comes with it."""
+    found, diagnosis = card(name), examine(name)
+    said = "\n".join(" ".join(fact) for fact in diagnosis.facts)
+    assert (diagnosis.problem is None) == (not found.weights and found.adapter != NO_ADAPTER)
+    assert found.licence in said and found.access in said and found.pretraining_data in said
+    for file, known in found.weights.items():
+        assert f"{file}: SHA-256 {known or 'not known'}" in said
+    assert all(str(key) in said for key in (*found.poolings, *found.variants, *found.native, *found.preprocessing))
+    if diagnosis.problem:
+        assert (found.revision or "none pinned") in said
+    if found.adapter != NO_ADAPTER:
+        offered = {row[0]: row for row in diagnosis.answers}
+        names = {
+            task for task in catalog.list_tasks() if catalog.spec(task.partition("/")[0]).modality in found.modalities
+        }
+        assert set(offered) == names
+        native = {task for task, row in offered.items() if row[2] == "yes"}
+        assert native == {task for task in names if catalog.task(task).target in found.native}
+        assert {row[1] for row in offered.values()} <= (
+            {"yes", "no prompts", "no ladder of numbers"} if found.text else {"no text tower"}
+        )
+        assert {task for task, row in offered.items() if row[4] == "yes"} == {
+            task for task in names if task.partition("/")[0] in found.seen
+        }

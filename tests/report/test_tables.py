@@ -7,7 +7,8 @@ import pytest
 
 from cardiobench.errors import MissingData
 from cardiobench.report import tables
-from cardiobench.report.markdown import find_results, write_page
+from cardiobench.report.collect import collect
+from cardiobench.report.markdown import write_page
 from cardiobench.report.result import Estimate, Floor, Result, Verdict
 
 NAN = float("nan")
@@ -84,14 +85,14 @@ def test_a_hostile_name_is_text(name):
 
 def test_no_results_says_what_to_run(tmp_path):
     with pytest.raises(MissingData, match=r"accelerate launch -m cardiobench\.eval"):
-        find_results(tmp_path)
+        collect([tmp_path])
 
 
 def test_a_page_needs_nothing_but_results(tmp_path):
     path = result(task="ptb_xl_sample/cd", collapsed=True).save(
         tmp_path / "m" / "r" / "probe" / "ptb_xl_sample__cd.json"
     )
-    page, *pictures = write_page(find_results(tmp_path), tmp_path)
+    page, *pictures = write_page(collect([tmp_path]).files, tmp_path)
     assert path.is_file() and "44.13" in page.read_text()
     assert [picture.name for picture in pictures] == ["ptb_xl_sample__cd.scores.png"]
     assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)

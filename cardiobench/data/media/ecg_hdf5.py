@@ -127,12 +127,21 @@ class Tracings:
 
 def _without_padding(signal: np.ndarray) -> np.ndarray:
     """The rows between the zeros that both ends have in common."""
-    if (signal[0] != 0).any():
+    padding = _leading_zeros(signal)
+    if not padding:
         return signal
-    filled = (signal[: len(signal) // 2] != 0).reshape(-1)
-    first = int(filled.argmax())
-    padding = first // signal.shape[1]
-    if not filled[first] or (signal[len(signal) - padding :] != 0).any():  # not the symmetric padding of the release
+    # Not the symmetric padding of the release:
+    if padding > len(signal) // 2 or (signal[len(signal) - padding :] != 0).any():
         rows = np.flatnonzero((signal != 0).any(axis=1))
         padding = min(int(rows[0]), len(signal) - 1 - int(rows[-1])) if len(rows) else 0
     return signal[padding : len(signal) - padding]
+
+
+def _leading_zeros(signal: np.ndarray, step: int = 256) -> int:
+    """Rows of zeros before the first other one; looked for piece by piece, since a padding is a seventh of a record."""
+    for start in range(0, len(signal), step):
+        filled = (signal[start : start + step] != 0).reshape(-1)
+        first = int(filled.argmax())
+        if filled[first]:
+            return start + first // signal.shape[1]
+    return len(signal)

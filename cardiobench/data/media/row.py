@@ -27,11 +27,11 @@ def decode(row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Cli
             raise BadMedia(f"{name} has an `ecg` without its sampling rate `fs`. Add the column to the dataset.")
         return twelve_leads(row["ecg"], row["fs"], name)
     media = row.get("video") or row.get("image")
-    if not isinstance(media, Mapping) or not (media.get("bytes") or media.get("path")):
+    if not isinstance(media, Mapping) or (media.get("bytes") is None and not media.get("path")):
         raise BadMedia(f"{name} has neither `video`, `image` nor `ecg`. Columns: {', '.join(map(str, row))}.")
     path, content = media.get("path"), media.get("bytes")
     return read_clip(
-        content if content else Path(path),
+        Path(path) if content is None else content,
         sampling or EVERY_FRAME,
         key_frame=_key_frame(row, name),
         name=str(path or name),

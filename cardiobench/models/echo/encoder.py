@@ -9,6 +9,7 @@ import torch
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.errors import BadModel
 from cardiobench.models.cards import ModelCard
+from cardiobench.models.device import placed
 
 
 @dataclass(eq=False, kw_only=True)
@@ -42,7 +43,7 @@ class ClipEncoder:
 
     def to(self, device: torch.device) -> "ClipEncoder":
         """Move the network and return the encoder."""
-        self.network.to(device)
+        placed(self.network, device)
         return self
 
 

@@ -34,7 +34,7 @@ def balanced_folds(
             raise NotApplicable(
                 f"{count} folds need {count} {'patients' if grouped else 'records'} a class, got {have}"
             )
-    splits = [(fit, held) for fit, held in splitter.split(labels, labels, patients)]
+    splits = list(splitter.split(labels, labels, patients if grouped else None))
     classes = len(np.unique(labels))
     if any(len(np.unique(labels[part])) < classes for split in splits for part in split):
         raise NotApplicable(f"{count} patient-grouped folds of {len(labels)} records do not all hold every class")

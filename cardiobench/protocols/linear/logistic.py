@@ -14,6 +14,7 @@ from scipy.special import expit, softmax
 from cardiobench.protocols.features import standardiser
 
 TOLERANCE = 1e-8  # of the loss a line above its minimum
+SEARCH_TOLERANCE = 1e-6  # enough to choose a penalty by; scikit-learn's own default stops farther from the minimum
 STEPS = 12  # of conjugate gradients before the curvature is taken anew
 ROUNDS = 40  # of that, at most
 

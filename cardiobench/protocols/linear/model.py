@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from cardiobench.protocols.features import standardiser
-from cardiobench.protocols.linear.logistic import logistic_path
+from cardiobench.protocols.linear.logistic import TOLERANCE, logistic_path
 from cardiobench.protocols.linear.ridge import ridge_path, row_axes
 
 
@@ -42,6 +42,7 @@ def linear_models(
     classes: int = 0,
     class_weight: str | None = None,
     scale: tuple[np.ndarray, np.ndarray] | None = None,
+    tolerance: float = TOLERANCE,
 ) -> list[LinearModel]:
     """Ridge regression, or logistic regression, on standardised features for each penalty.
 
@@ -52,6 +53,7 @@ def linear_models(
         classes: 0 for numbers.
         class_weight: "balanced" or None.
         scale: mean and deviation (d,) of each feature; by default those of `features`.
+        tolerance: of `logistic_path`.
 
     Returns:
         One model a penalty.
@@ -63,7 +65,15 @@ def linear_models(
         known = known @ axes
     penalties = np.asarray(penalties, dtype=np.float64)
     if classes:
-        path = logistic_path(known, labels, penalties, class_weight=class_weight, classes=classes, standardise=False)
+        path = logistic_path(
+            known,
+            labels,
+            penalties,
+            class_weight=class_weight,
+            classes=classes,
+            standardise=False,
+            tolerance=tolerance,
+        )
         coefficients, intercepts = path.coefficients[0].swapaxes(1, 2), path.intercepts[0]
     else:
         found, constants = ridge_path(known, labels, penalties)

@@ -12,7 +12,7 @@ from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS
 from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, read_grids
-from cardiobench.protocols.representation import geometry, maps, overlap
+from cardiobench.protocols.representation import geometry, maps, overlap, similarity
 from cardiobench.protocols.representation.sample import Sample, draw
 from cardiobench.protocols.representation.subjects import labels_across
 from cardiobench.protocols.study import Change, Finding, Study
@@ -31,7 +31,8 @@ class Representation:
     """What the embeddings of one label look like across datasets (arXiv:2601.21830, Algorithm 1 and Table 4).
 
     Overlap: the five classifiers are searched on every dataset; the best one of the best dataset, C*, is trained there
-    and explained by SHAP on every dataset; the shared part of the most important features is compared with chance.
+    and explained by SHAP on every dataset; the shared part of the most important features is compared with chance, and
+    with the same classifier trained on shuffled labels (`shuffled_at_k`), which is the harder floor.
     Geometry: neighbours, centroids, clusters and silhouette by label (high is good) and by dataset (low is good), of the
     standardised vectors in all dimensions. Maps: UMAP of C*'s 50 most important dimensions, for the eye only.
 
@@ -44,6 +45,8 @@ class Representation:
         records: records of a dataset in geometry and maps.
         refit: train C*'s kind of classifier on each dataset instead of carrying C* over.
         map_dimensions: most important features that the maps are made of.
+        geometry_in: "all" dimensions, or "top": those of the maps.
+        map_settings: (n_neighbors, min_dist) of each map.
     """
 
     classifiers: tuple[str, ...] = CLASSIFIERS
@@ -54,6 +57,8 @@ class Representation:
     records: int = 1000
     refit: bool = False
     map_dimensions: int = 50
+    geometry_in: str = "all"
+    map_settings: tuple[tuple[int, float], ...] = maps.SETTINGS
 
     name = "representation"
 
@@ -80,16 +85,29 @@ class Representation:
         with threadpool_limits(1):
             values, tables, chosen = self._overlap(sample, study)
             seen = sample.first(self.records)
-            measured = geometry.levels(seen)
-            vectors = _dimensions(seen, tables.get("importance"), self.map_dimensions)
-            pictures = maps.maps(vectors)
+            top = _top_dimensions(seen, tables.get("importance"), self.map_dimensions)
+            measured = geometry.levels(seen.of_dimensions(top) if self.geometry_in == "top" else seen)
+            vectors = geometry.standardised(seen.of_dimensions(top).joined()[0])
+            pictures = maps.maps(vectors, self.map_settings)
         counts = {part.name: len(part) for part in seen.parts}
         values |= _geometry_values(measured, seen)
         tables["geometry"] = _geometry_table(measured)
         tables["maps"] = _map_table(pictures, seen)
         tables["stability"] = maps.stability(vectors, pictures)
         options = {**chosen, "classes": list(sample.classes), "records_in_geometry": counts, **_fixed(vectors)}
-        return Finding(values, tables, options, sample.left_out)
+        return Finding(values, tables, options, (*sample.left_out, *_few_used(chosen)))
+
+    def across(self, studies: Sequence[Study]) -> Finding:
+        """How alike the models see the same records: linear CKA of each two, in each dataset and over all."""
+        samples = [draw(study, self.records) for study in studies]
+        names = similarity.names_of([study.model for study in studies])
+        table = similarity.similarity(list(zip(names, samples, strict=True)))
+        values = {}
+        for (one, other), part in table.groupby(["model", "other"], sort=False):
+            last = part.iloc[-1]  # over all records, or of the only dataset
+            values[f"linear_cka of {one} and {other}"] = number(last["linear_cka"], n=int(last["records"]))
+        warnings = tuple(dict.fromkeys(sentence for sample in samples for sentence in sample.left_out))
+        return Finding(values, {"cka": table}, {"names": names}, warnings)
 
     def _overlap(self, sample: Sample, study: Study) -> tuple[dict[str, Estimate], dict[str, pd.DataFrame], dict]:
         """Values, tables and choices of Algorithm 1; with one dataset, why there is none."""
@@ -104,6 +122,12 @@ class Representation:
         shap = overlap.explain(sample, best, found, refit=self.refit, rows=self.shown, seed=study.seed)
         patients = {part.name: part.patients[: len(shap[part.name])] for part in sample.parts}
         exact = overlap.overlap(shap, study.seed)
+        # One classifier ranks much the same dimensions wherever it is carried: what it shares without having learned
+        # anything is the floor of the overlap.
+        nothing = overlap.explain(
+            sample.shuffled(study.seed), best, found, refit=self.refit, rows=self.shown, seed=study.seed
+        )
+        floor = overlap.overlap(nothing, study.seed)
         drawn = overlap.overlap_resamples(shap, patients, study.resamples, study.seed)
         n = sum(map(len, shap.values()))
         whole = sum(len(set(names)) for names in patients.values())
@@ -113,10 +137,9 @@ class Representation:
             for key in (f"overlap_at_{k}", f"common_at_{k}", f"jaccard_at_{k}"):
                 reason = few if np.isnan(exact[key]) else ""
                 values[key] = Estimate(exact[key], *interval(drawn[key]), n, whole, reason)
-            values |= {
-                key: number(exact[key], few if np.isnan(exact[key]) else "")
-                for key in (f"chance_at_{k}", f"p_value_at_{k}")
-            }
+            floors = {f"{key}_at_{k}": exact[f"{key}_at_{k}"] for key in ("chance", "p_value")}
+            floors[f"shuffled_at_{k}"] = floor[f"overlap_at_{k}"]
+            values |= {key: number(value, few if np.isnan(value) else "") for key, value in floors.items()}
         tables = {
             "classifiers": pd.DataFrame(
                 [
@@ -129,8 +152,21 @@ class Representation:
             "importance": _importance_table(shap, best.dataset),
             "pairs": _pair_table(shap),
         }
+        used = {name: int((part > 0).any(axis=0).sum()) for name, part in shap.items()}
         chosen = {"classifier": best.classifier, "trained_on": best.dataset, "point": dict(best.point)}
+        chosen["dimensions_used"] = used
         return values, tables, chosen
+
+
+def _few_used(chosen: Mapping) -> list[str]:
+    """What to say of a C* that looks at fewer dimensions than are compared: the rest are level, and stand in their order."""
+    fewest = min(chosen.get("dimensions_used", {"": max(KS)}).values())
+    ks = ", ".join(str(k) for k in KS if k > fewest)
+    return (
+        [f"{chosen['classifier']} uses {fewest} dimensions: the overlap at {ks} counts unused ones as shared"]
+        if ks
+        else []
+    )
 
 
 def _importance_table(shap: Mapping[str, np.ndarray], trained_on: str) -> pd.DataFrame:
@@ -172,12 +208,11 @@ def _geometry_table(measured: Mapping[str, Mapping[str, float]]) -> pd.DataFrame
     return pd.DataFrame(rows, columns=["level", "measure", "value"])
 
 
-def _dimensions(sample: Sample, importance: pd.DataFrame | None, count: int) -> np.ndarray:
-    """Standardised vectors for the maps: of C*'s most important dimensions, of all where there is no C*."""
-    features = sample.joined()[0]
-    if importance is not None:
-        features = features[:, np.sort(importance["dimension"].to_numpy()[:count])]
-    return geometry.standardised(features)
+def _top_dimensions(sample: Sample, importance: pd.DataFrame | None, count: int) -> np.ndarray:
+    """C*'s most important dimensions on the dataset that trained it, in their order; all where there is no C*."""
+    if importance is None:
+        return np.arange(sample.parts[0].features.shape[1])
+    return np.sort(importance["dimension"].to_numpy()[:count])
 
 
 def _map_table(pictures: Mapping[str, np.ndarray], sample: Sample) -> pd.DataFrame:
@@ -199,8 +234,8 @@ def _fixed(vectors: np.ndarray) -> dict:
     """What is not an option of the protocol, for the record."""
     return {
         "overlap": "mean over pairs of datasets of the shared part of the k most important dimensions",
-        "geometry": f"all dimensions, standardised over all records; {geometry.NEIGHBOURS} neighbours, itself excluded",
+        "geometry": f"standardised over all records; {geometry.NEIGHBOURS} neighbours, itself excluded",
         "clusters": f"Gaussian mixture, as many as groups, {geometry.CLUSTERING}",
-        "maps": f"UMAP of {vectors.shape[1]} dimensions, Euclidean, seed {maps.SEED}, {list(maps.SETTINGS)}",
+        "maps": f"UMAP of {vectors.shape[1]} dimensions, Euclidean, seed {maps.SEED}",
         "shap_background": "the records that the explained classifier was trained on",
     }

@@ -1,7 +1,7 @@
 """Balanced samples of the datasets that a study looks at side by side."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -58,6 +58,15 @@ class Sample:
         """At most so many lines of each dataset."""
         parts = tuple(part.first(count, len(self.classes)) for part in self.parts)
         return Sample(self.classes, parts, self.left_out)
+
+    def of_dimensions(self, numbers: np.ndarray) -> "Sample":
+        """The same records in some of their dimensions."""
+        return replace(self, parts=tuple(replace(part, features=part.features[:, numbers]) for part in self.parts))
+
+    def shuffled(self, seed: int) -> "Sample":
+        """The same records with the labels of each dataset in another order, which leaves nothing to learn."""
+        rng = np.random.default_rng(seed)
+        return replace(self, parts=tuple(replace(part, labels=rng.permutation(part.labels)) for part in self.parts))
 
     @property
     def names(self) -> tuple[str, ...]:

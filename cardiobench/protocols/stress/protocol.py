@@ -1,9 +1,11 @@
 """Stress: the score on disturbed test recordings, of a probe that learned from undisturbed ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from cardiobench.data import catalog
@@ -19,6 +21,9 @@ from cardiobench.protocols.study import Change, Finding, Study, each_task
 from cardiobench.protocols.zero_shot import ZeroShot
 from cardiobench.report.result import Estimate
 
+if TYPE_CHECKING:
+    from cardiobench.config import RunConfig
+
 KINDS = {"echo": echo.KINDS, "ecg": ecg.KINDS}
 NONE = "none"
 
@@ -29,15 +34,22 @@ class Stress:
 
     Answered by a probe that is fitted once, on undisturbed train and validation recordings, and by the model's own
     heads and prompts where it has them. Frame shuffling is Table 7 of arXiv:2510.00520. Disturbances of the order of
-    frames leave a still out.
+    frames leave a still out. Every disturbance has to be encoded anew, so it is done to some of the test patients, and
+    the undisturbed score beside it is theirs.
 
     Attributes:
         kinds: names of disturbances; empty = all of the modality.
+        patients: of the test split; None = all.
     """
 
     kinds: tuple[str, ...] = ()
+    patients: int | None = 30
 
     name = "stress"
+
+    def configured(self, config: "RunConfig") -> "Stress":
+        """The run's number of patients."""
+        return replace(self, patients=config.stress_patients or None)
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """One task at a time."""
@@ -47,7 +59,7 @@ class Stress:
         """Every disturbance at every severity."""
         spec = catalog.spec(task.dataset)
         return tuple(
-            Change(name, severity, apply)
+            Change(name, severity, apply, patients=self.patients)
             for name, (apply, severities, of_frames) in KINDS[spec.modality].items()
             if (not self.kinds or name in self.kinds) and not (of_frames and spec.media == "image")
             for severity in severities
@@ -56,15 +68,26 @@ class Stress:
     def describe(self, study: Study, encoder: Encoder) -> Finding:
         """Scores, and differences to the undisturbed recordings, paired over patients."""
         (task,) = study.tasks
-        base = study.data(task)
-        ranking = Ranking(task, study.truth(task), study.resamples, study.seed)
+        base, changes = study.data(task), self.changes(task)
+        if not changes:
+            raise NotApplicable(f"none of {', '.join(self.kinds)} can be done to the recordings of {task.name}")
+        asked = answerers(base, encoder, study.seed)
+        truth = study.truth(task)
+        some = set(study.data(task, changes[0]).patients)
+        everybody = truth.loc[truth["split"] == "test", "patient_id"].nunique()
+        ranking = Ranking(
+            task,
+            truth[(truth["split"] != "test") | truth["patient_id"].isin(some)],
+            study.resamples,
+            study.seed,
+        )
         rows: list[dict] = []
         values: dict[str, Estimate] = {}
-        for by, answer in answerers(base, encoder, study.seed).items():
-            calm = ranking.score(base, answer(base))
+        for by, answer in asked.items():
+            calm = ranking.score(base, of_patients(base, answer(base), some))
             rows.append(_row(by, NONE, 0, calm.estimate, calm.change_from(calm)))
             values[f"{by}: undisturbed"] = calm.estimate
-            for change in self.changes(task):
+            for change in changes:
                 data = study.data(task, change)
                 found = ranking.score(data, answer(data))
                 difference = found.change_from(calm)
@@ -76,7 +99,14 @@ class Stress:
             unit=task.unit,
             better="higher" if ranking.metric.higher_is_better else "lower",
         )
-        return Finding(values, {"scores": table})
+        few = [f"{len(some)} of {everybody} test patients were disturbed"] if len(some) < everybody else []
+        return Finding(values, {"scores": table}, {}, tuple(few))
+
+
+def of_patients(data: TaskData, output: Output, patients: set[str]) -> Output:
+    """The answers for the recordings of these patients."""
+    kept = np.isin(data.patients[output.lines], list(patients))
+    return replace(output, lines=output.lines[kept], values=output.values[kept])
 
 
 def answerers(data: TaskData, encoder: Encoder, seed: int) -> dict:

@@ -25,13 +25,15 @@ def draw(record: Record) -> dict[str, Figure]:
         shown = top.scatter(
             along, across, c=table[column], marker=marker, s=size, edgecolors=edge, linewidths=0.5, label=label, **style
         )
-    top.annotate("", xy=(2.6, -2.7), xytext=(-2.6, -2.7), arrowprops={"arrowstyle": "->", "color": INK})
-    top.text(0, -2.6, "text axis", ha="center", va="bottom", fontsize=8, color=INK)
-    top.set_ylim(min(-3.1, top.get_ylim()[0]), top.get_ylim()[1])
+    arrow = {"arrowstyle": "->", "color": INK}
+    top.annotate("", xy=(0.98, 0.06), xytext=(0.02, 0.06), xycoords="axes fraction", arrowprops=arrow)
+    top.text(0.5, 0.07, "text axis", ha="center", va="bottom", fontsize=8, color=INK, transform=top.transAxes)
+    low, high = top.get_ylim()
+    top.set_ylim(low - 0.18 * (high - low), high)
     top.set_xlabel("along the text axis (standard deviations of each)", fontsize=9)
     top.set_ylabel("across it", fontsize=9)
     figure.colorbar(shown, ax=top, label=f"{record.subject.partition('/')[2]} ({unit})")
-    top.legend(fontsize=8, frameon=False, loc="upper left")
+    top.legend(fontsize=8, frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0)
     x, y = recordings["measured"].to_numpy(), recordings["along"].to_numpy()
     below.plot(x, y, "o", color=MODEL, markersize=4, alpha=0.6, markeredgewidth=0)
     if np.ptp(x) > 0:

@@ -16,7 +16,12 @@ def draw(record: Record) -> dict[str, Figure]:
     rules = list(dict.fromkeys(table["rule"]))
     count = (table["rule"] == rules[0]).sum()
     figure, panels = pyplot().subplots(
-        1, len(rules), figsize=(4.6 + 3.2 * len(rules), 1.2 + 0.3 * count), sharey=True, squeeze=False
+        1,
+        len(rules),
+        figsize=(4.6 + 3.2 * len(rules), 1.2 + 0.3 * count),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
     )
     for axes, rule in zip(panels[0], rules, strict=True):
         part = table[table["rule"] == rule]
@@ -32,9 +37,9 @@ def draw(record: Record) -> dict[str, Figure]:
         axes.grid(axis="x", color="#e5e7eb", linewidth=0.8)
         axes.tick_params(colors=MUTED, labelcolor=INK)
         axes.spines[["top", "right", "left"]].set_visible(False)
-    panels[0][-1].legend(fontsize=8, frameon=False, loc="best")
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, fontsize=8, frameon=False, loc="outside lower right")
     figure.suptitle(f"{record.subject}   {record.models[0]['name']}", fontsize=10, color=INK, x=0.02, ha="left")
-    figure.tight_layout()
     return {"wordings": figure}
 
 

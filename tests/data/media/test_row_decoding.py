@@ -87,7 +87,7 @@ def test_bad_ecgs(change, message):
         {"id": "r1", "label": 3},
         {"id": "r1", "video": None},
         {"id": "r1", "video": {"path": None, "bytes": None}},
-        {"id": "r1", "video": {"path": None, "bytes": b""}},
+        {"id": "r1", "video": {"path": "", "bytes": None}},
         {"id": "r1", "image": "clip.png"},
     ],
 )
@@ -101,3 +101,5 @@ def test_messages_name_the_path_or_else_the_row(tmp_path):
         decode({"id": "r1", "video": {"path": str(tmp_path / "gone.avi"), "bytes": None}})
     with pytest.raises(BadMedia, match=r"^r1 is no AVI"):
         decode({"id": "r1", "video": {"path": None, "bytes": b"no video"}})
+    with pytest.raises(BadMedia, match=r"^clip\.avi is empty \(0 bytes\)"):
+        decode({"id": "r1", "video": {"path": "clip.avi", "bytes": b""}})

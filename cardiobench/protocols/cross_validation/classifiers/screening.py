@@ -1,5 +1,7 @@
 """Which features a tree gets to see where there are very many: tens of times as many as a foundation model has."""
 
+import warnings
+
 import numpy as np
 from sklearn.feature_selection import f_classif
 
@@ -20,6 +22,8 @@ def screened(features: np.ndarray, labels: np.ndarray, most: int = MOST_FEATURES
     if features.shape[1] <= most:
         return np.arange(features.shape[1])
     vary = np.flatnonzero(np.ptp(features, axis=0) > 0)
-    with np.errstate(divide="ignore"):  # a feature that separates the classes without any spread inside them
-        ratio = f_classif(features[:, vary], labels)[0]
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        # A feature that separates the classes has no spread inside them (infinite); one that hardly varies is not a number.
+        warnings.filterwarnings("ignore", message="Features .* are constant")
+        ratio = np.nan_to_num(f_classif(features[:, vary].astype(np.float64), labels)[0], nan=0.0, posinf=np.inf)
     return np.sort(vary[np.argsort(-ratio, kind="stable")[:most]])

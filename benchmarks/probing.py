@@ -1,0 +1,231 @@
+"""The grid of the five classifiers, SHAP and the representation metrics: the usual way against ours, CPU time on one core.
+
+The peer fits every point of the grid in every fold (GridSearchCV, refit off), with the same grids, the same folds and the
+same embeddings, in float32 where that is faster for it. Run it alone:
+
+    OMP_NUM_THREADS=1 python benchmarks/probing.py                 # all parts, 3 folds of 15
+    OMP_NUM_THREADS=1 python benchmarks/probing.py --parts grid --folds 15
+
+Prints for each classifier the ratio, with XGBoost also at the library's own 256 bins, and the paired difference of the best
+score over folds with its 95 % interval; then SHAP and the representation metrics.
+"""
+
+import argparse
+import time
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import adjusted_rand_score, f1_score, silhouette_score
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import NearestNeighbors
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
+
+from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
+from cardiobench.protocols.cross_validation.folds import balanced_folds
+from cardiobench.protocols.cross_validation.grids import FIXED, GRIDS, points
+from cardiobench.protocols.representation import maps
+from cardiobench.protocols.representation.geometry import geometry
+from cardiobench.protocols.representation.shap_values import importance
+
+GOALS = {"all five": 3.5, "all five, 256 bins": 2.0, "logistic": 8.0, "shap": 1.0, "representation": 1.5}
+PARTS = ("grid", "shap", "representation")
+
+
+def embeddings(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors with a spectrum that falls like a network's; labels with a straight and a bent part, and noise."""
+    rng = np.random.default_rng(seed)
+    axes, _ = np.linalg.qr(rng.normal(size=(d, d)))
+    features = (rng.normal(size=(n, d)) / np.sqrt(np.arange(1, d + 1))) @ axes.T
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    straight, one, two = (features @ rng.normal(size=d) for _ in range(3))
+    score = straight / straight.std() + 0.5 * (one / one.std()) * (two / two.std()) + 0.6 * rng.normal(size=n)
+    return features, (score > np.median(score)).astype(int)
+
+
+def peer_of(name: str, bins: int):
+    """The library's own classifier and its grid, as GridSearchCV wants it."""
+    grid = {key: list(values) for key, values in GRIDS[name].items()}
+    if name == "xgboost":
+        from xgboost import XGBClassifier
+
+        rate = FIXED[name]["learning_rate"]
+        return XGBClassifier(tree_method="hist", max_bin=bins, learning_rate=rate, n_jobs=1, random_state=0), grid
+    if name == "tree":
+        return DecisionTreeClassifier(random_state=0), grid
+    if name == "forest":
+        return RandomForestClassifier(random_state=0, n_jobs=1), grid
+    if name == "logistic":
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        return model, {"logisticregression__C": grid["C"]}
+    fixed = FIXED["mlp"]
+    model = MLPClassifier(
+        fixed["hidden"],
+        max_iter=fixed["epochs"],
+        n_iter_no_change=fixed["patience"],
+        tol=fixed["tolerance"],
+        random_state=0,
+    )
+    names = {"alpha": "mlpclassifier__alpha", "learning_rate": "mlpclassifier__learning_rate_init"}
+    return make_pipeline(StandardScaler(), model), {names[key]: values for key, values in grid.items()}
+
+
+def peer(name: str, features, labels, folds, bins: int = 256) -> np.ndarray:
+    """F1 of every fold and point, (folds, points)."""
+    model, grid = peer_of(name, bins)
+    search = GridSearchCV(model, grid, cv=folds, scoring="f1", refit=False).fit(features.astype(np.float32), labels)
+    return np.stack([search.cv_results_[f"split{fold}_test_score"] for fold in range(len(folds))])
+
+
+def ours(name: str, features, labels, folds) -> np.ndarray:
+    """The same by one call."""
+    found = classifier(name).answers(features, labels, folds, points(GRIDS[name]), 0)
+    return np.array(
+        [
+            [f1_score(labels[held], table.argmax(axis=1)) for table in answers]
+            for (_, held), answers in zip(folds, found, strict=True)
+        ]
+    )
+
+
+def timed(work, *arguments, **options):
+    """CPU seconds, and what came."""
+    start = time.process_time()
+    found = work(*arguments, **options)
+    return time.process_time() - start, found
+
+
+def difference(own: np.ndarray, theirs: np.ndarray) -> str:
+    """Best point's F1, ours minus the peer's: mean over folds and its 95 % interval."""
+    gaps = own[:, own.mean(axis=0).argmax()] - theirs[:, theirs.mean(axis=0).argmax()]
+    half = 1.96 * gaps.std(ddof=1) / np.sqrt(len(gaps))
+    return f"{own.mean(axis=0).max():.4f} - {theirs.mean(axis=0).max():.4f} = {gaps.mean():+.4f} +- {half:.4f}"
+
+
+def all_bins(features, labels, folds) -> float:
+    """CPU seconds of our XGBoost with the library's 256 bins."""
+    settings = classifier("xgboost").SETTINGS
+    settings["max_bin"], own = 256, settings["max_bin"]
+    seconds, _ = timed(ours, "xgboost", features, labels, folds)
+    settings["max_bin"] = own
+    return seconds
+
+
+def grid_part(n: int, d: int, count: int, repeats: int, names: Sequence[str]) -> float:
+    """The classifiers, CPU seconds a fold; returns ours."""
+    slow, fast, fast_all_bins = (dict.fromkeys(names, 0.0) for _ in range(3))
+    own, theirs = ({name: [] for name in names} for _ in range(2))
+    for repeat in range(repeats):
+        features, labels = embeddings(n, d, repeat)
+        every = balanced_folds(labels, np.arange(n), 15, repeat)
+        for name in names:
+            # Logistic regression fits all folds together, so it is always asked for all of them.
+            folds = every if name == "logistic" else every[:count]
+            share = 1 / (len(folds) * repeats)
+            seconds, found = timed(ours, name, features, labels, folds)
+            slower, reference = timed(peer, name, features, labels, folds)
+            fast[name] += share * seconds
+            slow[name] += share * slower
+            own[name].append(found)
+            theirs[name].append(reference)
+            other = all_bins(features, labels, folds) if name == "xgboost" else seconds
+            fast_all_bins[name] += share * other
+    print(
+        f"{'classifier':<22}{'peer s':>9}{'ours s':>9}{'ratio':>8}{'goal':>6}   s a fold; F1 of the best point: ours - peer's"
+    )
+    rows = [
+        (name, slow[name], fast[name], difference(np.concatenate(own[name]), np.concatenate(theirs[name])))
+        for name in names
+    ]
+    if len(names) == len(CLASSIFIERS):
+        rows.append(("all five", sum(slow.values()), sum(fast.values()), ""))
+        rows.append(
+            ("all five, 256 bins", sum(slow.values()), sum(fast_all_bins.values()), "XGBoost with its own bins")
+        )
+    for name, before, after, note in rows:
+        print(f"{name:<22}{before:9.2f}{after:9.2f}{before / after:8.1f}{GOALS.get(name, ''):>6}   {note}", flush=True)
+    return sum(fast.values())
+
+
+def shap_part(n: int, d: int, fold_seconds: float | None) -> None:
+    """The explanation of one cell for each classifier: 200 of its records."""
+    features, labels = embeddings(n, d)
+    print("\nSHAP of 200 records, CPU s" + (f" (one fold's grid: {fold_seconds:.1f} s)" if fold_seconds else ""))
+    for name in CLASSIFIERS:
+        model = classifier(name).fit(features, labels, points(GRIDS[name])[-1], 0)
+        importance(model, features[:2], features)  # what is imported and compiled once
+        seconds, _ = timed(importance, model, features[:200], features)
+        print(f"{name:<22}{seconds:9.2f}", flush=True)
+
+
+def usual_representation(vectors: np.ndarray, groups: np.ndarray) -> None:
+    """Neighbours, centroids, clusters, silhouette and the maps, each by its library's own call."""
+    import umap
+
+    found = NearestNeighbors(n_neighbors=11).fit(vectors).kneighbors(vectors, return_distance=False)[:, 1:]
+    (groups[found] == groups[:, None]).mean()
+    centres = [vectors[groups == code].mean(axis=0) for code in np.unique(groups)]
+    np.linalg.norm(centres[0] - centres[1])
+    clusters = GaussianMixture(len(centres), covariance_type="diag", n_init=10, random_state=42).fit_predict(vectors)
+    adjusted_rand_score(groups, clusters)
+    silhouette_score(vectors, groups)
+    for neighbours, spread in maps.SETTINGS:
+        umap.UMAP(n_neighbors=neighbours, min_dist=spread, random_state=42, n_jobs=1).fit_transform(vectors)
+
+
+def our_representation(vectors: np.ndarray, groups: np.ndarray) -> None:
+    """The same as a study does it."""
+    geometry(vectors, groups)
+    maps.maps(vectors)
+
+
+def representation_part(n: int, d: int) -> None:
+    """Geometry of one level and the maps under all settings."""
+    features, labels = embeddings(n, d)
+    vectors = (features - features.mean(axis=0)) / features.std(axis=0)
+    maps.maps(vectors[:200])  # compiled once
+    slow, _ = timed(usual_representation, vectors, labels)
+    fast, _ = timed(our_representation, vectors, labels)
+    print(
+        f"\nrepresentation of {n} records, {len(maps.SETTINGS)} maps: peer {slow:.1f} s, ours {fast:.1f} s, ratio {slow / fast:.1f}, goal {GOALS['representation']}"
+    )
+
+
+def main() -> None:
+    """All parts that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--classifiers", nargs="+", choices=CLASSIFIERS, default=CLASSIFIERS, help="of the grid")
+    parser.add_argument("--n", type=int, default=1000)
+    parser.add_argument("--d", type=int, default=384)
+    parser.add_argument("--folds", type=int, default=3, help="of 15")
+    parser.add_argument("--repeats", type=int, default=1, help="other embeddings and folds each")
+    asked = parser.parse_args()
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "xgboost", "torch", "shap", "umap-learn")
+    )
+    print(f"{packages}; n = {asked.n}, d = {asked.d}; CPU seconds, one core\n")
+    seconds = (
+        grid_part(asked.n, asked.d, asked.folds, asked.repeats, asked.classifiers) if "grid" in asked.parts else None
+    )
+    if "shap" in asked.parts:
+        shap_part(asked.n, asked.d, seconds)
+    if "representation" in asked.parts:
+        representation_part(asked.n, asked.d)
+
+
+if __name__ == "__main__":
+    import torch
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        main()

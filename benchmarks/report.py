@@ -1,0 +1,117 @@
+"""How long a report of 12 models on 60 tasks takes, how large its page is, and when a browser first paints it.
+
+    python -m benchmarks.report [--models 12] [--tasks 60] [--units 200] [--keep DIR]
+
+The first paint needs playwright and a chromium on the path; without them it is left out.
+"""
+
+import argparse
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.data import catalog
+from cardiobench.report.page.write import write_report
+from cardiobench.report.result import Result, predictions_path
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
+
+KINDS = {"regression": "phantom_echo/ef", "binary": "phantom_ecg/cd", "multiclass": "phantom_echo/view"}
+
+
+def names(count: int) -> list[tuple[str, str]]:
+    """(task, kind): those of the catalogue, then made-up ones."""
+    known = [(name, catalog.task(name).kind) for name in catalog.list_tasks()]
+    more = [(f"made_up_{number}/ef", "regression") for number in range(max(0, count - len(known)))]
+    return [*known, *more][:count]
+
+
+def scored(kind: str, seed: int, units: int) -> tuple[Predictions, Result]:
+    """Made-up answers to a task of that kind, scored."""
+    rng = np.random.default_rng(seed)
+    task = catalog.task(KINDS[kind])
+    ids = [f"p{number}" for number in range(units)]
+    truth = pd.DataFrame({"id": ids, "patient_id": ids, "split": "test", "sex": np.resize(["F", "M"], units)})
+    truth["age"], truth["bmi"], truth["image_quality"] = rng.uniform(30, 90, units), rng.uniform(18, 40, units), "Good"
+    if kind == "regression":
+        truth["y_true"] = rng.normal(55, 10, units)
+        answers = truth[["id"]].assign(y_pred=truth["y_true"] + rng.normal(0, 2 + seed, units))
+    else:
+        place = rng.integers(0, len(task.classes), units)
+        truth["y_true"] = np.array(task.classes, dtype=object)[place]
+        shares = rng.dirichlet(np.ones(len(task.classes)), units)
+        shares[np.arange(units), place] += 1 / (1 + seed)
+        shares /= shares.sum(axis=1, keepdims=True)
+        answers = truth[["id"]].assign(**{f"p_{label}": shares[:, n] for n, label in enumerate(task.classes)})
+    train = truth.assign(split="train", id=truth["id"] + "t", patient_id=truth["patient_id"] + "t")
+    references = pd.concat([train, truth], ignore_index=True)
+    joined = Predictions.join(references, answers, task)
+    return joined, score(joined, references, resamples=100, protocol="probe")
+
+
+def fill(folder: Path, models: int, tasks: int, units: int) -> None:
+    """Write the results of every model on every task."""
+    made = {(kind, seed): scored(kind, seed, units) for kind in KINDS for seed in range(models)}
+    for seed in range(models):
+        for name, kind in names(tasks):
+            joined, result = made[kind, seed]
+            path = folder / f"org__model-{seed:02d}" / "r1" / "probe" / f"{name.replace('/', '__')}.json"
+            facts = {"name": f"org/model-{seed:02d}", "revision": "r1", "preprocessing": {"frames": 16}}
+            dataset = {"name": name.partition("/")[0], "version": "1.0.0", "digest": "d"}
+            replace(result, task=name, model=facts, dataset=dataset).save(path)
+            joined.save(predictions_path(path))
+
+
+def first_paint(page: Path) -> float | None:
+    """Seconds until a headless browser shows something; None without one."""
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        return None
+    if program is None:
+        return None
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        tab = browser.new_page(viewport={"width": 1280, "height": 900})
+        tab.goto(page.as_uri())
+        painted = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+        tab.wait_for_function(f"{painted} > 0")
+        seconds = tab.evaluate(painted) / 1000
+        browser.close()
+    return seconds
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--models", type=int, default=12)
+    parser.add_argument("--tasks", type=int, default=60)
+    parser.add_argument("--units", type=int, default=200)
+    parser.add_argument("--keep", type=Path, help="write here, and leave it")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        place = arguments.keep or Path(scratch)
+        fill(place / "results", arguments.models, arguments.tasks, arguments.units)
+        start = time.perf_counter()
+        _, (page, twin, *others) = write_report([place / "results"], place / "report")
+        seconds = time.perf_counter() - start
+        print(
+            f"{arguments.models} models x {arguments.tasks} tasks, {arguments.units} units each, {os.cpu_count()} processors"
+        )
+        print(f"report: {seconds:.1f} s")
+        print(
+            f"page: {page.stat().st_size / 1e6:.2f} MB; twin: {twin.stat().st_size / 1e6:.2f} MB; {len(others)} other files"
+        )
+        paint = first_paint(page)
+        print("first paint: no browser here" if paint is None else f"first paint: {paint:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The files of a Space that serves the leaderboard of a dataset of results."""
+
+import json
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import cardiobench
+from cardiobench.errors import BadData, UnwritableOutput
+from cardiobench.hub.commit import Creation, Target
+from cardiobench.hub.publish import Publication
+from cardiobench.leaderboard.source import is_repository
+
+FOLDER = Path(__file__).parent / "space"
+GRADIO = "6.31.0"
+"""Of the Space where gradio is not installed here; else the version that is."""
+
+
+def files(dataset: str) -> dict[str, str]:
+    """Name -> content of the Space's files.
+
+    Args:
+        dataset: `org/name` of the results.
+
+    Raises:
+        BadData: no such name.
+    """
+    if not is_repository(dataset):
+        raise BadData(f"a Space reads a dataset on the Hub: give org/name, not {dataset!r}.")
+    try:
+        gradio = version("gradio")
+    except PackageNotFoundError:
+        gradio = GRADIO
+    places = {"{DATASET}": json.dumps(dataset), "{GRADIO}": gradio, "{VERSION}": cardiobench.__version__}
+    made = {}
+    for name in ("README.md", "app.py", "requirements.txt"):
+        text = (FOLDER / f"{name}.in").read_text(encoding="utf-8")
+        for place, filled in places.items():
+            text = text.replace(place, filled)
+        made[name] = text
+    return made
+
+
+def write_files(dataset: str, out: Path) -> list[Path]:
+    """Write the Space into a folder, to be looked at or pushed by hand."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in files(dataset).items():
+            (out / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UnwritableOutput(f"{out} cannot be written: {error.strerror or error}") from error
+    return sorted(out / name for name in files(dataset))
+
+
+def publication(dataset: str, space: str, *, private: bool = False) -> Publication:
+    """The Space on the Hub."""
+    content = {name: text.encode() for name, text in files(dataset).items()}
+    return Publication(
+        Target("space", space),
+        lambda there: content,
+        Creation(private, sdk="gradio"),
+        f"CardioBench {cardiobench.__version__}",
+    )

@@ -1,0 +1,123 @@
+"""The leaderboard's tables: the overview, every score, and what is not ranked; text, as the report writes it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from cardiobench.report import tables
+from cardiobench.report.boards import Cell, boards, kind_of, marks, skill
+from cardiobench.report.collect import Collection, Entry
+from cardiobench.report.page.words import percent, score_row
+from cardiobench.report.pictures.ink import short
+
+LONG = 80
+SCORES = (
+    "rank",
+    "model",
+    "protocol",
+    "score",
+    "95 % CI",
+    "floor to perfect",
+    "floor",
+    "n",
+    "patients",
+    "coverage",
+    "marks",
+)
+PROBLEMS = ("file", "kind", "what is wrong, and what to do", "about")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a visitor asked for.
+
+    Attributes:
+        model: part of a name, any letter case; empty for all.
+        protocol: whole name; empty for all.
+        above: only scores above the floor.
+    """
+
+    model: str = ""
+    protocol: str = ""
+    above: bool = False
+
+    def takes(self, model: str, protocol: str) -> bool:
+        """Whether a row is asked for."""
+        return self.model.strip().lower() in model.lower() and self.protocol in ("", protocol)
+
+
+def kinds(collection: Collection) -> list[str]:
+    """Names of the overview's tables."""
+    return [board.name for board in boards(collection.entries)]
+
+
+def overview(collection: Collection, kind: str, choice: Choice = Choice()) -> pd.DataFrame:
+    """Models by tasks: how far from the floor to a perfect score, marks, score and interval."""
+    board = next((board for board in boards(collection.entries) if board.name == kind), None)
+    if board is None:
+        return pd.DataFrame(columns=["model", "protocol", "coverage"])
+    rows = []
+    for row in board.rows:
+        beats = any(isinstance(cell, Cell) and cell.marks[0] == "beaten" for cell in row.cells)
+        if choice.takes(row.model, row.protocol) and (beats or not choice.above):
+            cells = {task: _text(cell) for task, cell in zip(board.tasks, row.cells, strict=True)}
+            name = short(f"{row.model} {row.setting}".strip(), LONG)
+            rows.append(
+                {"model": name, "protocol": row.protocol, "coverage": f"{row.covered}/{len(row.cells)}", **cells}
+            )
+    return pd.DataFrame(rows, columns=["model", "protocol", "coverage", *board.tasks])
+
+
+def _text(cell: Cell | str) -> str:
+    return cell if isinstance(cell, str) else f"{percent(cell.skill)} {cell.signs} · {cell.score_text}"
+
+
+def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.DataFrame:
+    """The scores of a task, best first; the rank counts all of them, asked for or not."""
+    by_result = {id(entry.result): entry for entry in collection.entries if entry.result.task == task}
+    ranked = tables.ordered([entry.result for entry in by_result.values()])
+    rows = [
+        _row(rank, by_result[id(result)])
+        for rank, result in enumerate(ranked, 1)
+        if choice.takes(result.model["name"], tables.protocol_name(result))
+        and (result.beats_floor.verdict == "yes" or not choice.above)
+    ]
+    return pd.DataFrame(rows, columns=list(SCORES))
+
+
+def _row(rank: int, entry: Entry) -> dict[str, str]:
+    row = score_row(entry)
+    words = (
+        rank,
+        short(row["model"], LONG),
+        row["protocol"],
+        row["score"],
+        row["interval"],
+        percent(skill(entry.result)),
+        row["floor"],
+        row["n"],
+        row["patients"],
+        row["coverage"],
+        ", ".join(marks(entry.result)),
+    )
+    return {column: str(word) for column, word in zip(SCORES, words, strict=True)}
+
+
+def about(collection: Collection, task: str) -> str:
+    """One line about a task, plain text."""
+    first = next(entry.result for entry in collection.entries if entry.result.task == task)
+    direction = "higher" if first.higher_is_better else "lower"
+    data = f"{first.dataset.get('name')} version {first.dataset.get('version') or 'unknown'}"
+    return f"{kind_of(first)}. Ranked by {tables.metric_name(first)}, {direction} is better. Data: {data}."
+
+
+def problems(collection: Collection) -> pd.DataFrame:
+    """What was found and is not ranked."""
+    rows = [(short(p.where, 200), p.kind, p.what, short(p.about, LONG)) for p in collection.problems]
+    return pd.DataFrame(rows, columns=list(PROBLEMS))
+
+
+def tasks_of(entries: Sequence[Entry]) -> list[str]:
+    """Names of the tasks."""
+    return sorted({entry.result.task for entry in entries})

@@ -1,0 +1,88 @@
+"""The cells of a cross-validation as a table of numbers, and the best classifier of each."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from cardiobench.data import catalog
+from cardiobench.report.result import Result
+
+PLACE = ["model", "dataset", "label", "size"]
+"""What a cell of the paper's Table 3 is; the best classifier and pooling stand for it."""
+SETTING = ["label", "size"]
+ALWAYS_POSITIVE = 2 / 3
+"""F1 of the positive class when every record is called positive and half of them are, as in every cell."""
+COLUMNS = [
+    *PLACE,
+    "pooling",
+    "classifier",
+    "seed",
+    "records",
+    "f1_median",
+    "f1_iqr",
+    "f1_macro_median",
+    "auroc_median",
+    "f1_constant",
+    "f1_macro",
+    "low",
+    "high",
+    "best_constant",
+    "beats_floor",
+    "seen",
+    "twin",
+]
+
+
+def all_cells(results: Sequence[Result]) -> pd.DataFrame:
+    """A row a result of the cross-validation.
+
+    Returns:
+        model, dataset, label, size, pooling (of the network's tokens), classifier, seed, records; f1_median, f1_iqr,
+        f1_macro_median, auroc_median over folds, F1 of the positive class first, and f1_constant, its floor; f1_macro of all out-of-fold answers with
+        its 95 % interval low to high over patients, and best_constant, its floor; beats_floor (yes, no, tied, unknown);
+        seen: whether the dataset is in the model's pretraining data, None when nobody knows; twin: generated recordings.
+    """
+    rows = []
+    for result in results:
+        if result.protocol != "cross_validation":
+            continue
+        dataset, _, label = result.task.partition("/")
+        options, score = result.options, result.score
+        rows.append(
+            {
+                "model": result.model["name"],
+                "dataset": dataset,
+                "label": label,
+                **{key: options[key] for key in ("size", "classifier", "records")},
+                "pooling": result.model.get("token_pooling") or "",
+                "seed": options["seed"],
+                **{key: options[key] for key in ("f1_median", "f1_iqr", "f1_macro_median", "auroc_median")},
+                "f1_constant": ALWAYS_POSITIVE,
+                "f1_macro": score.value,
+                "low": score.low,
+                "high": score.high,
+                "best_constant": result.floors["best_constant"].value,
+                "beats_floor": result.beats_floor.verdict,
+                "seen": result.seen_in_pretraining,
+                "twin": bool(result.dataset.get("twin")) or _generated(dataset),
+            }
+        )
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _generated(dataset: str) -> bool:
+    return dataset in catalog.list_datasets() and catalog.spec(dataset).generated
+
+
+def best_cells(results: Sequence[Result]) -> pd.DataFrame:
+    """The best classifier and pooling of each model, dataset, label and size: by median F1, ties by the smaller IQR.
+
+    Where there are several seeds, those of the smallest one only: the best of several draws would flatter.
+
+    Returns:
+        Columns of `all_cells`.
+    """
+    cells = all_cells(results)
+    cells = cells[cells["seed"] == cells.groupby(PLACE)["seed"].transform("min")]
+    best = cells.sort_values(["f1_median", "f1_iqr"], ascending=[False, True], kind="stable").groupby(PLACE).head(1)
+    return best.sort_values(PLACE, kind="stable").reset_index(drop=True)

@@ -1,0 +1,95 @@
+(() => {
+  "use strict";
+  const all = (selector, root) => Array.from((root || document).querySelectorAll(selector));
+  const value = (row, column) => {
+    const cell = row.cells[column];
+    const raw = cell && "v" in cell.dataset ? cell.dataset.v : cell ? cell.textContent.trim() : "";
+    const number = Number.parseFloat(raw);
+    if (cell && "v" in cell.dataset) return Number.isNaN(number) ? null : number;
+    if (cell && cell.classList.contains("none")) return null;
+    return /^[+-]?[\d.]+$/.test(raw) ? number : raw.toLowerCase();
+  };
+  const compare = (a, b, sign) => {
+    if (a === null || b === null) return (a === null) - (b === null); // what has no score stands last, either way
+    if (typeof a === "number" && typeof b === "number") return sign * (a - b);
+    return sign * String(a).localeCompare(String(b));
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button.sort");
+    if (!button) return;
+    const head = button.closest("th"), table = head.closest("table"), column = head.cellIndex;
+    const first = head.classList.contains("task") || head.classList.contains("r") ? "descending" : "ascending";
+    const other = first === "ascending" ? "descending" : "ascending";
+    const order = head.getAttribute("aria-sort") === first ? other : first;
+    all("thead th[aria-sort]", table).forEach((one) => one.setAttribute("aria-sort", "none"));
+    head.setAttribute("aria-sort", order);
+    const body = table.tBodies[0], sign = order === "ascending" ? 1 : -1;
+    const rows = Array.from(body.rows).map((row) => [value(row, column), row]);
+    rows.sort((a, b) => compare(a[0], b[0], sign));
+    body.append(...rows.map((pair) => pair[1]));
+  });
+
+  const field = (id) => document.getElementById(id);
+  const filter = () => {
+    const model = field("f-model").value.trim().toLowerCase(), task = field("f-task").value.trim().toLowerCase();
+    const protocol = field("f-protocol").value, above = field("f-above").checked;
+    let shown = 0, total = 0;
+    all(".heat").forEach((table) => {
+      all("[data-task]", table).forEach((cell) => { cell.hidden = !cell.dataset.task.includes(task); });
+      Array.from(table.tBodies[0].rows).forEach((row) => {
+        const wins = !above || all('.cell[data-verdict="beaten"]:not([hidden])', row).length > 0;
+        const same = row.dataset.model.includes(model) && (!protocol || row.dataset.protocol === protocol);
+        row.hidden = !(same && wins);
+        shown += !row.hidden; total += 1;
+      });
+    });
+    field("f-count").textContent = `${shown} of ${total} rows`;
+  };
+  const form = document.querySelector(".filters");
+  form.addEventListener("input", filter);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  filter();
+
+  // One cell of each table can be reached with Tab; arrow keys go on from there.
+  const cells = all(".heat td.cell, .heat td.none");
+  cells.forEach((cell) => { cell.tabIndex = -1; });
+  all(".heat").forEach((table) => { const one = table.querySelector("td.cell, td.none"); if (one) one.tabIndex = 0; });
+  const tell = (cell) => { field("detail").textContent = cell.title; };
+  const steps = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+  const next = (cell, [down, right]) => {
+    if (right) {
+      let one = cell;
+      do { one = right > 0 ? one.nextElementSibling : one.previousElementSibling; } while (one && one.hidden);
+      return one;
+    }
+    let row = cell.parentElement;
+    do { row = down > 0 ? row.nextElementSibling : row.previousElementSibling; } while (row && row.hidden);
+    return row ? row.cells[cell.cellIndex] : null;
+  };
+  const open = (id) => { const part = document.getElementById(id); if (part) { part.open = true; location.hash = id; } };
+  document.addEventListener("keydown", (event) => {
+    const cell = event.target.closest && event.target.closest(".heat td.cell, .heat td.none");
+    if (!cell) return;
+    if (event.key === "Enter" && cell.dataset.open) { open(cell.dataset.open); return; }
+    if (!(event.key in steps)) return;
+    const to = next(cell, steps[event.key]);
+    if (to && (to.classList.contains("cell") || to.classList.contains("none"))) {
+      cell.tabIndex = -1; to.tabIndex = 0; to.focus(); event.preventDefault();
+    }
+  });
+  document.addEventListener("focusin", (event) => { const c = event.target.closest(".heat td[title]"); if (c) tell(c); });
+  document.addEventListener("mouseover", (event) => { const c = event.target.closest(".heat td[title]"); if (c) tell(c); });
+  const hush = (event) => { if (!event.target.closest(".heat")) field("detail").textContent = ""; };
+  document.addEventListener("focusin", hush);
+  document.addEventListener("mouseover", (event) => { if (!(document.activeElement && document.activeElement.closest(".heat td"))) hush(event); });
+  document.addEventListener("click", (event) => { const c = event.target.closest(".heat td[data-open]"); if (c) open(c.dataset.open); });
+  const follow = () => {
+    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (target && target.tagName === "DETAILS") { target.open = true; target.scrollIntoView(); }
+  };
+  addEventListener("hashchange", follow);
+  follow();
+  let closed = [];
+  addEventListener("beforeprint", () => { closed = all("details:not([open])"); closed.forEach((one) => { one.open = true; }); });
+  addEventListener("afterprint", () => { closed.forEach((one) => { one.open = false; }); });
+})();

@@ -1,0 +1,176 @@
+"""Tables 1 to 3 of arXiv:2510.00520: zero-shot, probe, and view recognition; floors as rows, published beside ours."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from cardiobench.data import catalog
+from cardiobench.errors import MissingData
+from cardiobench.report.paper.grid import Entry, Grid, placed
+from cardiobench.report.published import Published, published
+from cardiobench.report.result import Result
+from cardiobench.report.tables import FRACTIONS, protocol_name
+from cardiobench.scoring.floor_table import task_floors
+
+MEASURED = tuple(
+    [*(f"{name}/ef" for name in ("echonet_dynamic", "camus", "echonet_pediatric"))]
+    + [f"echonet_lvh/{target}" for target in ("lvidd", "ivsd", "lvpwd")]
+)
+DIAGNOSED = (
+    "cardiacnet/asd",
+    "cardiacnet/pah",
+    "hmc_qu/stemi",
+    "tmed2/as",
+    *(f"segrwma/rwma_{view}" for view in ("a2c", "a3c", "a4c")),
+)
+VIEWED = tuple(
+    f"{name}/view"
+    for name in (
+        "echonet_dynamic",
+        "echonet_pediatric",
+        "echonet_lvh",
+        "camus",
+        "cardiacnet",
+        "hmc_qu",
+        "tmed2",
+        "segrwma",
+    )
+)
+NOTE = (
+    "MAE in the label's unit (lower is better), macro F1 in % (higher is better). Bold: best, underlined: second, among ours "
+    "and among the published ones by themselves. ∅ collapsed: one answer to everything; S: the dataset was in the pretraining data; "
+    "~ generated recordings, in no ranking. Best constant: what one answer to everybody reaches. Published: as printed, on the authors' own run."
+)
+PAPER = "arXiv:2510.00520"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is in a table.
+
+    Attributes:
+        number: in the paper.
+        title: of ours.
+        tasks: columns.
+        protocols: whose results are rows.
+    """
+
+    number: int
+    title: str
+    tasks: tuple[str, ...]
+    protocols: tuple[str, ...]
+
+
+LAYOUTS = (
+    Layout(1, "Zero-shot and the models' own heads", (*MEASURED, *DIAGNOSED), ("zero_shot", "native")),
+    Layout(2, "Probe on frozen embeddings", (*MEASURED, *DIAGNOSED), ("probe", "probe_paper")),
+    Layout(3, "View recognition, zero-shot and the models' own heads", VIEWED, ("zero_shot", "native")),
+)
+
+
+def grids(results: Sequence[Result], floor: Callable[[str], float] | None = None) -> list[Grid]:
+    """The three tables.
+
+    Args:
+        results: of any models; only those of the tables' tasks and protocols are in them.
+        floor: task -> score of the best constant answer, NaN where nobody knows; by default from the results, else from the
+            splits that come with the package.
+    """
+    return [grid(layout, results, floor or floors_of(results)) for layout in LAYOUTS]
+
+
+def grid(layout: Layout, results: Sequence[Result], floor: Callable[[str], float]) -> Grid:
+    """One table: floors, ours, published."""
+    ours: dict[str, dict[str, Result]] = {}
+    for result in results:
+        if result.protocol in layout.protocols and result.task in layout.tasks:
+            label = f"{result.model['name']} ({protocol_name(result)})"
+            if result.task in ours.get(label, {}):  # the same model run in another way: a row of its own
+                label += f" {result.model.get('revision')} {result.model.get('token_pooling', '')} seed {result.stamp.get('seed')}"
+            ours.setdefault(label, {})[result.task] = result
+    theirs: dict[str, dict[str, Published]] = {}
+    for task in layout.tasks:
+        for row in published(task):
+            if row.source == f"{PAPER} Table {layout.number}":
+                theirs.setdefault(f"{row.model}, published", {})[task] = row
+    floors = [Entry("–" if math.isnan(v := floor(task)) else _number(task, v)) for task in layout.tasks]
+    blocks = [
+        (("best constant", tuple(floors)),),
+        _block({label: [_ours(own.get(task)) for task in layout.tasks] for label, own in ours.items()}, layout.tasks),
+        _block(
+            {label: [_theirs(own.get(task)) for task in layout.tasks] for label, own in theirs.items()}, layout.tasks
+        ),
+    ]
+    head = ("model", *(f"{task} {'↓' if _measured(task) else '↑'}" for task in layout.tasks))
+    return Grid(
+        f"echo_table_{layout.number}",
+        f"Table {layout.number}. {layout.title}",
+        head,
+        tuple(b for b in blocks if b),
+        NOTE,
+    )
+
+
+def numbers(grids: Sequence[Grid]) -> dict[str, pd.DataFrame]:
+    """Table name -> the cells behind it, a row a number: model, task, value (as compared; NaN takes no part), text, place."""
+    return {
+        made.name: pd.DataFrame(
+            [
+                {"model": label, "task": task, "value": cell.value, "text": cell.text, "place": cell.place}
+                for block in made.blocks
+                for label, cells in block
+                for task, cell in zip(made.head[1:], cells, strict=True)
+            ]
+        )
+        for made in grids
+    }
+
+
+def floors_of(results: Sequence[Result]) -> Callable[[str], float]:
+    """Score of the best constant answer by task: of a result on real recordings, else of the shipped split."""
+    known = {r.task: r.floors["best_constant"].value for r in results if not r.dataset.get("twin")}
+
+    def floor(task: str) -> float:
+        if task not in known:
+            try:
+                known[task] = task_floors(catalog.task(task)).floors["best_constant"].value
+            except MissingData:
+                known[task] = math.nan
+        return known[task]
+
+    return floor
+
+
+def _block(rows: dict[str, list[Entry]], tasks: Sequence[str]) -> tuple[tuple[str, tuple[Entry, ...]], ...]:
+    """Rows with the best and second of every column marked."""
+    if not rows:
+        return ()
+    columns = [
+        placed(column, not _measured(task))
+        for task, column in zip(tasks, zip(*rows.values(), strict=True), strict=True)
+    ]
+    return tuple(zip(rows, zip(*columns, strict=True), strict=True))
+
+
+def _measured(task: str) -> bool:
+    return catalog.task(task).kind == "regression"
+
+
+def _number(task: str, value: float) -> str:
+    return f"{value:.2f}" if _measured(task) else f"{100 * value:.2f}"
+
+
+def _ours(result: Result | None) -> Entry:
+    if result is None or math.isnan(result.score.value):
+        return Entry("–" if result is None else "undefined")
+    twin = bool(result.dataset.get("twin"))
+    text = _number(result.task, result.score.value)
+    marks = "∅" * result.collapsed + "S" * bool(result.seen_in_pretraining) + "~" * twin
+    factor = 100.0 if result.metric in FRACTIONS else 1.0
+    return Entry(f"{text} {marks}".strip(), math.nan if twin else round(factor * result.score.value, 2))
+
+
+def _theirs(row: Published | None) -> Entry:
+    return Entry() if row is None else Entry(row.printed, float(row.printed))

@@ -1,0 +1,53 @@
+"""`cardiobench report --layout paper`: the tables of both papers as Markdown, LaTeX and CSV."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.errors import UnwritableOutput
+from cardiobench.report import ecg_tables
+from cardiobench.report.collect import Problem, collect
+from cardiobench.report.console import Console
+from cardiobench.report.page.say import say_problems
+from cardiobench.report.paper import ecg_grids, echo_tables
+
+PAGE, LATEX = "paper_tables.md", "paper_tables.tex"
+
+
+def write_tables(folders: Sequence[Path], out: Path) -> tuple[list[Path], tuple[Problem, ...]]:
+    """Write every table that has a number of ours or a published one; returns the files and what is not in them.
+
+    Raises:
+        MissingData: no results there.
+        UnwritableOutput: the folder cannot be written to.
+    """
+    collection = collect(folders)
+    ecg = ecg_tables.tables(collection.results, [record for _, record in collection.records])
+    echo = echo_tables.grids(collection.results)
+    printed = [*echo, *ecg_grids.grids(ecg)]
+    tables: dict[str, pd.DataFrame] = {**echo_tables.numbers(echo), **ecg}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        files = [out / PAGE, out / LATEX]
+        files[0].write_text(
+            "# The papers' tables\n\n" + "\n".join(grid.markdown() for grid in printed), encoding="utf-8"
+        )
+        files[1].write_text("\n".join(grid.latex() for grid in printed), encoding="utf-8")
+        for name, table in tables.items():
+            files.append(out / f"{name}.csv")
+            table.to_csv(files[-1], index=False)
+    except OSError as error:
+        raise UnwritableOutput(f"{out} cannot be written: {error.strerror or error}") from error
+    return files, collection.problems
+
+
+def print_tables(made: tuple[list[Path], tuple[Problem, ...]], out: Path) -> None:
+    """Say what was written and what is not in it."""
+    screen = Console()
+    files, problems = made
+    say_problems(problems, screen)
+    screen.files(files, out)
+    for file in files:
+        if file.suffix == ".tex":
+            screen.say(f"wrote {file}")

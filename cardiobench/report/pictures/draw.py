@@ -1,0 +1,194 @@
+"""Every picture of a report: what has to be drawn, drawn side by side in processes, and what could not be drawn."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.errors import BadPredictions
+from cardiobench.report.boards import find_task
+from cardiobench.report.collect import Entry, Problem
+from cardiobench.report.pictures.ink import Drawn, Picture, embedded, inline, short, style, write
+from cardiobench.report.predictions_file import read_predictions
+from cardiobench.report.published import published
+from cardiobench.report.record import Record
+from cardiobench.report.tables import ordered, protocol_name
+
+FEW = 6  # jobs that are not worth starting processes for
+BROKEN = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError)
+"""What reading or drawing a damaged file comes to; it is told beside the picture's place."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """The pictures of one task, one model or one record.
+
+    Attributes:
+        about: the task's or the model's name, or the place of the record.
+        stem: of the file names.
+        folder: of the files.
+        entries: of a task or model.
+        record: of a study.
+        kind: task, model or record.
+        png: as PNG too.
+    """
+
+    about: str
+    stem: str
+    folder: Path
+    kind: str
+    entries: tuple[Entry, ...] = ()
+    record: Record | None = None
+    png: bool = False
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a job came to."""
+
+    drawn: tuple[Drawn, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def draw_all(jobs: Sequence[Job], processes: int | None = None) -> list[Done]:
+    """Draw every job, in order; as many at once as there are processors.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    with style():
+        pass
+    count = min(processes or os.cpu_count() or 1, len(jobs))
+    if count <= 1 or len(jobs) <= FEW:
+        return [draw(job) for job in jobs]
+    from joblib import Parallel, delayed
+
+    return Parallel(n_jobs=count, batch_size=4)(delayed(draw)(job) for job in jobs)
+
+
+def draw(job: Job) -> Done:
+    """The pictures of one job, saved."""
+    makers = {"task": _of_task, "model": _of_model, "record": _of_record}
+    with style():
+        return makers[job.kind](job)
+
+
+def _of_task(job: Job) -> Done:
+    from cardiobench.report.pictures.forest import forest
+
+    first = job.entries[0].result
+    printed = [row for row in published(job.about) if row.metric == first.metric]
+    drawn, problems = [write(forest(job.entries, printed), job.folder, job.stem, job.png)], []
+    frames, unread = read_answers(best_of_each_model(job.entries))
+    problems += unread
+    if frames:
+        try:
+            drawn += [write(picture, job.folder, job.stem, job.png) for picture in _of_answers(job, frames)]
+        except BROKEN as error:
+            problems.append(Problem(job.about, "no picture", f"its answers cannot be drawn: {error}"))
+    return Done(tuple(drawn), tuple(problems))
+
+
+def _of_answers(job: Job, frames: Sequence[tuple[Entry, pd.DataFrame]]) -> list[Picture]:
+    from cardiobench.report.pictures.answers import agreement, classification
+    from cardiobench.report.pictures.groups import groups
+
+    best, frame = next(((entry, frame) for entry, frame in frames if not entry.result.collapsed), frames[0])
+    task = find_task(job.about)
+    regression = task.kind == "regression" if task else not any(c.startswith("p_") for c in frame)
+    if regression:
+        made = [agreement(best.result, frame)]
+    else:
+        import sklearn
+
+        # The answers were checked when they were scored; hundreds of curves are faster without checking each again.
+        with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+            made = [classification({_name(entry): own for entry, own in frames}, _name(best), job.about)]
+    grouped = [entry.result for entry in job.entries if entry.result.groups]
+    return made + ([groups(grouped)] if grouped else [])
+
+
+def best_of_each_model(entries: Sequence[Entry]) -> list[Entry]:
+    """Each model under its best protocol, the best model first; of entries with answers only."""
+    by_result = {id(entry.result): entry for entry in entries if entry.predictions}
+    chosen: dict[str, Entry] = {}
+    for result in ordered([entry.result for entry in by_result.values()]):
+        chosen.setdefault(result.model["name"], by_result[id(result)])
+    return list(chosen.values())
+
+
+def _name(entry: Entry) -> str:
+    return f"{short(entry.result.model['name'], 40)}, {protocol_name(entry.result)}"
+
+
+def read_answers(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, pd.DataFrame]], list[Problem]]:
+    """Entries with their predictions, where they are here and can be read."""
+    frames, problems = [], []
+    for entry in entries:
+        try:
+            frames.append((entry, read_predictions(entry.predictions)))
+        except BadPredictions as error:
+            problems.append(Problem(str(entry.predictions), "no answers", str(error), entry.setting))
+    return frames, problems
+
+
+def _of_model(job: Job) -> Done:
+    from cardiobench.report.pictures.radar import radar
+
+    views = [entry for entry in job.entries if entry.predictions and entry.result.task.endswith("/view")]
+    frames, problems = read_answers(views)
+    named = {f"{entry.result.task}, {protocol_name(entry.result)}": frame for entry, frame in frames}
+    picture = radar(job.about, named)
+    return Done((write(picture, job.folder, job.stem, job.png),) if picture else (), tuple(problems))
+
+
+def _of_record(job: Job) -> Done:
+    record = job.record
+    module = f"cardiobench.report.figures.{record.protocol}"
+    if not str(record.protocol).isidentifier() or find_spec(module) is None:
+        return Done(())
+    from io import BytesIO, StringIO
+
+    from cardiobench.report.plots import pyplot
+
+    drawn = []
+    try:
+        for name, figure in import_module(module).draw(record).items():
+            text, image = StringIO(), BytesIO()
+            figure.savefig(text, format="svg", bbox_inches="tight", transparent=True, metadata={"Date": None})
+            figure.savefig(image, format="png", bbox_inches="tight", dpi=110, facecolor="white")
+            pyplot().close(figure)
+            job.folder.mkdir(parents=True, exist_ok=True)
+            files = [job.folder / f"{job.stem}.{name}.{ending}" for ending in ("svg", "png")]
+            files[0].write_text(text.getvalue(), encoding="utf-8")
+            files[1].write_bytes(image.getvalue())
+            svg = inline(text.getvalue(), f"{job.stem}.{name}")
+            caption = f"{record.protocol.replace('_', ' ')}, {name}: {record.subject}, {_models(record)}{_n(record)}."
+            drawn.append(Drawn(name, caption, svg if len(svg) < 120_000 else embedded(image.getvalue()), tuple(files)))
+    except BROKEN as error:
+        what = f"its figure cannot be drawn from its tables: {type(error).__name__} {error}"
+        return Done(tuple(drawn), (Problem(job.about, "no picture", what, record.protocol),))
+    tables = [_table(job, name, table) for name, table in record.tables.items()]
+    return Done(tuple(Drawn(d.name, d.caption, d.svg, (*d.files, *tables)) for d in drawn))
+
+
+def _table(job: Job, name: str, table: pd.DataFrame) -> Path:
+    path = job.folder / f"{job.stem}.{name}.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def _models(record: Record) -> str:
+    return ", ".join(short(str(model.get("name", "?")), 40) for model in record.models)
+
+
+def _n(record: Record) -> str:
+    counts = sorted({found.n for found in record.values.values() if found.n})
+    if not counts:
+        rows = max((len(table) for table in record.tables.values()), default=0)
+        return f", n = {rows} rows of its table" if rows else ""
+    return f", n = {counts[0]}" if len(counts) == 1 else f", n = {counts[0]} to {counts[-1]}"

@@ -1,0 +1,94 @@
+"""Scores of all models on one task with their intervals, floors as lines, published scores beside them."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from cardiobench.report import tables
+from cardiobench.report.collect import Entry
+from cardiobench.report.pictures.ink import (
+    FLOOR,
+    MODEL,
+    PUBLISHED,
+    IntervalRow,
+    Picture,
+    interval_rows,
+    new_figure,
+    short,
+)
+from cardiobench.report.published import Published
+
+MOST = 40  # rows; of more results each model's best one is drawn
+
+
+def table(entries: Sequence[Entry], printed: Sequence[Published]) -> pd.DataFrame:
+    """The rows of the picture, best first, then the published ones.
+
+    Returns:
+        model, protocol, value, low, high, collapsed, n, n_patients, published, source.
+    """
+    rows = [
+        {
+            "model": result.model["name"],
+            "protocol": tables.protocol_name(result),
+            **{name: getattr(result.score, name) for name in ("value", "low", "high")},
+            "collapsed": result.collapsed,
+            **{name: getattr(result.score, name) for name in ("n", "n_patients")},
+            "published": False,
+            "source": "",
+        }
+        for result in tables.ordered([entry.result for entry in entries])
+    ]
+    rows += [
+        {"model": row.model, "protocol": row.protocol, "value": row.value, "published": True, "source": row.source}
+        for row in sorted(printed, key=lambda row: row.value, reverse=entries[0].result.higher_is_better)
+    ]
+    return pd.DataFrame(rows)
+
+
+def forest(entries: Sequence[Entry], printed: Sequence[Published]) -> Picture:
+    """One row a result; filled = varies, hollow = collapsed, diamond = published by others."""
+    first = entries[0].result
+    full = table(entries, printed)
+    shown, note = full, ""
+    if len(full) > MOST:
+        shown = full[full["published"] | ~full.duplicated("model")]
+        note = " Of each model its best protocol is drawn; the table has all."
+    factor = 100.0 if first.metric in tables.FRACTIONS else 1.0
+    rows = [
+        IntervalRow(
+            _label(row),
+            factor * row.value,
+            factor * row.low,
+            factor * row.high,
+            hollow=bool(row.published or row.collapsed),
+            marker="D" if row.published else "o",
+            colour=PUBLISHED if row.published else MODEL,
+        )
+        for row in shown.itertuples()
+    ]
+    figure, (axes,) = new_figure(7.6, 0.95 + 0.235 * len(rows), left=3.15, top=0.3, bottom=0.62, right=0.75)
+    for name, line, label in (("best_constant", "--", "best constant"), ("chance", ":", "chance")):
+        if name in first.floors and first.floors[name].value == first.floors[name].value:
+            value = factor * first.floors[name].value
+            axes.axvline(value, color=FLOOR, linestyle=line, linewidth=1.3, label=f"{label} {value:.2f}", zorder=0)
+    interval_rows(axes, rows)
+    better = "higher" if first.higher_is_better else "lower"
+    axes.set_xlabel(f"{tables.metric_name(first)} ({better} is better)")
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.1)
+    theirs = "; diamonds: published by others, on their own runs" if len(printed) else ""
+    caption = (
+        f"Scores on {first.task} with 95 % intervals over patients, n = {_range(entries, 'n')} "
+        f"({_range(entries, 'n_patients')} patients); hollow circles: collapsed{theirs}.{note}"
+    )
+    return Picture("scores", caption, figure, full)
+
+
+def _label(row) -> str:
+    name = short(row.model, 30 if row.published else 32)
+    return f"{name} · {'published' if row.published else short(row.protocol, 22)}"
+
+
+def _range(entries: Sequence[Entry], name: str) -> str:
+    counts = sorted({getattr(entry.result.score, name) for entry in entries})
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

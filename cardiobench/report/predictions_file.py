@@ -1,0 +1,28 @@
+"""The predictions beside a result, read back."""
+
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from cardiobench.errors import BadPredictions
+
+COLUMNS = {"id", "patient_id", "y_true", "y_pred"}
+
+
+def read_predictions(path: Path) -> pd.DataFrame:
+    """Predictions as the runner wrote them: id, patient_id, y_true, y_pred and, for classes, a probability column each.
+
+    Raises:
+        BadPredictions: no such file, or none that can be read, or one without rows or without those columns.
+    """
+    try:
+        frame = pd.read_parquet(path)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise BadPredictions(f"{path} cannot be read: {error}. Run the line that made it again.") from error
+    if not set(frame.columns) >= COLUMNS or frame.empty:
+        raise BadPredictions(
+            f"{path} has the columns {list(frame.columns)} and {len(frame)} rows, not {', '.join(sorted(COLUMNS))} and some. "
+            "Run the line that made it again."
+        )
+    return frame

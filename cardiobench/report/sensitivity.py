@@ -1,0 +1,82 @@
+"""How often the order of the models changes with a choice that a protocol leaves open."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.report.cells import all_cells
+from cardiobench.report.record import Record
+from cardiobench.report.result import Result
+
+CHOICES = ("classifier", "pooling", "seed")
+SCORES = ["task", "size", "model", "varied", "setting", "rest", "score"]
+COLUMNS = ["task", "size", "varied", "one", "other", "models", "pairs", "turned", "share turned", "another is best"]
+
+
+def order_changes(results: Sequence[Result], records: Sequence[Record]) -> pd.DataFrame:
+    """Two settings of one choice at a time, all else equal: of the pairs of models, how many stand the other way round.
+
+    Choices: classifier, pooling and seed of the cross-validation (by median F1), and k of the SHAP overlap. A pair that
+    is level under one of the settings counts half.
+
+    Returns:
+        task (or label across datasets), size, varied, one, other (the settings), models, pairs, turned, share turned,
+        another is best (whether the first model changes). Settings with fewer than two models in common are left out.
+    """
+    scores = pd.DataFrame(_of_cells(all_cells(results)) + _of_overlap(records), columns=SCORES)
+    rows = []
+    for (task, size, varied, _), part in scores.groupby(["task", "size", "varied", "rest"], sort=False):
+        table = part.pivot_table(index="model", columns="setting", values="score", sort=False)
+        for one, other in combinations(table.columns, 2):
+            both = table[[one, other]].dropna().to_numpy()
+            if len(both) > 1:
+                rows.append((task, size, varied, one, other, len(both), *turned(both[:, 0], both[:, 1])))
+    found = pd.DataFrame(rows, columns=[column for column in COLUMNS if column != "share turned"])
+    kinds = ["task", "size", "varied", "one", "other"]
+    # The same two settings met under several others (two poolings, say): one row for all of them.
+    found = found.groupby(kinds, sort=False, as_index=False).agg(
+        {"models": "max", "pairs": "sum", "turned": "sum", "another is best": "any"}
+    )
+    return found.assign(**{"share turned": found["turned"] / found["pairs"]})[COLUMNS]
+
+
+def turned(one: np.ndarray, other: np.ndarray) -> tuple[int, float, bool]:
+    """Pairs, those of them in another order, and whether another is first; of two scores each, higher is better.
+
+    Args:
+        one: score of each model under one setting, (n,).
+        other: under another, (n,).
+    """
+    first, second = np.triu_indices(len(one), 1)
+    a, b = np.sign(one[first] - one[second]), np.sign(other[first] - other[second])
+    return len(a), float(np.abs(a - b).sum() / 2), bool(one.argmax() != other.argmax())
+
+
+def _of_cells(cells: pd.DataFrame) -> list[tuple]:
+    """Rows of `SCORES`: every cell once for each choice, beside those that made all other choices alike."""
+    return [
+        (
+            f"{cell['dataset']}/{cell['label']}",
+            cell["size"],
+            cell["model"],
+            varied,
+            str(cell[varied]),
+            "|".join(str(cell[choice]) for choice in CHOICES if choice != varied),
+            cell["f1_median"],
+        )
+        for cell in cells.to_dict("records")
+        for varied in CHOICES
+    ]
+
+
+def _of_overlap(records: Sequence[Record]) -> list[tuple]:
+    """Rows of `SCORES`: the overlap of each model at each k."""
+    return [
+        (record.subject, "", record.models[0]["name"], "k", key.removeprefix("overlap_at_"), "", found.value)
+        for record in records
+        if record.protocol == "representation" and len(record.models) == 1
+        for key, found in record.values.items()
+        if key.startswith("overlap_at_")
+    ]

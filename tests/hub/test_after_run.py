@@ -1,0 +1,203 @@
+"""The end of a run with `--push-to-hub`: whatever goes wrong, the results stay, and the line that pushes them later works."""
+
+import shlex
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from huggingface_hub import ModelCard, constants
+
+from cardiobench import runner
+from cardiobench.cli import main
+from cardiobench.config import RunConfig
+from cardiobench.hub import commit
+from cardiobench.hub.after_run import push_all
+from cardiobench.report.collect import Collection
+from cardiobench.report.console import Console
+from cardiobench.report.record import Record
+from tests.hub.conftest import ALICE, BOB
+from tests.hub.results import MODEL, regression, result
+
+COMMIT = "POST .*/commit/"
+RESULTS = [result(), regression()]
+# What happens, and what is said of it.
+FAULTS = {
+    "not logged in": ({"status": 401}, "HTTP 401"),
+    "no right to write": ({"status": 403}, "HTTP 403"),
+    "no repository": ({"status": 404}, "HTTP 404"),
+    "conflict that stays": ({"status": 409, "times": 99}, "HTTP 409"),
+    "parent that keeps moving": ({"status": 412, "times": 99}, "HTTP 412"),
+    "too many requests": ({"status": 429, "times": 99, "headers": {"Retry-After": "60"}}, "HTTP 429"),
+    "trouble that stays": ({"status": 500, "times": 99}, "HTTP 500"),
+    "cut before": ({"cut": "before", "times": 99}, "could not be reached"),
+}
+PASSING = {
+    "conflict": {"status": 409},
+    "parent moved": {"status": 412},
+    "too many requests": {"status": 429, "headers": {"Retry-After": "2"}},
+    "500 twice": {"status": 500, "times": 2},
+    "cut before": {"cut": "before"},
+    "cut after": {"cut": "after"},
+}
+
+
+@pytest.fixture
+def model(hub, client):
+    return hub.store.put("model", MODEL, {"README.md": b"# A model\n"})
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """The results of a run, on disk; beside them what a study found, and a result of another revision of the model."""
+    folder = tmp_path / "results"
+    older = result(value=0.1, model={"name": MODEL, "revision": "e" * 40})
+    for one in (*RESULTS, older):
+        name = f"{one.task.replace('/', '__')}.json"
+        one.save(folder / "org__model" / one.model["revision"][:12] / "probe" / name)
+    Record("alignment", "camus/ef", ("camus/ef",), {}).save(
+        folder / "org__model" / ("f" * 12) / "alignment" / "camus__ef.json"
+    )
+    return folder
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """No waiting between tries."""
+    monkeypatch.setattr(commit.write, "__kwdefaults__", commit.write.__kwdefaults__ | {"sleep": lambda seconds: None})
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def later(reason):
+    """The command that a message names."""
+    return shlex.split(reason.partition("push them later: cardiobench ")[2])
+
+
+def commits(model):
+    return [one.title for one in model.history()].count("CardioBench results")
+
+
+def check_kept_and_pushed_later(model, saved, failed, before):
+    ((name, reason),) = failed
+    assert name == MODEL and contents(saved) == before and commits(model) == 0
+    assert main(later(reason)) == 0
+    assert main(later(reason)) == 0
+    assert commits(model) == 1
+    assert sorted(r.metric_type for r in ModelCard.load(MODEL).data.eval_results) == ["auroc", "f1_macro", "mae"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_push_that_fails_can_be_done_later(model, hub, saved, quick, fault):
+    what, words = FAULTS[fault]
+    hub.faults.add(COMMIT, **what)
+    before = contents(saved)
+    failed = push_all(RESULTS, saved, Console())
+    assert words in failed[0][1]
+    hub.faults.waiting.clear()
+    check_kept_and_pushed_later(model, saved, failed, before)
+
+
+@pytest.mark.parametrize("fault", PASSING)
+def test_trouble_that_passes_is_sat_out(model, hub, saved, quick, fault):
+    hub.faults.add(COMMIT, **PASSING[fault])
+    assert push_all(RESULTS, saved, Console()) == []
+    assert hub.faults.all_happened and commits(model) == 1
+    assert push_all(RESULTS, saved, Console()) == [] and commits(model) == 1
+    assert len(ModelCard.load(MODEL).data.eval_results) == 3
+
+
+def test_offline(model, saved, monkeypatch):
+    before = contents(saved)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    failed = push_all(RESULTS, saved, Console())
+    assert "HF_HUB_OFFLINE is set" in failed[0][1]
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    check_kept_and_pushed_later(model, saved, failed, before)
+
+
+def test_no_network(model, hub, saved, quick, monkeypatch):
+    before = contents(saved)
+    with monkeypatch.context() as patch:
+        patch.setattr("huggingface_hub.hf_api.api.endpoint", "http://127.0.0.1:9")
+        patch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # a port that nobody listens on
+        failed = push_all(RESULTS, saved, Console())
+    assert "could not be reached" in failed[0][1]
+    check_kept_and_pushed_later(model, saved, failed, before)
+
+
+def test_a_token_that_is_not_valid(model, client, saved):
+    before = contents(saved)
+    client("hf_NobodyKnowsThisToken")
+    failed = push_all(RESULTS, saved, Console())
+    assert "not logged in, or the token is not valid" in failed[0][1] and "hf_Nobody" not in failed[0][1]
+    client(ALICE)
+    check_kept_and_pushed_later(model, saved, failed, before)
+
+
+def test_the_model_of_somebody_else_gets_a_pull_request(model, client, saved, capsys):
+    client(BOB)
+    assert push_all(RESULTS, saved, Console()) == []
+    assert commits(model) == 0 and [pull.author for pull in model.pulls] == ["bob"]
+    assert "/discussions/1" in capsys.readouterr().out
+
+
+def test_a_folder_is_no_repository(tmp_path, client, hub, saved):
+    """Nobody can know where a local model lives on the Hub: the message names the command with the place left open."""
+    (tmp_path / "mine").mkdir()
+    name = str(tmp_path / "mine")
+    failed = push_all([result(model={"name": name, "revision": "1"})], saved, Console())
+    assert later(failed[0][1]) == ["push", str(saved), "--model", name, "--to", "ORG/MODEL", "--yes"]
+    assert not any("/commit/" in line for line in hub.requests)
+
+
+def test_results_of_a_synthetic_twin_are_marked_wherever_they_stand(model, saved):
+    twin = replace(RESULTS[0], dataset={**RESULTS[0].dataset, "twin": True, "limit": 3})
+    assert push_all([twin], saved, Console()) == []
+    (listed,) = [content for path, content in model.files().items() if path.startswith(".eval_results/")]
+    assert b"synthetic twin" in listed and b"first 3 patients" in listed
+    assert all(r.metric_args["synthetic_twin"] for r in ModelCard.load(MODEL).data.eval_results)
+    names = {r.metric_name for r in ModelCard.load(MODEL).data.eval_results}
+    assert names and all("synthetic twin" in name for name in names)
+
+
+@pytest.fixture
+def ended(monkeypatch, tmp_path):
+    """Gives a function that ends a run that made `RESULTS` on one of its processes."""
+    monkeypatch.setattr("cardiobench.report.collect.collect", lambda folders: Collection(()))
+    monkeypatch.setattr("cardiobench.report.markdown.write_page", lambda found, folder, problems: [])
+
+    def end(main_process=True, push_to_hub=True):
+        process = SimpleNamespace(
+            is_main_process=main_process, device="cpu", wait_for_everyone=lambda: None, end_training=lambda: None
+        )
+        monkeypatch.setattr(runner, "start_processes", lambda: process)
+        monkeypatch.setattr(runner, "load", lambda *arguments: None)
+
+        def run_model(encoder, tasks, sources, protocols, job):
+            job.outcome.results += RESULTS
+            return []
+
+        monkeypatch.setattr(runner, "run_model", run_model)
+        return runner.run(
+            RunConfig((MODEL,), ("phantom_echo/ef",), output_dir=tmp_path / "out", push_to_hub=push_to_hub)
+        )
+
+    return end
+
+
+def test_a_run_whose_push_fails_ends_with_1_and_says_so(model, hub, quick, ended, capsys):
+    hub.faults.add(COMMIT, status=403)
+    outcome = ended()
+    assert outcome.exit_code == 1 and outcome.results == RESULTS
+    assert "The results are kept; push them later" in " ".join(" ".join(capsys.readouterr()).split())
+    assert ended().exit_code == 0 and commits(model) == 1
+
+
+def test_only_the_main_process_pushes_and_only_when_it_is_asked(model, hub, ended):
+    ended(main_process=False)
+    ended(push_to_hub=False)
+    assert not hub.requests
+    ended()
+    assert commits(model) == 1 and sum("whoami" in request for request in hub.requests) == 1

@@ -1,0 +1,72 @@
+"""The app in a real browser, over a folder and over a dataset on the loopback Hub. `make test-leaderboard` brings gradio."""
+
+import pytest
+
+from tests.hub.conftest import client, hub  # noqa: F401
+from tests.leaderboard.test_source import REPOSITORY, consistent, send
+from tests.report import made
+from tests.report.browser import chromium, watched
+
+pytest.importorskip("gradio", reason="gradio is not installed: make test-leaderboard")
+pytestmark = pytest.mark.slow
+HOSTILE = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+def opened(browser, sources):
+    """The app's page, what it did, and the app."""
+    from cardiobench.leaderboard.app import launch
+
+    app = launch(sources, block=False)
+    page, seen = watched(browser, app.local_url, viewport={"width": 1280, "height": 900})
+    page.get_by_label("Model", exact=True).wait_for(timeout=60_000)
+    return page, seen, app
+
+
+def shown(page, name, *present, absent=()):
+    """Wait until the table shows some words and not the others."""
+    words = "([name, yes, no]) => { const text = document.querySelector('#' + name)?.innerText || ''; "
+    words += "return yes.every((one) => text.includes(one)) && !no.some((one) => text.includes(one)); }"
+    page.wait_for_function(words, arg=[name, list(present), list(absent)], timeout=60_000)
+
+
+def finish(page, seen, app):
+    hosts = {url.split("/")[2] for url in seen.requests if url.startswith("http")}
+    assert {host.partition(":")[0] for host in hosts} <= {"127.0.0.1", "localhost"}, "no request leaves the machine"
+    assert not [line for line in seen.console if line.startswith("error")]
+    assert page.evaluate("window.hacked") is None
+    page.close()
+    app.close()
+
+
+def test_a_folder_is_shown_and_filters(browser, tmp_path):
+    made.folder_of_results(tmp_path)
+    made.result(tmp_path, HOSTILE, "phantom_echo/ef", 0.5, seed=7)
+    made.result(tmp_path, "org/broken").write_text("{")
+    page, seen, app = opened(browser, [str(tmp_path)])
+    shown(page, "overview", "org/one", "org/flat", "<script>")
+    page.get_by_label("Model", exact=True).fill("org/tw")
+    shown(page, "overview", "org/two", absent=["org/one", "org/flat"])
+    page.get_by_label("Model", exact=True).fill("")
+    page.get_by_label("only above the floor").check()
+    shown(page, "overview", "org/one", absent=["org/flat"])
+    page.get_by_role("tab", name="Tasks").click()
+    shown(page, "scores", "org/one")
+    page.get_by_role("tab", name="Not ranked (1)").click()
+    shown(page, "problems", "unreadable")
+    finish(page, seen, app)
+
+
+def test_a_dataset_on_the_hub_is_shown_and_filters(browser, hub, client):  # noqa: F811
+    send(consistent(), consistent(protocol="knn", value=0.6))
+    page, seen, app = opened(browser, [REPOSITORY])
+    shown(page, "overview", "knn", "probe")
+    page.get_by_label("Protocol (empty: all)").click()
+    page.get_by_role("option", name="knn").click()
+    shown(page, "overview", "knn", absent=["probe"])
+    finish(page, seen, app)

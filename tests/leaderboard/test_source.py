@@ -1,0 +1,139 @@
+"""What a leaderboard reads: folders, and a dataset on the Hub that strangers add to."""
+
+import io
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cardiobench.cli import main
+from cardiobench.errors import BadData, HubError, MissingData
+from cardiobench.hub.results_dataset import push_to_dataset, records
+from cardiobench.leaderboard import table
+from cardiobench.leaderboard.files import files
+from cardiobench.leaderboard.source import load
+from cardiobench.report.result import Result
+from tests.hub.conftest import client, hub  # noqa: F401
+from tests.hub.results import regression, result
+from tests.report import made
+
+REPOSITORY = "org/cardiobench-results"
+
+
+def send(*results):
+    return push_to_dataset(results, REPOSITORY, send=True, show=lambda text: None)
+
+
+def consistent(**changes) -> Result:
+    """A result whose numbers belong together."""
+    from dataclasses import replace
+
+    from cardiobench.report.result import Verdict
+
+    one = result(**changes)
+    return replace(one, beats_floor=Verdict("yes", one.score.value - 0.4413, 0.2, 0.3))
+
+
+def test_the_dataset_gives_the_results_that_were_pushed(hub, client):  # noqa: F811
+    send(consistent(), consistent(protocol="knn", value=0.6))
+    found = load([REPOSITORY])
+    assert not found.problems and [entry.result.protocol for entry in found.entries] == ["knn", "probe"]
+    scores = table.scores(found, "tmed2/as")
+    assert scores[["rank", "protocol", "score"]].values.tolist() == [["1", "probe", "71.23"], ["2", "knn", "60.00"]]
+
+
+def test_an_edited_result_of_a_stranger_is_shown_and_not_ranked(hub, client):  # noqa: F811
+    send(consistent())
+    rows = records(consistent(protocol="knn"), "bob")
+    content = json.loads(rows[0]["result"])
+    content["overall"]["f1_macro"]["value"] = 0.99
+    rows = [{**rows[0], "result_id": "x", "result": json.dumps(content)}, {**rows[0], "result_id": "y", "result": None}]
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), sink)
+    repository = hub.store.repository("dataset", REPOSITORY)
+    send_raw(
+        repository,
+        {"data/bob-1.parquet": sink.getvalue(), "data/bob-2.parquet": b"PAR1 no", "data/bob-3.parquet": other()},
+    )
+    found = load([REPOSITORY])
+    assert len(found.entries) == 1
+    assert sorted(problem.kind for problem in found.problems) == ["edited by hand", *["unreadable"] * 3]
+    assert len(table.problems(found)) == 4
+
+
+def other() -> bytes:
+    """A Parquet file of something else."""
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"a": [1]}), sink)
+    return sink.getvalue()
+
+
+def send_raw(repository, contents):
+    """Put files into a repository of the loopback Hub, as a stranger's commit would."""
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    operations = [CommitOperationAdd(path, content) for path, content in contents.items()]
+    HfApi().create_commit(REPOSITORY, operations, commit_message="x", repo_type="dataset")
+
+
+def test_what_is_not_there_is_said(hub, client, tmp_path):  # noqa: F811
+    with pytest.raises(HubError, match="no such repository"):
+        load(["org/absent"])
+    with pytest.raises(MissingData, match="there is no folder"):
+        load([str(tmp_path / "absent")])
+    with pytest.raises(MissingData, match="there is no folder"):
+        load([str(tmp_path), "absent"])
+
+
+def test_the_tables_of_a_folder_filter(tmp_path):
+    found = load([str(made.folder_of_results(tmp_path))])
+    assert table.kinds(found) == ["Echo: measurements", "Echo: views", "ECG: diagnoses"]
+    everything = table.overview(found, "ECG: diagnoses")
+    assert everything["model"].tolist() == ["org/flat", "org/one", "org/two"]
+    assert everything["coverage"].tolist() == ["1/1"] * 3
+    assert table.overview(found, "ECG: diagnoses", table.Choice("ONE"))["model"].tolist() == ["org/one"]
+    above = table.overview(found, "ECG: diagnoses", table.Choice(above=True))
+    assert "org/flat" not in above["model"].tolist()
+    assert table.scores(found, "phantom_ecg/cd", table.Choice("flat"))["rank"].tolist() == ["3"], "the rank among all"
+    assert table.scores(found, "phantom_ecg/cd", table.Choice(protocol="knn")).empty
+
+
+def test_the_files_of_a_space(tmp_path, capsys):
+    assert main(["leaderboard", REPOSITORY, "--files", str(tmp_path)]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "app.py", "requirements.txt"]
+    compile((tmp_path / "app.py").read_text(), "app.py", "exec")
+    assert f'from_dataset("{REPOSITORY}")' in (tmp_path / "app.py").read_text()
+    import yaml
+
+    front = yaml.safe_load((tmp_path / "README.md").read_text().split("---\n")[1])
+    assert front["sdk"] == "gradio" and front["app_file"] == "app.py" and front["datasets"] == [REPOSITORY]
+    with pytest.raises(BadData, match="org/name"):
+        files("results")
+
+
+def test_the_space_goes_to_the_hub_when_asked(hub, client, capsys):  # noqa: F811
+    line = ["leaderboard", REPOSITORY, "--space", "org/leaderboard"]
+    assert main(line) == 0 and "Nothing was written" in capsys.readouterr().out
+    assert main([*line, "--yes"]) == 0
+    assert {"app.py", "requirements.txt", "README.md"} <= set(hub.store.repository("space", "org/leaderboard").files())
+
+
+def test_without_gradio_the_package_to_install_is_named(tmp_path, capsys):
+    import importlib.util
+
+    if importlib.util.find_spec("gradio"):
+        pytest.skip("gradio is installed here")
+    made.result(tmp_path)
+    assert main(["leaderboard", str(tmp_path)]) == 2
+    assert "pip install 'cardiobench[leaderboard]'" in capsys.readouterr().err
+
+
+def test_a_measurement_is_shown_in_its_unit(hub, client):  # noqa: F811
+    from dataclasses import replace
+
+    from cardiobench.report.result import Verdict
+
+    send(replace(regression(), beats_floor=Verdict("yes", 2.25, 1.0, 3.0)))
+    found = load([REPOSITORY])
+    assert "mae %" in table.about(found, "camus/ef") and table.scores(found, "camus/ef")["score"].tolist() == ["7.25"]

@@ -1,0 +1,58 @@
+"""A made-up checkpoint in its published container for every registered model with weights."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from cardiobench.models import cards
+from cardiobench.models.cards import card
+from cardiobench.models.echo import echofm as echofm_adapter
+from cardiobench.models.nets import convnext, ecg_jepa_kim, mvit, net1d, wav2vec2_cmsc
+from tests.models.ecg.fake import FAKES, hubert
+from tests.models.echo import fake
+from tests.models.test_every_model import TINY
+
+# Registered model -> what writes its checkpoint into a folder; returns what --weights takes.
+CHECKPOINTS: dict[str, Callable[[Path], Path]] = {
+    **TINY,
+    **FAKES,
+    **dict.fromkeys(("Edoardo-BS/hubert-ecg-base", "Edoardo-BS/hubert-ecg-large"), hubert),
+    "echonet/EchoPrime": lambda folder: fake.echoprime_folder(folder / "EchoPrime"),
+    "CarDS-Yale/PanEcho": fake.panecho_file,
+    "sekeun/EchoFM": fake.echofm_file,
+}
+
+
+@contextmanager
+def smaller_networks() -> Iterator[None]:
+    """Small networks of the same kind, whoever builds them, checkpoint or adapter.
+
+    In full size they are loaded and run in tests/models/echo, tests/models/ecg and tests/models/nets.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mvit, "BLOCKS", [(1, 2, 8), (4, 2, 2), (8, 2, 1)])
+        patch.setattr(mvit, "STEM", 32)
+        patch.setattr(mvit, "HEAD_DIM", 32)
+        for sizes, width in ((convnext.TINY, 768), (convnext.BASE, 128)):
+            patch.setitem(sizes, "depths", (1, 1, 1, 1))
+            patch.setitem(sizes, "dims", (16, 32, 64, width))
+        patch.setattr(net1d, "STAGES", tuple((width, 1) for width, _ in net1d.STAGES))
+        patch.setattr(wav2vec2_cmsc, "LAYERS", 1)
+        patch.setattr(ecg_jepa_kim, "DEPTH", 1)
+        shallow = partial(echofm_adapter.EchoFM, dim=128, heads=2, depth=1, decoder_depth=1)
+        patch.setattr(echofm_adapter, "EchoFM", shallow)
+        patch.setattr(echofm_adapter, "DIM", 128)
+        patch.setattr(fake, "EchoFM", shallow)
+        yield
+
+
+def change_card(patch: pytest.MonkeyPatch, name: str, **facts) -> None:
+    """Let the card of a model say something else; by default it knows no checksums, which are those of the real files."""
+    changed = replace(card(name), **{"weights": dict.fromkeys(card(name).weights), **facts})
+    table = MappingProxyType({**cards._cards(), name: changed})
+    patch.setattr(cards, "_cards", lambda: table)

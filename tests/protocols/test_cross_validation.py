@@ -1,0 +1,227 @@
+"""Nested search in patient-grouped folds, against scikit-learn's own search and data with known answers."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from cardiobench.config import RunConfig
+from cardiobench.errors import BadData, NotApplicable, UnknownName
+from cardiobench.protocols.cross_validation.cells import best_of, decided, flat, median_and_iqr, nested
+from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
+from cardiobench.protocols.cross_validation.folds import balanced_folds
+from cardiobench.protocols.cross_validation.grids import GRIDS, described, points, read_grids
+from cardiobench.protocols.cross_validation.protocol import CrossValidation, summary
+from tests.protocols.conftest import BINARY, VIEWS, task_data
+
+SMALL = {
+    "xgboost": {"max_depth": (2,), "n_estimators": (5, 10)},
+    "tree": {"max_depth": (2, None), "min_samples_leaf": (5, 1)},
+    "forest": {"max_depth": (3, None), "n_estimators": (5, 10)},
+    "logistic": {"C": (1e-3, 1e-1, 10.0)},
+    "mlp": {"alpha": (1.0,), "learning_rate": (1e-2,)},
+}
+
+
+def informative(n=120, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = np.tile([1, 0], n // 2)
+    features = rng.normal(size=(n, d)) + 0.7 * labels[:, None] * np.eye(d)[0]
+    return features, labels, np.arange(n)
+
+
+def fingerprints(patients=60, each=4, d=40, seed=0):
+    """Records that say whose they are, and nothing of the patient's label."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.tile([1, 0], patients // 2), each)
+    owner = np.repeat(np.arange(patients), each)
+    features = rng.normal(size=(patients, d))[owner] + 0.05 * rng.normal(size=(patients * each, d))
+    return features, labels, owner
+
+
+@pytest.mark.parametrize("name", ["logistic", "forest", "tree"])
+def test_ungrouped_folds_give_a_patients_answer_away_and_grouped_ones_do_not(name):
+    features, labels, patients = fingerprints()
+    protocol = CrossValidation(folds=5, inner=2, grids=SMALL)
+    grouped = protocol.answer(name, features, labels, patients)
+    ungrouped = replace(protocol, grouped=False).answer(name, features, labels, patients)
+    # Nothing tells the label of a patient who was never seen: F1 is that of guessing.
+    assert np.median(grouped.f1) < 0.62
+    assert np.median(ungrouped.f1) > 0.8
+    assert np.median(ungrouped.f1) - np.median(grouped.f1) > 0.25
+
+
+def test_every_record_is_held_out_once_and_no_patient_stands_on_both_sides():
+    _, labels, patients = fingerprints()
+    splits = balanced_folds(labels, patients, 15, seed=3)
+    assert len(splits) == 15
+    assert np.array_equal(np.sort(np.concatenate([held for _, held in splits])), np.arange(len(labels)))
+    for known, held in splits:
+        assert not set(patients[known]) & set(patients[held])
+        assert set(labels[held]) == set(labels[known]) == {0, 1}
+
+
+def test_folds_need_a_patient_of_each_class_each():
+    labels, patients = np.tile([0, 1], 40), np.repeat(np.arange(8), 10)
+    with pytest.raises(NotApplicable, match="15 folds need 15 patients a class, got 8"):
+        balanced_folds(labels, patients, 15, 0)
+    with pytest.raises(NotApplicable, match="got 10"):
+        balanced_folds(np.repeat([0, 1], [10, 60]), np.arange(70), 15, 0, grouped=False)
+
+
+def test_nested_search_is_scikit_learns_search_in_each_fold():
+    features, labels, patients = informative()
+    outer = balanced_folds(labels, patients, 4, 0)
+    grid = points(SMALL["logistic"])
+    found = nested(classifier("logistic"), features, labels, patients, outer, grid, inner=3, seed=0)
+    for number, (known, held) in enumerate(outer):
+        inner = balanced_folds(labels[known], patients[known], 3, 0)
+        model = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-10, max_iter=5000))
+        search = GridSearchCV(model, {"logisticregression__C": SMALL["logistic"]["C"]}, cv=inner, scoring="f1")
+        search.fit(features[known], labels[known])
+        assert found.chosen[number]["C"] == search.best_params_["logisticregression__C"]
+        expected = search.predict_proba(features[held])
+        assert found.probabilities[held] == pytest.approx(expected, abs=2e-4)
+        assert found.f1[number] == pytest.approx(f1_score(labels[held], expected.argmax(axis=1)))
+
+
+def test_a_flat_search_takes_the_point_that_is_best_on_the_folds_reported():
+    features, labels, patients = informative(n=60, seed=4)
+    outer = balanced_folds(labels, patients, 4, 0)
+    grid = points(SMALL["logistic"])
+    found = flat(classifier("logistic"), features, labels, outer, grid, seed=0)
+    alone = [flat(classifier("logistic"), features, labels, outer, [point], seed=0) for point in grid]
+    means = [one.f1.mean() for one in alone]
+    assert len(set(map(str, found.chosen))) == 1
+    assert found.f1.mean() == max(means) and found.chosen[0] == grid[int(np.argmax(means))]
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_no_classifier_looks_at_a_label_that_is_held_out(name):
+    features, labels, patients = informative()
+    ((known, held), *_) = balanced_folds(labels, patients, 4, 0)
+    other = labels.copy()
+    other[held] = 1 - other[held]
+    grid = points(SMALL[name])
+    once = classifier(name).answers(features, labels, [(known, held)], grid, 0)[0]
+    again = classifier(name).answers(features, other, [(known, held)], grid, 0)[0]
+    assert once.shape == (len(grid), len(held), 2)
+    assert np.array_equal(once, again)
+    assert once.sum(axis=2) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_a_fold_does_not_depend_on_which_others_are_answered_with_it(name):
+    features, labels, patients = informative()
+    outer = balanced_folds(labels, patients, 4, 0)
+    grid = points(SMALL[name])
+    together = classifier(name).answers(features, labels, outer, grid, 0)
+    alone = classifier(name).answers(features, labels, outer[2:3], grid, 0)[0]
+    assert together[2] == pytest.approx(alone, abs=2e-4)
+
+
+def test_two_equal_probabilities_are_an_answer_of_the_positive_class():
+    assert decided(np.array([[0.5, 0.5], [0.51, 0.49]])).tolist() == [1, 0]
+    assert decided(np.array([[0.2, 0.5, 0.3]])).tolist() == [1]
+
+
+def test_median_iqr_and_the_best_cell_by_hand():
+    # quartiles of 0, 1, 2, 3, 4 by linear ranks: 1, 2, 3
+    assert median_and_iqr(np.array([4.0, 0, 2, 1, 3])) == (2.0, 2.0)
+    assert best_of({"a": (0.8, 0.1), "b": (0.9, 0.3), "c": (0.9, 0.2)}) == "c"
+    assert best_of({"a": (0.8, 0.1), "b": (0.8, 0.1)}) == "a"
+
+
+def test_three_classes_are_scored_by_macro_f1():
+    rng = np.random.default_rng(0)
+    labels = np.tile([0, 1, 2], 40)
+    features = rng.normal(size=(120, 3)) + 6 * np.eye(3)[labels]
+    for name in CLASSIFIERS:
+        found = CrossValidation(folds=3, search="flat", grids=SMALL).answer(name, features, labels, np.arange(120))
+        assert found.probabilities.shape == (120, 3)
+        assert np.median(found.f1) > 0.9, name
+        assert found.f1.tolist() == found.f1_macro.tolist() and found.auroc.min() > 0.9
+
+
+def test_a_variant_a_size_and_classifier_and_the_records_of_both_classes_are_as_many():
+    features, labels, _ = informative(n=100)
+    names = np.where(labels == 1, "yes", "no")
+    data = task_data(BINARY, features, names, ["train"] * 50 + ["test"] * 50)
+    protocol = CrossValidation(sizes=("XS",), classifiers=("logistic",), folds=5, inner=2)
+    assert protocol.variants(BINARY) == ("XS.logistic",)
+    output = protocol.predict(data, None, "XS.logistic")
+    assert output.out_of_fold and len(output.lines) == 100 == output.details["records"]
+    assert len(output.details["f1_folds"]) == 5
+    assert output.details["f1_median"] == np.median(output.details["f1_folds"])
+    assert sum(output.details["chosen"].values()) == 5
+    with pytest.raises(NotApplicable, match="size S of toy/as is not available"):
+        protocol.narrow(data.rows, BINARY, "S.logistic")
+    with pytest.raises(NotApplicable, match="multiclass"):
+        protocol.narrow(data.rows, VIEWS, "")
+
+
+def test_summary_counts_the_points():
+    features, labels, patients = informative()
+    found = summary(CrossValidation(folds=4, inner=2, grids=SMALL).answer("tree", features, labels, patients))
+    assert sum(found["chosen"].values()) == 4 and set(found) >= {"f1_median", "f1_iqr", "f1_macro_median", "auroc_iqr"}
+
+
+def test_the_paper_profile_searches_on_the_folds_it_reports_and_draws_records():
+    config = RunConfig(models=("a/b",), sizes=("S",), classifiers=("tree",), seed=5, profile="paper")
+    made = CrossValidation().configured(config)
+    assert (made.search, made.grouped, made.one_a_patient) == ("flat", False, False)
+    assert (made.sizes, made.classifiers, made.seed) == (("S",), ("tree",), 5)
+    assert CrossValidation().configured(replace(config, profile="default")).search == "nested"
+    with pytest.raises(UnknownName, match="XL"):
+        CrossValidation().configured(replace(config, sizes=("XL",)))
+    with pytest.raises(UnknownName, match="svm"):
+        CrossValidation().configured(replace(config, classifiers=("svm",)))
+
+
+def test_grids_are_printed_and_can_be_given_in_a_file(tmp_path):
+    # 4 + 18 + 6 + 8 + 6 points
+    assert {name: len(points(grid)) for name, grid in GRIDS.items()} == {
+        "xgboost": 4,
+        "tree": 18,
+        "forest": 6,
+        "logistic": 8,
+        "mlp": 6,
+    }
+    lines = CrossValidation(classifiers=("logistic",)).announced()
+    assert "15 class-balanced, patient-grouped folds, nested search in 3 inner folds" in lines[0]
+    assert "logistic: 8 points, C [0.0001" in lines[1] and len(lines) == 2
+    path = tmp_path / "grids.json"
+    path.write_text(json.dumps({"logistic": {"C": [1.0, 2.0]}}))
+    found = read_grids(path)
+    assert len(points(found["logistic"])) == 2 and found["tree"] == GRIDS["tree"]
+    assert described(found)[3].startswith("logistic: 2 points, C [1.0, 2.0]")
+    for text, said in (
+        ("[1]", "got a list"),
+        ("{", "no JSON file"),
+        ('{"logistic": {"c": [1]}}', "needs the keys C"),
+        ('{"logistic": {"C": []}}', "list of values"),
+        ('{"logistic": {"C": 1.0}}', "list of values"),
+    ):
+        path.write_text(text)
+        with pytest.raises(BadData, match=said):
+            read_grids(path)
+    path.write_text('{"svm": {}}')
+    with pytest.raises(UnknownName):
+        read_grids(path)
+
+
+def test_patients_with_several_records_are_drawn_once():
+    features, labels, patients = fingerprints(patients=60, each=2)
+    names = np.where(labels == 1, "yes", "no")
+    data = task_data(BINARY, features, names, "train", [f"p{number}" for number in patients])
+    rows = CrossValidation().narrow(data.rows, BINARY, "XS.tree")
+    assert len(rows) == 60 and rows["patient_id"].is_unique
+    assert pd.Series(rows["as"]).value_counts().tolist() == [30, 30]
+    assert len(CrossValidation(one_a_patient=False).narrow(data.rows, BINARY, "XS.tree")) == 120

@@ -1,0 +1,217 @@
+"""Every protocol from one line: figures, what does not apply, how often a clip is encoded, models that ignore their input."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.config import RunConfig
+from cardiobench.data import catalog
+from cardiobench.models.baselines.constant import Constant
+from cardiobench.protocols import list_protocols
+from cardiobench.report.record import Record
+from cardiobench.report.result import Result
+from cardiobench.runner import run
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
+from tests.models.tiny import tiny_open_clip
+
+ANSWERING = ("zero_shot", "native", "probe", "knn")
+OF_TASKS = ("few_shot", "prompt_sensitivity", "stress")
+OF_DATASETS = ("frame_similarity", "retrieval")
+STUDIES = ("alignment", *OF_TASKS, *OF_DATASETS)
+EF, VIEW = "phantom_echo/ef", "phantom_echo/view"
+
+
+@pytest.fixture
+def config(tmp_path):
+    return RunConfig(
+        models=("cardiobench/constant",),
+        tasks=(EF, VIEW),
+        protocols=ANSWERING + STUDIES,
+        output_dir=tmp_path / "results",
+        cache_dir=tmp_path / "cache",
+        resamples=40,
+        limit=5,
+        stress_patients=2,
+        workers=0,
+    )
+
+
+@pytest.mark.slow
+def test_one_line_runs_every_protocol_and_draws_its_figures(config, tmp_path):
+    model = str(tiny_open_clip(tmp_path / "org" / "clip"))
+    outcome = run(dataclasses.replace(config, models=(model,), tasks=(EF,)))
+    assert outcome.exit_code == 0
+    assert {(result.protocol, result.variant) for result in outcome.results} == {
+        *(("zero_shot", rule) for rule in ("per_frame_median", "rank_mean_median")),
+        ("probe", ""),
+        ("knn", ""),
+    }
+    assert [(name, protocol) for _, name, protocol, _ in outcome.not_applicable] == [(EF, "native")]
+    assert {(record.protocol, record.subject) for record in outcome.records} == {
+        *((name, EF) for name in ("alignment", *OF_TASKS)),
+        *((name, "phantom_echo") for name in OF_DATASETS),
+    }
+    for record in outcome.records:
+        (path,) = (file for file in outcome.files if file.suffix == ".json" and _of(record, file))
+        assert Record.load(path).tables.keys() == record.tables.keys()
+        assert all(path.with_suffix(f".{name}.csv").is_file() for name in record.tables)
+        drawn = [file for file in outcome.files if file.suffix == ".png" and _of(record, file)]
+        assert drawn and all(file.stat().st_size > 5000 for file in drawn)
+    prompts = next(result for result in outcome.results if result.protocol == "zero_shot").options
+    assert len(prompts["prompt_digest"]) == 16
+    page = (config.output_dir / "report.md").read_text()
+    assert "From zero-shot to probe" in page and page.count("| per\\_frame\\_median |") == 1
+
+
+def numbers_in(text):
+    """The digits of a text as one number."""
+    return int("0" + "".join(sign for sign in text if sign.isdigit()))
+
+
+def _of(record, file):
+    """Whether a file belongs to a record."""
+    subject = record.subject.replace("/", "__") if "/" in record.subject else f"across__{record.subject}"
+    return file.parent.name == record.protocol and file.name.partition(".")[0] == subject
+
+
+@pytest.mark.slow
+def test_a_model_without_text_heads_or_frames_says_what_does_not_apply(config, capsys):
+    outcome = run(dataclasses.replace(config, protocols=("all",)))
+    taken = {result.protocol for result in outcome.results} | {record.protocol for record in outcome.records}
+    reasons = {(task, name.partition(".")[0]): reason for _, task, name, reason in outcome.not_applicable}
+    assert taken | {name for _, name in reasons} == set(list_protocols())
+    for task in (EF, VIEW):
+        assert "no text tower" in reasons[task, "zero_shot"] and "no text tower" in reasons[task, "prompt_sensitivity"]
+        assert "no trained heads" in reasons[task, "native"]
+    assert "no text tower" in reasons[EF, "alignment"] and "no text tower" in reasons["phantom_echo", "retrieval"]
+    assert "it has no frames" in reasons["phantom_echo", "frame_similarity"]
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "not applicable" in shown and "collapsed" in shown
+
+
+@pytest.mark.slow
+def test_a_model_that_ignores_its_input_is_flagged_in_every_protocol(config, monkeypatch):
+    import torch
+
+    monkeypatch.setattr(Constant, "logit_scale", 10.0, raising=False)
+    # Texts differ, so that there is an axis between them; recordings do not.
+    told = staticmethod(lambda texts: torch.tensor([[1.0 if numbers_in(text) > 50 else -1.0] for text in texts]))
+    monkeypatch.setattr(Constant, "encode_text", told, raising=False)
+    monkeypatch.setattr(Constant, "native", ("ef", "view"), raising=False)
+    monkeypatch.setattr(
+        Constant,
+        "predict_native",
+        lambda self, target, units: np.full((len(units), 6) if target == "view" else len(units), 1 / 6),
+        raising=False,
+    )
+    # Two equal frames, so that there is a similarity between them.
+    monkeypatch.setattr(Constant, "transform", lambda self, recording: torch.ones(2, 1))
+    outcome = run(config)
+    assert not outcome.not_applicable and not outcome.failures
+    assert {result.protocol for result in outcome.results} == set(ANSWERING)
+    for result in outcome.results:
+        assert result.collapsed, result.protocol
+        assert any("collapsed" in warning for warning in result.warnings)
+        assert result.beats_floor.verdict in ("tied", "no")
+    assert {record.protocol for record in outcome.records} == set(STUDIES)
+    for record in outcome.records:
+        assert any("collapsed" in warning for warning in record.warnings), record.protocol
+
+
+@pytest.mark.slow
+def test_every_clip_is_encoded_once_whatever_protocols_seeds_and_folds(config, monkeypatch):
+    seen = []
+    real = Constant.encode
+    monkeypatch.setattr(Constant, "encode", lambda self, parts: seen.extend(parts) or real(self, parts))
+    quick = tuple(name for name in ANSWERING + STUDIES if name != "stress")
+    run(dataclasses.replace(config, protocols=quick))
+    frame = catalog.builder("phantom_echo").table(None).frame
+    rows = {}
+    for task in ("ef", "view"):
+        part = frame[frame[task].notna()]
+        part = part[part["view"].isin(("A2C", "A4C"))] if task == "ef" else part
+        for _, own in part.groupby("split", sort=False):
+            first = list(dict.fromkeys(own["patient_id"]))[: config.limit]
+            rows |= dict.fromkeys(own.loc[own["patient_id"].isin(first), "id"])
+    assert len(seen) == len(rows)
+    run(dataclasses.replace(config, protocols=quick, seed=5))
+    assert len(seen) == len(rows), "another seed draws other folds from the same embeddings"
+
+
+def tmed2_studies(shared):
+    """Diagnosis and split of the studies that were published."""
+    found = pd.read_csv(next((shared / "data" / "splits").rglob("*per_study*.csv")), dtype=str)
+    split = found["split"].replace({"val": "validation"})
+    return pd.DataFrame(
+        {
+            "id": found["study_id"],
+            "patient_id": found["study_id"].str.partition("s")[0],
+            "split": split,
+            "y_true": found["diagnosis_label"].map({"0": "no_AS", "1": "AS"}),
+        }
+    )
+
+
+def test_a_constant_on_tmed2_is_the_papers_number_and_is_flagged(shared):
+    references = tmed2_studies(shared)
+    test = references[references["split"] == "test"]
+    answers = pd.DataFrame({"id": test["id"], "y_pred": "AS"})
+    task = catalog.task("tmed2/as")
+    result = score(Predictions.join(references, answers, task), references, resamples=50)
+    assert round(100 * result.score.value, 2) == 44.13 and result.score.n == 119
+    assert (
+        result.collapsed
+        and result.beats_floor.verdict == "tied"
+        and result.floors["best_constant"].value == result.score.value
+    )
+
+
+def test_the_views_of_tmed2_are_scored_over_those_that_it_has(shared):
+    """Five of six: nobody is A3C there. All 'Other' (1498 of 3602): F1 = 2 x 1498 / (1498 + 3602), over five views."""
+    images = pd.read_csv(next((shared / "data" / "splits").rglob("*per_image*.csv")), dtype=str)
+    images = images[images["split"] == "test"]
+    references = pd.DataFrame(
+        {
+            "id": images["query_key"],
+            "patient_id": images["query_key"].str.partition("s")[0],
+            "split": "test",
+            "y_true": images["view"].replace({"A4CorA2CorOther": "Other"}),
+        }
+    )
+    answers = pd.DataFrame({"id": references["id"], "y_pred": "Other"})
+    result = score(Predictions.join(references, answers, catalog.task("tmed2/view")), references, resamples=20)
+    assert result.score.n == 3602 and result.collapsed
+    assert result.score.value == pytest.approx(2 * 1498 / (1498 + 3602) / 5)
+
+
+def test_deltas_pair_a_models_own_results():
+    from cardiobench.report import deltas
+
+    made = {}
+    for protocol, value in (("zero_shot", 0.4), ("probe", 0.7)):
+        made[protocol] = Result.from_json(
+            RESULT | {"protocol": protocol, "overall": {"f1_macro": ESTIMATE | {"value": value}}}
+        )
+    (row,) = deltas.rows(list(made.values()))
+    assert row[4:] == ("40.00", "70.00", "30.00")
+    assert deltas.rows([made["probe"]]) == [] and deltas.markdown([made["zero_shot"]]) == ""
+
+
+ESTIMATE = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 50, "n_patients": 50, "reason": ""}
+FLOOR = {"value": 0.3, "prediction": "yes", "reason": ""}
+RESULT = {
+    "schema": 1,
+    "task": "toy/as",
+    "metric": "f1_macro",
+    "higher_is_better": True,
+    "unit": "",
+    "overall": {"f1_macro": ESTIMATE},
+    "floors": {"best_constant": FLOOR, "train_constant": FLOOR, "chance": FLOOR},
+    "beats_floor": {"verdict": "yes", "difference": 0.2, "low": 0.1, "high": 0.3},
+    "collapsed": False,
+    "coverage": {"scored": 50, "expected": 50},
+    "model": {"name": "org/m"},
+}

@@ -1,0 +1,79 @@
+"""Few-shot curves: who is drawn, what is learned, and a curve whose end is known."""
+
+import numpy as np
+import pytest
+
+from cardiobench.protocols.few_shot import FewShot, drawn, most
+from cardiobench.report.figures import few_shot as figure
+from cardiobench.report.record import Record
+from tests.protocols.conftest import BINARY, REGRESSION, task_data
+from tests.protocols.studies import study_of
+
+
+@pytest.fixture
+def two_clouds():
+    """Two classes ten standard deviations apart along one of 20 features; 40 patients a class with two recordings each."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(["no", "yes"], 80)
+    features = rng.normal(size=(160, 20))
+    features[:, 0] += np.where(labels == "yes", 5, -5)
+    patients = [f"p{n // 2}" for n in range(160)]
+    split = np.where(np.arange(160) % 80 < 60, "train", "test")
+    return task_data(BINARY, features, labels.tolist(), split.tolist(), patients)
+
+
+def test_so_many_patients_of_each_class_with_all_their_recordings(two_clouds):
+    pool, rng = two_clouds.lines("train", "validation"), np.random.default_rng(0)
+    assert most(two_clouds, pool) == 30
+    for size in (1, 4, 30):
+        lines = drawn(two_clouds, pool, size, rng)
+        assert set(lines) <= set(pool) and len(lines) == 4 * size
+        for label in (0, 1):
+            assert len(set(two_clouds.patients[lines][two_clouds.labels[lines] == label])) == size
+
+
+def test_a_regression_draws_patients_whatever_their_number():
+    data = task_data(REGRESSION, np.eye(12), np.arange(12.0), ["train"] * 12, [f"p{n // 3}" for n in range(12)])
+    assert most(data, np.arange(12)) == 4
+    assert len(drawn(data, np.arange(12), 2, np.random.default_rng(0))) == 6
+
+
+def test_the_curve_rises_to_what_can_be_known_and_sizes_without_patients_are_named(two_clouds):
+    finding = FewShot(draws=4).describe(study_of(two_clouds), None)
+    curve = finding.tables["curve"].set_index("patients")
+    assert curve.index.tolist() == [1, 2, 4, 8, 16, 60], "30 patients a class; at the end all 60"
+    assert curve["score"].iloc[-1] == 1.0 and curve["score"][16] > 0.95 > curve["floor"].iloc[0]
+    assert curve["score"][1] < curve["score"][16]
+    assert finding.warnings == ("too few patients for 32 of each kind",)
+    assert len(finding.tables["draws"]) == 5 * 4
+    for row in curve.itertuples():
+        assert row.low <= row.score <= row.high
+
+
+def test_it_never_learns_from_test_labels(two_clouds):
+    before = FewShot(draws=2, sizes=(2,)).describe(study_of(two_clouds), None).values["f1_macro at 2"].value
+    rows = two_clouds.rows.copy()
+    test = rows["split"] == "test"
+    rows.loc[test, "as"] = np.where(rows.loc[test, "as"] == "yes", "no", "yes")
+    swapped = task_data(
+        BINARY, two_clouds.features, rows["as"].tolist(), rows["split"].tolist(), rows["patient_id"].tolist()
+    )
+    after = FewShot(draws=2, sizes=(2,)).describe(study_of(swapped), None).values["f1_macro at 2"].value
+    # the same answers, with every test label the other one: of balanced classes the share of right answers turns round
+    assert before == pytest.approx(1 - after, abs=0.1) and before > 0.6
+
+
+def test_one_patient_of_a_regression_gives_its_own_number():
+    """A ridge on one patient's recordings can only say their mean."""
+    rng = np.random.default_rng(0)
+    data = task_data(REGRESSION, rng.normal(size=(30, 5)), np.full(30, 50.0), ["train"] * 20 + ["test"] * 10)
+    data.rows.loc[data.rows["split"] == "test", "ef"] = 60.0
+    assert FewShot(sizes=(1,)).describe(study_of(data), None).values["mae at 1"].value == pytest.approx(10.0)
+
+
+def test_the_figure_has_a_point_a_size_and_the_floor(two_clouds):
+    finding = FewShot(draws=3).describe(study_of(two_clouds), None)
+    record = Record("few_shot", "toy/as", ("toy/as",), finding.values, finding.tables, models=({"name": "m"},))
+    axes = figure.draw(record)["curve"].axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "4", "8", "16", "all 60"]
+    assert any("best constant" in text.get_text() for text in axes.get_legend().get_texts())

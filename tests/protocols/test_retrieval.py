@@ -1,0 +1,216 @@
+"""Captions by hand, ranks against the metric, chance by shuffling, and models that do and do not hear a "no"."""
+
+import numpy as np
+import pytest
+import torch
+
+from cardiobench.data.spec import Task
+from cardiobench.errors import NotApplicable
+from cardiobench.protocols.retrieval import protocol as retrieval
+from cardiobench.protocols.retrieval.captions import caption, statement
+from cardiobench.protocols.retrieval.protocol import Retrieval, by_chance, formula, scores
+from cardiobench.report.figures import retrieval as figure
+from cardiobench.report.record import Record
+from tests.protocols.conftest import task_data
+from tests.protocols.studies import study_of
+
+EF = Task("phantom_echo/ef", "regression", "ef", ("mae",), unit="%")
+STENOSIS = Task("tmed2/as", "binary", "as", ("f1_macro",), ("no_AS", "AS"))
+ROW = {"view": "A4C", "sex": "F", "ef": 44.6, "lvidd": 5.5, "ivsd": 0.8, "lvpwd": float("nan")}
+
+
+def test_a_caption_by_hand():
+    said = caption(ROW, (EF,))
+    assert said.text == (
+        "Apical four-chamber view. Reduced ejection fraction, left ventricular dilatation, no left ventricular "
+        "hypertrophy. Ejection fraction 45%, LVIDd 5.5 cm, IVSd 0.8 cm."
+    )
+    assert said.turned("reduced ejection fraction").text == said.text.replace("Reduced", "No reduced")
+    assert said.turned("left ventricular hypertrophy").text == said.text.replace(
+        "no left ventricular hyp", "left ventricular hyp"
+    )
+
+
+def test_limits_depend_on_the_sex_and_an_unknown_sex_leaves_open_what_lies_between():
+    assert caption({**ROW, "sex": "M"}, ()).findings["left ventricular dilatation"] is False
+    assert "left ventricular dilatation" not in caption({**ROW, "sex": None}, ()).findings
+    assert caption({**ROW, "sex": None, "lvidd": 6.4}, ()).findings["left ventricular dilatation"] is True
+    assert caption({"ef": 50.0}, ()).findings == {"reduced ejection fraction": False}
+
+
+def test_labels_of_two_classes_become_findings_and_what_is_unknown_is_not_said():
+    assert caption({"as": "AS", "view": "PLAX"}, (STENOSIS,)).text == "Parasternal long-axis view. Aortic stenosis."
+    assert caption({"as": "no_AS", "view": "Other"}, (STENOSIS,)).text == "No aortic stenosis."
+    assert caption({"as": None, "view": None}, (STENOSIS,)).text == ""
+    assert (statement("aortic stenosis", True), statement("aortic stenosis", False)) == (
+        "There is aortic stenosis.",
+        "There is no aortic stenosis.",
+    )
+
+
+class Reader:
+    """Texts and pictures are hashed to random directions of their own; a picture is the direction of its caption."""
+
+    name, modalities, pooling, dim, logit_scale = "reader", ("echo",), "mean_l2", 64, 10.0
+    revision, sampling, preprocessing, loaded_by, warnings = "0", None, {}, "", ()
+    asked: tuple[str, ...] = ()
+
+    def transform(self, recording): ...
+
+    def encode(self, parts): ...
+
+    def to(self, device):
+        return self
+
+    def encode_text(self, texts):
+        self.asked += tuple(texts)
+        return torch.tensor(np.stack([self.vector(text) for text in texts]), dtype=torch.float32)
+
+    def vector(self, text):
+        found = np.random.default_rng(list(text.encode())).normal(size=self.dim)
+        return found / np.linalg.norm(found)
+
+
+def rows(count, seed=0):
+    rng = np.random.default_rng(seed)
+    return {
+        "view": rng.choice(["A2C", "A4C"], count).tolist(),
+        "sex": ["F"] * count,
+        "lvidd": rng.uniform(4, 7, count).round(1).tolist(),
+    }
+
+
+def pictured(encoder, count=40, noise=0.0, seed=0):
+    """Pictures that are the vectors of their captions, disturbed."""
+    rng = np.random.default_rng(seed)
+    columns, ef = rows(count), rng.uniform(20, 70, count).round().tolist()
+    facts = [{"ef": ef[n], **{key: value[n] for key, value in columns.items()}} for n in range(count)]
+    vectors = [encoder.vector(caption(row, (EF,)).text) + noise * rng.normal(size=encoder.dim) for row in facts]
+    return task_data(EF, vectors, ef, ["test"] * count, [f"p{n // 2}" for n in range(count)], "mean_l2", **columns)
+
+
+def test_a_model_that_knows_every_caption_finds_all_and_one_that_knows_none_is_at_chance():
+    reader = Reader()
+    finding = Retrieval().describe(study_of(pictured(reader)), reader)
+    recall = finding.tables["recall"]
+    assert (recall.loc[recall["measure"] == "recall_at_1", "value"] == 1).all()
+    assert (recall.loc[recall["measure"] == "median_rank", "value"] == 1).all()
+    assert len(reader.asked) == len(set(reader.asked)), "each text is encoded once"
+    lost = Retrieval().describe(study_of(pictured(reader, 200, noise=50.0), resamples=50), reader).tables["recall"]
+    within = lost[(lost["measure"] == "recall_at_10") & (lost["gallery"] != retrieval.NEGATED)]
+    assert (within["low"] <= within["chance"]).all() and (within["chance"] <= within["high"]).all()
+    assert set(recall["gallery"]) == {retrieval.ACROSS, retrieval.WITHIN, retrieval.NEGATED}
+
+
+def test_ranks_are_those_of_the_metric_where_every_caption_is_another():
+    reader = Reader()
+    data = pictured(reader, 40, noise=0.35)
+    finding = Retrieval().describe(study_of(data, resamples=20), reader)
+    captions = finding.tables["captions"]["caption"]
+    assert captions.is_unique
+    texts, pictures = np.stack([reader.vector(text) for text in captions]), data.features
+    recall = finding.tables["recall"].set_index(["gallery", "direction", "measure"])["value"]
+    for direction, predictions, references in (
+        (retrieval.TO_TEXT, pictures, texts),
+        (retrieval.TO_IMAGE, texts, pictures),
+    ):
+        for name, value in formula().compute(references, predictions).items():
+            assert recall[retrieval.ACROSS, direction, name] == pytest.approx(value)
+    assert 0.1 < recall[retrieval.ACROSS, retrieval.TO_TEXT, "recall_at_1"] < 1
+
+
+def test_recordings_with_equal_captions_are_equally_right():
+    reader = Reader()
+    vector = reader.vector("No reduced ejection fraction. Ejection fraction 60%.")
+    other = reader.vector("Reduced ejection fraction. Ejection fraction 30%.")
+    data = task_data(EF, [vector, vector, other], [60.0, 60.0, 30.0], ["test"] * 3, pooling="mean_l2")
+    finding = Retrieval().describe(study_of(data, resamples=20), reader)
+    recall = finding.tables["recall"].set_index(["gallery", "direction", "measure"])
+    assert (recall.loc[retrieval.ACROSS]["value"] == 1).all()
+    # two captions to find one among; three recordings of which two, two and one are right
+    assert recall.loc[(retrieval.ACROSS, retrieval.TO_TEXT, "recall_at_1"), "chance"] == pytest.approx(1 / 2)
+    assert recall.loc[(retrieval.ACROSS, retrieval.TO_IMAGE, "recall_at_1"), "chance"] == pytest.approx((2 + 2 + 1) / 9)
+
+
+def test_chance_is_what_random_orders_give():
+    rng = np.random.default_rng(0)
+    expected = by_chance(np.array([3]), 20)
+    ranks = 1 + np.array([np.sort(rng.permutation(20)[:3])[0] for _ in range(20000)])
+    for k in (1, 5, 10):
+        assert (ranks <= k).mean() == pytest.approx(expected[f"recall_at_{k}"][0], abs=0.015)
+    assert ranks.mean() == pytest.approx(expected["median_rank"][0], rel=0.02)
+    assert by_chance(np.array([1, 2]), 4)["recall_at_5"].tolist() == [1, 1]
+
+
+def test_the_median_rank_of_a_resample_is_numpys():
+    rng = np.random.default_rng(0)
+    ranks, patients = rng.integers(1, 50, 31), np.array([f"p{n}" for n in range(31)])
+    found = scores(ranks, patients, 400, 0)["median_rank"]
+    from cardiobench.scoring.bootstrap import interval, resample
+
+    loop = resample(
+        lambda weights: {"m": np.array([np.median(np.repeat(ranks, row.astype(int))) for row in weights])},
+        patients,
+        400,
+    )["m"]
+    assert (found.low, found.high) == interval(loop) and found.value == np.median(ranks)
+
+
+class Negation(Reader):
+    """Knows one finding: its sentence and its denial are opposite, or the same where it hears no "no"."""
+
+    dim, hears = 2, True
+
+    def vector(self, text):
+        if "There is" in text and "reduced" in text:
+            denied = "no" in text.split() and self.hears
+            return np.array([-1.0, 0.0]) if denied else np.array([1.0, 0.0])
+        return np.array([0.0, 1.0])
+
+
+@pytest.mark.parametrize("hears, expected", [(True, 1.0), (False, 0.0)])
+def test_a_model_is_asked_whether_a_finding_is_there_or_not(hears, expected):
+    """Three recordings with it and one without; two equal sentences are a tie, and a tie is no answer."""
+    encoder = Negation()
+    encoder.hears = hears
+    ef = [30.0, 35.0, 40.0, 65.0]
+    pictures = [[1.0, 0.1]] * 3 + [[-1.0, 0.1]]
+    finding = Retrieval().describe(study_of(task_data(EF, pictures, ef, ["test"] * 4)), encoder)
+    (row,) = finding.tables["negation"].to_dict("records")
+    assert (row["n_with"], row["n_without"], row["value"]) == (3, 1, expected)
+    assert row["sentences"] == pytest.approx(-1 if hears else 1)
+
+
+def test_always_yes_is_a_half():
+    encoder = Negation()
+    data = task_data(EF, [[1.0, 0.1]] * 6, [30.0, 35, 40, 45, 60, 65], ["test"] * 6)
+    (row,) = Retrieval().describe(study_of(data), encoder).tables["negation"].to_dict("records")
+    assert (row["with"], row["without"], row["value"]) == (1, 0, 0.5)
+
+
+def test_a_model_that_ignores_its_input_finds_nothing():
+    deaf = type("Deaf", (Reader,), {"vector": lambda self, text: np.ones(64) / 8})()
+    data = pictured(Reader())
+    flat = task_data(
+        EF, np.ones((40, 64)), data.labels.tolist(), ["test"] * 40, pooling="mean_l2", view=data.rows["view"]
+    )
+    recall = Retrieval().describe(study_of(flat), deaf).tables["recall"]
+    assert (recall.loc[recall["measure"].str.startswith("recall"), "value"] == 0).all()
+
+
+def test_what_cannot_take_part_says_why():
+    data = pictured(Reader())
+    mute = type("Mute", (), {k: v for k, v in vars(Reader).items() if k != "encode_text" and k[:2] != "__"})()
+    with pytest.raises(NotApplicable, match="no text tower"):
+        Retrieval().describe(study_of(data), mute)
+    with pytest.raises(NotApplicable, match="1 distinct captions"):
+        Retrieval().describe(study_of(task_data(EF, np.eye(64)[:3], [60.0] * 3, ["test"] * 3)), Reader())
+
+
+def test_the_figure_has_a_bar_a_recall_and_a_line_a_finding():
+    reader = Reader()
+    finding = Retrieval().describe(study_of(pictured(reader)), reader)
+    record = Record("retrieval", "x", ("x/ef",), finding.values, finding.tables, models=({"name": "m"},))
+    axes = figure.draw(record)["recall"].axes
+    assert [len(panel.patches) for panel in axes[:3]] == [6, 6, 3]
+    assert len(axes[3].get_yticklabels()) == len(finding.tables["negation"]) == 2

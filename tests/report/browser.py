@@ -1,0 +1,52 @@
+"""A real browser for the tests of pages; a test that needs it is skipped where there is none."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@dataclass
+class Seen:
+    """What a page did while it was open."""
+
+    console: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def chromium() -> Iterator:
+    """The system's browser, headless."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    if program is None:
+        pytest.skip(f"no browser here: none of {', '.join(PROGRAMS)} is on the path")
+    with sync_api.sync_playwright() as play:
+        running = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield running
+        running.close()
+
+
+def watched(running, url: str, **options):
+    """A page at that address, and what its console says and what it asks for."""
+    page, seen = running.new_page(**options), Seen()
+    page.on("console", lambda message: seen.console.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: seen.console.append(f"error: {error}"))
+    page.on("request", lambda request: seen.requests.append(request.url))
+    page.goto(url)
+    return page, seen
+
+
+def violations(page) -> list[str]:
+    """What axe-core finds on a page that is serious or critical."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
+    found = axe.run(page, context={"exclude": [["svg"]]}).response[
+        "violations"
+    ]  # drawings are described by their frame
+    return [
+        f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found if one["impact"] in ("serious", "critical")
+    ]

@@ -1,0 +1,180 @@
+"""The ECG paper's tables from made-up results, against numbers put in and numbers worked by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.report.cells import all_cells, best_cells
+from cardiobench.report.contamination import contamination, seen_effect
+from cardiobench.report.ecg_tables import tables
+from cardiobench.report.record import Record, number
+from cardiobench.report.result import Estimate, Floor, Result, Verdict
+from cardiobench.report.sensitivity import order_changes, turned
+
+FOUNDER = "PKUDigitalHealth/ECGFounder"
+
+
+def result(model="a/b", task="ptb_xl/cd", size="XS", classifier="logistic", f1=0.8, iqr=0.1, seed=0, seen=None, **more):
+    facts = {"f1_median": f1, "f1_iqr": iqr, "f1_macro_median": f1, "auroc_median": 0.9}
+    return Result(
+        task=task,
+        metric="f1_macro",
+        higher_is_better=True,
+        unit="",
+        overall={"f1_macro": Estimate(f1, f1 - 0.1, f1 + 0.1, 100, 100)},
+        floors={"best_constant": Floor(1 / 3, "no")},
+        beats_floor=Verdict("yes", 0.4, 0.3, 0.5),
+        collapsed=False,
+        coverage={"scored": 100, "expected": 100},
+        protocol="cross_validation",
+        variant=f"{size}.{classifier}",
+        options={"size": size, "classifier": classifier, "records": 100, "seed": seed, **facts},
+        dataset={"name": task.partition("/")[0], "twin": more.get("twin", False)},
+        model={"name": model, "token_pooling": more.get("pooling", "max")},
+        seen_in_pretraining=seen,
+    )
+
+
+def record(model, subject, seen=False, **values):
+    return Record(
+        "representation",
+        subject,
+        (f"ptb_xl/{subject}",),
+        {name: number(value) for name, value in values.items()},
+        models=({"name": model},),
+        datasets=({"name": "ptb_xl", "twin": False},),
+        seen_in_pretraining={"ptb_xl": seen},
+    )
+
+
+def test_the_best_classifier_stands_for_a_cell_and_a_tie_goes_to_the_smaller_iqr():
+    found = best_cells(
+        [
+            result(classifier="mlp", f1=0.7, iqr=0.01),
+            result(classifier="tree", f1=0.9, iqr=0.20),
+            result(classifier="forest", f1=0.9, iqr=0.05, pooling="last"),
+            result(classifier="logistic", f1=0.99, seed=1),
+        ]
+    )
+    assert found[["classifier", "pooling", "seed"]].values.tolist() == [["forest", "last", 0]]
+
+
+def test_table_3_has_the_published_number_of_the_same_model_beside_ours():
+    found = tables(
+        [
+            result(FOUNDER, "ptb_xl/cd", "S", f1=0.798, iqr=0.04, seen=False),
+            result(FOUNDER, "ptb_xl/cd", "XS", f1=0.7949, iqr=0.061, seen=False),
+            result(FOUNDER, "code15/af", "XS", f1=0.5, seen=True, twin=True),
+            result("cardiobench/minirocket", "ptb_xl/cd", "XS", f1=0.61),
+            result("cardiobench/minirocket", "phantom_ecg/cd", "XS", f1=0.9),
+        ],
+        [],
+    )
+    table = found["ecg_table_3"]
+    assert table[["dataset", "size"]].values.tolist() == [
+        ["ptb_xl", "XS"],
+        ["ptb_xl", "S"],
+        ["code15", "XS"],
+        ["phantom_ecg", "XS"],
+    ]
+    # Table 3 of arXiv:2601.21830 prints 0.81 and 0.83 for ECGFounder on PTB-XL, and 0.97 for AF on CODE-15.
+    assert table["ECGFounder CD (IQR ≤ 0.06)"].tolist() == ["0.79 (0.81)", "0.80 (0.83)", "–", "–"]
+    assert table["ECGFounder AF (IQR ≤ 0.10)"].tolist() == ["–", "–", "0.50*~ (0.97)", "–"]
+    assert table["cardiobench/minirocket CD (IQR ≤ 0.10)"].tolist() == ["0.61", "–", "–", "0.90~"]
+    cells = found["ecg_table_3_cells"].set_index(["model", "dataset", "size"])
+    assert cells.loc[(FOUNDER, "ptb_xl", "XS"), "difference"] == pytest.approx(0.7949 - 0.81)
+    assert pd.isna(cells.loc[("cardiobench/minirocket", "ptb_xl", "XS"), "published"])
+
+
+def test_table_4_as_published():
+    one = record("wanglab/ecg-fm", "cd", seen=True, knn_agreement_label=0.7512, ari_dataset=0.3, ari_label=-0.001)
+    two = record("wanglab/ecg-fm", "af", knn_agreement_label=0.5)
+    table = tables([], [one, two, record("x/y", "as", knn_agreement_label=1.0)])["ecg_table_4"]
+    assert table["model"].tolist() == ["ECG-FM"]
+    row = table.iloc[0]
+    assert row["label level, kNN@10, CD"] == "0.75* (0.75)"
+    assert row["label level, kNN@10, AF"] == "0.50 (0.86)"
+    assert row["dataset level, ARI, CD"] == "0.30* (0.31)"
+    assert row["label level, ARI, CD"] == "0.00* (0.23)", "no minus before a zero"
+    assert row["dataset level, ARI, AF"] == "– (0.20)"
+
+
+def test_nothing_to_show_makes_no_table():
+    assert tables([], []) == {}
+
+
+def test_what_having_seen_a_dataset_adds_is_found_under_models_and_tasks_of_different_levels():
+    rng = np.random.default_rng(0)
+    model, task, saw = rng.normal(size=5), rng.normal(size=4), rng.random((5, 4)) < 0.5
+    cells = pd.DataFrame(
+        [
+            (f"m{i}", "cd", "XS", f"d{j}", bool(saw[i, j]), model[i] + task[j] + 0.125 * saw[i, j])
+            for i in range(5)
+            for j in range(4)
+        ],
+        columns=["model", "label", "size", "dataset", "seen", "f1_median"],
+    )
+    assert seen_effect(cells, ["label", "size", "dataset"], "f1_median") == pytest.approx(0.125)
+    table = contamination(cells, ["label", "size"])
+    assert table["difference"].iloc[-1] == pytest.approx(0.125)
+    first = cells[cells["dataset"] == "d0"]
+    expected = first.loc[first["seen"], "f1_median"].mean() - first.loc[~first["seen"], "f1_median"].mean()
+    assert table["difference"].iloc[0] == pytest.approx(expected)
+    # One model that saw everything, one that saw nothing: pretraining cannot be told from the model.
+    assert np.isnan(seen_effect(cells.assign(seen=cells["model"] == "m0"), ["label", "size", "dataset"], "f1_median"))
+
+
+def test_pairs_that_turn_round():
+    assert turned(np.array([3.0, 2.0, 1.0]), np.array([3.0, 2.0, 1.0])) == (3, 0.0, False)
+    assert turned(np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0])) == (3, 3.0, True)
+    assert turned(np.array([3.0, 2.0, 1.0]), np.array([3.0, 1.0, 2.0])) == (3, 1.0, False)
+    assert turned(np.array([3.0, 2.0]), np.array([2.0, 2.0])) == (1, 0.5, False)
+
+
+def test_changes_of_order_over_classifiers_seeds_poolings_and_k():
+    found = order_changes(
+        [
+            result("a", f1=0.9, pooling="max"),
+            result("b", f1=0.8, pooling="max"),
+            result("a", f1=0.7, pooling="max", classifier="tree"),
+            result("b", f1=0.8, pooling="max", classifier="tree"),
+            result("a", f1=0.9, pooling="max", seed=1),
+            result("b", f1=0.8, pooling="max", seed=1),
+            result("a", f1=0.9, pooling="last"),
+            result("b", f1=0.95, pooling="last"),
+            result("c", f1=0.99, pooling="last"),
+        ],
+        [
+            record("a", "cd", overlap_at_25=0.5, overlap_at_50=0.5, overlap_at_100=np.nan),
+            record("b", "cd", overlap_at_25=0.6, overlap_at_50=0.4, overlap_at_100=0.4),
+        ],
+    ).set_index("varied")
+    assert found.loc["classifier", ["models", "pairs", "share turned", "another is best"]].tolist() == [2, 1, 1, True]
+    assert found.loc["seed", ["models", "pairs", "share turned", "another is best"]].tolist() == [2, 1, 0, False]
+    assert found.loc["pooling", ["models", "pairs", "share turned"]].tolist() == [2, 1, 1]
+    assert found.loc["k", ["one", "other", "share turned"]].tolist() == ["25", "50", 1]
+
+
+def test_other_protocols_make_no_cells():
+    from dataclasses import replace
+
+    assert all_cells([replace(result(), protocol="probe", options={})]).empty
+
+
+def test_figure_1_has_a_bar_a_model_and_label_and_the_published_share():
+    from cardiobench.report.ecg_figures import figures
+
+    def shares(model, subject, value):
+        made = record(model, subject, chance_at_50=0.05, shuffled_at_50=0.4)
+        return Record(**{**vars(made), "values": {**made.values, "overlap_at_50": Estimate(value, 0.3, 0.9, 400, 400)}})
+
+    made = [shares(FOUNDER, "af", 0.42), shares(FOUNDER, "cd", 0.6), shares("cardiobench/minirocket", "cd", 0.5)]
+    (figure,) = figures(
+        [*made, record("x/y", "cd", overlap_at_50=np.nan), record("x/y", "ef", overlap_at_50=0.5)]
+    ).values()
+    (axes,) = figure.axes
+    assert sorted(round(bar.get_height(), 2) for bar in axes.patches) == [0.42, 0.5, 0.6]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["ECGFounder", "cardiobench/minirocket"]
+    diamonds = [line.get_ydata()[0] for line in axes.lines if line.get_marker() == "D" and len(line.get_ydata())]
+    assert diamonds == [0.36], "ECGFounder, AF, as the paper's text has it"
+    assert figures([record("x/y", "cd", overlap_at_50=np.nan)]) == {}

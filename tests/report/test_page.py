@@ -1,0 +1,244 @@
+"""The page in a real browser: it opens from disk, sorts, filters and tells; nothing leaves the machine."""
+
+import pytest
+
+from cardiobench.report.record import Record, number
+from tests.report import made
+from tests.report.browser import chromium, violations, watched
+
+pytestmark = pytest.mark.slow
+HOSTILE = (
+    "<script>window.hacked=1</script>",
+    "[x](javascript:alert(1))",
+    'org/"><img src=x onerror=window.hacked=1>',
+    "org/\u202emodel\u202c مرحبا",
+    "org/" + "long" * 2500,
+    "org/$\\alpha$ & {{ 7*7 }} %s",
+)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A page of three models, hostile names, a study and a damaged file."""
+    import pandas as pd
+
+    from cardiobench.report.page.write import write_report
+
+    folder, out = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("report")
+    made.folder_of_results(folder)
+    for name in HOSTILE:
+        made.result(folder, name, "phantom_ecg/cd", 0.4, seed=9, warnings=(f"note of {name}",))
+    curve = {
+        "patients": 4,
+        "score": 0.6,
+        "low": 0.5,
+        "high": 0.7,
+        "floor": 0.33,
+        "metric": "f1_macro",
+        "unit": "",
+        "better": "higher",
+    }
+    rows = [
+        {**curve, "of_all": False, "counted": "patients"},
+        {**curve, "patients": 60, "of_all": True, "counted": "patients"},
+    ]
+    tables = {"curve": pd.DataFrame(rows), "draws": pd.DataFrame([{"patients": 4, "score": 0.6}])}
+    study = Record(
+        "few_shot",
+        "phantom_ecg/cd",
+        ("phantom_ecg/cd",),
+        {"score": number(0.6, n=60)},
+        tables,
+        models=({"name": "org/one"},),
+    )
+    study.save(folder / "org__one/r1/few_shot/phantom_ecg__cd.json")
+    Record(
+        "few_shot",
+        "phantom_ecg/af",
+        ("phantom_ecg/af",),
+        {"x": number(0.1)},
+        {"curve": pd.DataFrame([{"a": 1}])},
+        models=({"name": HOSTILE[0]},),
+    ).save(folder / "org__two/r1/few_shot/phantom_echo__ef.json")
+    made.result(folder, "org/broken").write_text("{")
+    _, files = write_report([folder], out, png=True, examples=["phantom_echo/ef", "phantom_ecg/cd"])
+    return files
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser, report):
+    page, seen = watched(browser, report[0].as_uri(), viewport={"width": 1280, "height": 900})
+    yield page
+    assert seen.console == [], "the console is empty"
+    assert {url.partition(":")[0] for url in seen.requests} <= {"file", "data"}
+    assert [url for url in seen.requests if url.startswith("file")] == [report[0].as_uri()], "one file is all it needs"
+    assert page.evaluate("window.hacked") is None
+    page.close()
+
+
+def models_in(page, table):
+    return table.locator("tbody tr:visible th .name").all_inner_texts()
+
+
+def test_it_opens_and_has_its_parts(page, tmp_path):
+    assert page.title() == "CardioBench results"
+    for part in ("minute", "overview", "tasks", "models", "problems"):
+        assert page.locator(f"#{part} h2").count() == 1
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        picture = tmp_path / f"{scheme}.png"
+        page.screenshot(path=picture)
+        assert picture.stat().st_size > 20_000
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 27)"
+
+
+def test_it_sorts_both_ways_by_keyboard_and_what_has_no_score_stands_last(page):
+    table = page.locator(".heat").filter(has_text="phantom_ecg/cd")
+    head = table.locator("th.task").filter(has_text="phantom_ecg/cd")
+    head.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    best_first = models_in(page, table)
+    assert best_first[0] == "org/one" and best_first[-1] == "org/flat"
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert models_in(page, table) != best_first and models_in(page, table)[0] == "org/flat"
+
+
+def test_it_filters_by_keyboard_and_counts(page):
+    table = page.locator(".heat").filter(has_text="phantom_ecg/cd")
+    page.locator("#f-model").focus()
+    page.keyboard.type("ORG/TW")
+    assert models_in(page, table) == ["org/two"]
+    assert page.locator("#f-count").inner_text().startswith("3 of ")
+    page.locator("#f-model").fill("")
+    page.locator("#f-above").focus()
+    page.keyboard.press("Space")
+    assert "org/flat" not in models_in(page, table) and "org/one" in models_in(page, table)
+    page.keyboard.press("Space")
+    page.locator("#f-task").fill("/nothing")
+    assert table.locator("th.task:visible").count() == 0
+
+
+def test_a_cell_tells_its_interval_in_text_on_hover_and_on_focus(page):
+    table = page.locator(".heat").filter(has_text="phantom_echo/ef")
+    cell = table.locator("tr", has_text="org/one").locator("td.cell").first
+    assert "[" in cell.inner_text() and "%" in cell.inner_text()
+    cell.hover()
+    told = page.locator("#detail").inner_text()
+    assert "95 % CI" in told and "Best constant answer" in told and "n = 60" in told
+    table.locator("td.cell").first.focus()
+    page.keyboard.press("ArrowDown")
+    assert "org/one" in page.locator("#detail").inner_text() and "95 % CI" in page.locator("#detail").inner_text()
+
+
+def test_enter_opens_the_task_with_its_pictures(page):
+    cell = page.locator(".heat").filter(has_text="phantom_echo/ef").locator("td.cell").first
+    cell.focus()
+    page.keyboard.press("Enter")
+    part = page.locator("details.part[open]")
+    assert part.locator("summary h3").first.inner_text() == "phantom_echo/ef"
+    assert part.locator("figure svg").count() == 3
+    captions = part.locator("figcaption").all_inner_texts()
+    assert all("n = " in caption and "SVG" in caption and "PNG" in caption and "CSV" in caption for caption in captions)
+    assert "Bland-Altman" in captions[1]
+
+
+def test_never_colour_alone(page):
+    """Every cell of the heat table has a sign, and its number a direction."""
+    for text in page.locator(".heat td.cell").all_inner_texts():
+        assert any(sign in text for sign in "▲≈▼?") and ("%" in text)
+    collapsed = page.locator(".heat tr", has_text="org/flat").first.locator("td.cell").first.inner_text()
+    assert "∅" in collapsed
+    assert "S" in page.locator(".heat tr", has_text="org/two").first.locator("td.cell .signs").first.inner_text()
+
+
+def test_axe_finds_nothing_serious(page):
+    page.emulate_media(color_scheme="dark")
+    assert violations(page) == []
+    page.emulate_media(color_scheme="light")
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert violations(page) == []
+
+
+def test_hostile_names_and_notes_are_text(page, report):
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    shown = page.locator("body").inner_text()
+    for name in HOSTILE:
+        assert " ".join(name.split())[:40] in shown, name
+    assert page.locator("main img[src=x]").count() == 0 and page.locator("script").count() == 1
+    assert page.locator("a[href^=javascript]").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
+        "long names do not widen the page"
+    )
+    twin = report[1].read_text()
+    assert "<script>" not in twin and "](javascript:" not in twin.replace("\\](", "") and "<img" not in twin
+
+
+def test_studies_stand_with_their_task_and_damaged_ones_are_named(page):
+    text = page.content()
+    assert "few shot" in text and "its figure cannot be drawn" in text
+    assert (
+        "org__broken" in page.locator("#problems").inner_text()
+        or "unreadable" in page.locator("#problems").inner_text()
+    )
+
+
+def test_print_shows_everything(page):
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0
+    assert not page.locator(".filters").is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") in (
+        "rgb(255, 255, 255)",
+        "rgba(0, 0, 0, 0)",
+    )
+    assert len(page.pdf()) > 50_000
+
+
+def test_the_worst_items_have_their_recordings(browser, report):
+    echo = next(file for file in report if file.parent.name == "examples" and "echo-ef-org-two" in file.name)
+    page, seen = watched(browser, echo.as_uri())
+    # The made-up ids are none of the phantom's, so the page says so, item by item, the worst first.
+    assert page.locator("section").count() == 12
+    errors = [float(text.split()[0]) for text in page.locator("section b").all_inner_texts()]
+    assert errors == sorted(errors, reverse=True)
+    assert "its recording is not here" in page.locator("section").first.inner_text()
+    assert seen.console == [] and (echo.parent / ".gitignore").read_text() == "*\n"
+    page.close()
+
+
+def test_720_results_paint_at_once_in_a_page_that_is_not_large(browser, tmp_path):
+    """12 models on 60 tasks without pictures; with them see benchmarks/report.py."""
+    import time
+    from dataclasses import replace
+    from pathlib import Path
+
+    from cardiobench.data import catalog
+    from cardiobench.report.collect import Entry, assemble
+    from cardiobench.report.page.content import Drawings
+    from cardiobench.report.page.render import write_html
+
+    _, like = made._scored("phantom_echo/ef", 0.9, 1)
+    tasks = [*catalog.list_tasks(), *(f"made_up_{number}/ef" for number in range(60))][:60]
+    entries = [
+        Entry(Path(f"{model}/{task}.json"), replace(like, task=task, model={"name": f"org/model-{model}"}))
+        for model in range(12)
+        for task in tasks
+    ]
+    start = time.process_time()
+    page = write_html(assemble(entries), tmp_path, drawings=Drawings())
+    assert time.process_time() - start < 20
+    assert page.stat().st_size < 2_500_000, "room for pictures below 5 MB"
+    tab, seen = watched(browser, page.as_uri())
+    first = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+    tab.wait_for_function(f"{first} > 0")
+    assert tab.evaluate(first) < 2000 and seen.console == []
+    assert tab.locator(".heat td.cell").count() == 720
+    tab.close()

@@ -1,0 +1,124 @@
+"""The papers' tables: places by hand, published numbers beside ours, hostile names as text."""
+
+import dataclasses
+import re
+
+import pandas as pd
+import pytest
+
+from cardiobench.cli import main
+from cardiobench.report.paper import ecg_grids, echo_tables
+from cardiobench.report.paper.grid import Entry, Grid, latex_text, placed
+from tests.report import made
+from tests.report.test_tables import result
+
+
+def zero_shot(model, task, value, **more):
+    metric = {"metric": "mae", "higher": False, "unit": "%"} if task.endswith("/ef") else {}
+    return dataclasses.replace(result(value, model, task, **metric, **more), protocol="zero_shot")
+
+
+def rows(grid):
+    return {label: dict(zip(grid.head[1:], cells, strict=True)) for block in grid.blocks for label, cells in block}
+
+
+def test_best_and_second_by_direction_and_ties_share_a_place():
+    cells = [Entry(str(value), value) for value in (3.0, 1.0, 2.0, 1.0)] + [Entry()]
+    assert [cell.place for cell in placed(cells, higher_is_better=False)] == [0, 1, 2, 1, 0]
+    assert [cell.place for cell in placed(cells, higher_is_better=True)] == [1, 0, 2, 0, 0]
+
+
+def test_table_1_has_floors_ours_and_the_published_numbers():
+    ours = [
+        zero_shot("org/one", "camus/ef", 9.999),
+        zero_shot("org/two", "camus/ef", 12.0),
+        zero_shot("org/one", "tmed2/as", 0.5),
+        zero_shot("org/two", "tmed2/as", 0.441315, collapsed=True),
+        dataclasses.replace(result(0.9, "org/one", "tmed2/as"), protocol="probe"),
+    ]
+    first, second, third = echo_tables.grids(ours, floor=lambda task: 0.25)
+    table = rows(first)
+    assert table["best constant"]["camus/ef ↓"].text == "0.25" and table["best constant"]["tmed2/as ↑"].text == "25.00"
+    assert table["org/one (zero_shot)"]["camus/ef ↓"] == Entry("10.00", 10.0, 1)
+    assert table["org/two (zero_shot)"]["camus/ef ↓"].place == 2
+    assert table["org/two (zero_shot)"]["tmed2/as ↑"].text == "44.13 ∅"
+    # arXiv:2510.00520, Table 1: EchoCLIP 9.83, SigLIP2 9.28 (the best) on CAMUS.
+    assert table["EchoCLIP, published"]["camus/ef ↓"] == Entry("9.83", 9.83, 2)
+    assert table["SigLIP2, published"]["camus/ef ↓"].place == 1
+    assert rows(second)["org/one (probe)"]["tmed2/as ↑"].text == "90.00"
+    assert third.head[1] == "echonet_dynamic/view ↑" and len(third.head) == 9
+
+
+def test_a_twin_takes_no_place():
+    real, twin = zero_shot("a", "camus/ef", 9.0), zero_shot("b", "camus/ef", 1.0)
+    twin = dataclasses.replace(twin, dataset={"name": "camus", "twin": True})
+    table = rows(echo_tables.grids([real, twin], floor=lambda task: 0.0)[0])
+    assert table["a (zero_shot)"]["camus/ef ↓"].place == 1 and table["b (zero_shot)"]["camus/ef ↓"].place == 0
+    assert table["b (zero_shot)"]["camus/ef ↓"].text == "1.00 ~"
+
+
+def test_the_floors_of_shipped_splits():
+    """Of two classes, one answer to everything has F1 2p/(1+p) and 0, p the larger share: macro p/(1+p)."""
+    floor = echo_tables.floors_of([])
+    truth = pd.concat([pd.read_csv(f, dtype=str) for f in [folder() / "asd.csv"]])
+    test = truth[truth["split"] == "test"]["label"].value_counts()
+    share = test.max() / test.sum()
+    assert floor("cardiacnet/asd") == pytest.approx(share / (1 + share))
+
+
+def folder():
+    from cardiobench.data import catalog
+
+    return catalog.dataset_folder("cardiacnet") / "splits"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["<script>", "[x](javascript:alert(1))", "\\input{/etc/passwd} $x$ & %", "a_b^c~d#", "x" * 10_000, "\u202emodel"],
+)
+def test_a_hostile_name_is_text(name):
+    grid = Grid("t", "title", ("model", "x"), (((name, (Entry("1", 1.0, 1),)),),))
+    text = grid.markdown()
+    assert "<script" not in text and "](javascript" not in text.replace("\\](", "") and text.count("\n| ") == 2
+    latex = grid.latex()
+    line = next(line for line in latex.splitlines() if "\\textbf{1}" in line)
+    assert not re.search(r"(?<!\\)[$&%#_^~](?!.*textbf)", line.partition(" & ")[0]) and "\\input{" not in line
+
+
+def test_latex_signs():
+    assert (
+        latex_text("a\\b_50% ~ <x>\nnext")
+        == "a\\textbackslash{}b\\_50\\% \\textasciitilde{} \\textless{}x\\textgreater{} next"
+    )
+
+
+def test_the_ecg_tables_mark_the_best_model_of_each_row_and_label():
+    table = pd.DataFrame(
+        [
+            {
+                "dataset": "ptb_xl",
+                "size": "XS",
+                "A CD (IQR ≤ 0.1)": "0.79 (0.81)",
+                "B CD (IQR ≤ 0.1)": "0.83*",
+                "C CD (IQR ≤ 0.1)": "0.99~",
+                "A AF (IQR ≤ 0.1)": "–",
+            }
+        ]
+    )
+    (grid,) = ecg_grids.grids({"ecg_table_3": table})
+    cells = rows(grid)["ptb_xl XS"]
+    assert [cell.place for cell in cells.values()] == [2, 1, 0, 0]
+    assert rows(grid)["one answer to everything"]["A CD (IQR ≤ 0.1)"].text == "0.33"
+    assert "**0.83\\***" in grid.markdown() and "\\underline{0.79 (0.81)}" in grid.latex()
+
+
+def test_the_command_writes_markdown_latex_and_csv(tmp_path, capsys):
+    made.result(tmp_path / "r", "org/one", "phantom_echo/ef")
+    assert main(["report", str(tmp_path / "r"), "--layout", "paper", "--out", str(tmp_path / "out")]) == 0
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"paper_tables.md", "paper_tables.tex", "echo_table_1.csv", "echo_table_2.csv", "echo_table_3.csv"} <= names
+    latex = (tmp_path / "out/paper_tables.tex").read_text()
+    assert latex.count("\\toprule") == latex.count("\\bottomrule") == 3
+    table = pd.read_csv(tmp_path / "out/echo_table_1.csv")
+    found = table[(table["model"] == "PanEcho, published") & (table["task"] == "camus/ef ↓")]
+    assert found["value"].tolist() == [11.63]

@@ -1,0 +1,97 @@
+"""Several models in one results folder: pairs, ranks, the page and the command."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.cli import main
+from cardiobench.data import catalog
+from cardiobench.report import ranks
+from cardiobench.report.collect import collect
+from cardiobench.report.markdown import write_page
+from cardiobench.report.result import Result, predictions_path
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
+
+TASK = catalog.task("phantom_echo/ef")
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Three models on one task: two alike, one much worse."""
+    rng = np.random.default_rng(0)
+    names = [f"p{n:03d}" for n in range(80)]
+    truth = pd.DataFrame({"id": names, "patient_id": names, "split": "test", "y_true": rng.normal(55, 10, 80)})
+    truth["sex"] = np.where(np.arange(80) % 2, "F", "M")
+    truth["age"], truth["bmi"], truth["image_quality"] = 50.0, 22.0, "Good"
+    train = truth.assign(id=truth["id"] + "t", patient_id=truth["patient_id"] + "t", split="train")
+    references = pd.concat([train, truth], ignore_index=True)
+    for model, spread in (("org/one", 4), ("org/two", 4), ("org/bad", 20)):
+        answers = truth[["id"]].assign(y_pred=truth["y_true"] + rng.normal(0, spread, 80))
+        joined = Predictions.join(references, answers, TASK)
+        made = score(joined, references, resamples=100, protocol="probe", model={"name": model})
+        path = tmp_path / model.replace("/", "__") / "r1" / "probe" / "phantom_echo__ef.json"
+        made.save(path)
+        joined.save(predictions_path(path))
+    return tmp_path
+
+
+def test_the_command_names_ties_and_writes_every_digit(results, capsys):
+    assert main(["compare", str(results), "--csv", str(results / "pairs.csv")]) == 0
+    shown = capsys.readouterr().out
+    assert "tied with" in shown and "org/bad" in shown
+    table = pd.read_csv(results / "pairs.csv")
+    assert len(table) == 3 and table["better"].tolist() == ["b", "b", "tied"]
+    for row in table.itertuples():
+        assert row.difference == pytest.approx(row.a - row.b) and row.p_value <= row.p_holm <= 3.001 * row.p_value
+        assert row.low <= row.difference <= row.high and row.n == 80
+
+
+def test_the_page_has_the_ranks_and_the_boxes_of_every_group(results):
+    files = write_page(collect([results]).files, results)
+    page = files[0].read_text()
+    section = page.partition("## Which models are better")[2].partition("\n## ")[0]
+    lines = [line.split(" | ") for line in section.splitlines() if line.startswith("| phantom")]
+    assert {line[3]: line[2] for line in lines} == {"org/one": "1", "org/two": "1", "org/bad": "3"}
+    assert "Holm's rule for 3 comparisons" in section
+    picture = results / "report" / "phantom_echo__ef.groups.png"
+    assert picture in files and picture.stat().st_size > 5000
+    assert "| gap | worst |" in page
+
+
+def test_a_model_with_other_units_or_without_predictions_is_named_and_left_out(results):
+    found = collect([results]).files
+    bad, one, _ = (path for path, _ in found)
+    predictions_path(bad).unlink()
+    frame = pd.read_parquet(predictions_path(one))
+    pairs, left_out = ranks.compared(found)
+    assert len(pairs) == 1 and "org/bad is not compared" in left_out[0] and "No such file" in left_out[0]
+    frame.iloc[1:].to_parquet(predictions_path(one))
+    pairs, left_out = ranks.compared(found)
+    assert not pairs and len(left_out) == 2
+    predictions_path(one).write_bytes(b"PAR1 cut off")
+    assert "org/one is not compared" in ranks.compared(found)[1][1]
+
+
+def test_results_of_other_data_and_damaged_files_are_not_compared(results, capsys):
+    path = results / "org__two" / "r1" / "probe" / "phantom_echo__ef.json"
+    other = dataclasses.replace(Result.load(path), dataset={"name": "phantom_echo", "version": "0.9"})
+    other.save(path)
+    path.with_name("phantom_echo__view.json").write_text("{")
+    assert main(["compare", str(results)]) == 0
+    shown = capsys.readouterr().out
+    assert "other data" in shown and "unreadable" in shown and "tied with org" not in shown
+
+
+def test_nothing_to_compare_is_said(results, capsys):
+    assert main(["compare", str(results), "--protocols", "knn"]) != 0
+    assert "no two models" in capsys.readouterr().err
+
+
+def test_one_model_run_in_two_ways_has_two_names(results):
+    (results / "org__one" / "r1").rename(results / "org__one" / "r1+cls")
+    found = [(path, dataclasses.replace(result, model={"name": "m"})) for path, result in collect([results]).files]
+    ((_, models),) = ranks.contests([entry for entry in found if "two" not in entry[0].parents[2].name])[0].items()
+    assert set(models) == {"m (r1)", "m (r1+cls)"}
