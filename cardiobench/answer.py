@@ -136,6 +136,7 @@ def work(cell: Cell) -> tuple[Result, list[Path]]:
         seen_in_pretraining=seen_in_pretraining(cell.encoder.name, cell.source.spec.name),
     )
     made_by = {"key": cell.key, "embeddings": cell.plan.store.key, "code": code_digest(), "torch": version("torch")}
+    made_by["device"] = ", ".join(embeddings.devices) or "unknown"
     made_by["seconds"] = round(time.perf_counter() - started, 3)
     result = replace(result, stamp={**result.stamp, **made_by})
     files = [predictions.save(predictions_path(cell.path)), result.save(cell.path)]

@@ -10,6 +10,7 @@ from cardiobench.data.source import Source
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.errors import BadMedia
 from cardiobench.models.base import Encoder
+from cardiobench.models.device import name_of
 
 SHARD = 64  # recordings a shard: what a kill can cost
 
@@ -116,9 +117,8 @@ def extract(
     def flush() -> None:
         if waiting:
             lines = source.frame.iloc[[number for number, _ in waiting]]
-            store.append(
-                list(lines["id"]), list(lines["stamp"]), [vectors.numpy() for _, vectors in waiting], rank=rank
-            )
+            vectors = [own.numpy() for _, own in waiting]
+            store.append(list(lines["id"]), list(lines["stamp"]), vectors, rank=rank, device=name_of(device))
             waiting.clear()
 
     try:

@@ -20,6 +20,8 @@ import pyarrow.compute as pc
 
 from cardiobench.errors import BadData, UnwritableOutput
 
+DEVICE = b"device"  # in a shard's metadata; no part of the key, since it is not meant to change a value
+
 
 def folder_name(model: str) -> str:
     """A model's name as one folder: `org/name` -> `org__name`; a path keeps its last two parts."""
@@ -35,11 +37,13 @@ class Embeddings:
         ids: recordings.
         vectors: float32, (all parts of all recordings, dim).
         offsets: (len(ids) + 1,); the parts of recording i are `vectors[offsets[i]:offsets[i + 1]]`.
+        devices: that they were computed on, as far as it is known.
     """
 
     ids: tuple[str, ...]
     vectors: np.ndarray
     offsets: np.ndarray
+    devices: tuple[str, ...] = ()
 
     def parts(self, number: int) -> np.ndarray:
         """Vectors (P, dim) of one recording."""
@@ -78,8 +82,16 @@ class EmbeddingStore:
             found.update(zip(table["id"].to_pylist(), table["stamp"].to_pylist(), strict=True))
         return found
 
-    def append(self, ids: Sequence[str], stamps: Sequence[str], parts: Sequence[np.ndarray], *, rank: int = 0) -> Path:
-        """Write one shard: for each recording its id, its stamp and its parts' vectors (P, dim)."""
+    def append(
+        self,
+        ids: Sequence[str],
+        stamps: Sequence[str],
+        parts: Sequence[np.ndarray],
+        *,
+        rank: int = 0,
+        device: str = "",
+    ) -> Path:
+        """Write one shard: for each recording its id, its stamp and its parts' vectors (P, dim); and the device's name."""
         lengths = [len(vectors) for vectors in parts]
         flat = np.ascontiguousarray(np.concatenate(parts), dtype=np.float32)
         table = pa.table(
@@ -89,7 +101,7 @@ class EmbeddingStore:
                 "part": np.concatenate([np.arange(n, dtype=np.int32) for n in lengths]),
                 "vector": pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1]),
             }
-        )
+        ).replace_schema_metadata({DEVICE: device})
         name = f"{time.time_ns():020d}-rank{rank}-{os.getpid()}.arrow"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -108,6 +120,7 @@ class EmbeddingStore:
         """The vectors of these recordings in this order; raises `BadData` naming those that are not stored."""
         wanted = dict(zip(ids, stamps, strict=True))
         found: dict[str, np.ndarray] = {}
+        devices: set[str] = set()
         for shard in self._shards():
             table = _open(shard)
             keep = pc.is_in(table["id"], pa.array([i for i in wanted if i not in found], type=pa.string()))
@@ -123,6 +136,7 @@ class EmbeddingStore:
                 name = names[start]
                 if marks[start] == wanted[name] and name not in found:
                     found[name] = vectors[start:stop]
+                    devices.add((table.schema.metadata or {}).get(DEVICE, b"").decode())
         absent = [name for name in wanted if name not in found]
         if absent:
             raise BadData(
@@ -130,7 +144,8 @@ class EmbeddingStore:
             )
         chosen = [found[name] for name in ids]
         offsets = np.r_[0, np.cumsum([len(vectors) for vectors in chosen])]
-        return Embeddings(tuple(ids), np.concatenate(chosen) if chosen else np.empty((0, 0), np.float32), offsets)
+        vectors = np.concatenate(chosen) if chosen else np.empty((0, 0), np.float32)
+        return Embeddings(tuple(ids), vectors, offsets, tuple(sorted(devices - {""})))
 
     def _shards(self) -> list[Path]:
         return sorted(self.folder.glob("*.arrow"))

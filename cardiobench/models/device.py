@@ -3,6 +3,11 @@
 import torch
 
 
+def name_of(device: torch.device) -> str:
+    """What a device is called: its kind, and the model of a GPU."""
+    return f"cuda: {torch.cuda.get_device_name(device)}" if device.type == "cuda" else device.type
+
+
 def placed(network: torch.nn.Module, device: torch.device) -> torch.nn.Module:
     """The network on a device, the weights of its 2-D convolutions with the channels last, the faster order there.
 

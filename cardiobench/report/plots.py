@@ -43,6 +43,15 @@ def save(figure, path: Path) -> Path:
     return path
 
 
+def save_all(figure, path: Path) -> list[Path]:
+    """Write a picture as PNG and SVG beside a path, and forget it."""
+    files = [path.with_suffix(f".{ending}") for ending in ("png", "svg")]
+    for file in files:
+        figure.savefig(file, dpi=DPI, bbox_inches="tight", facecolor="white")
+    pyplot().close(figure)
+    return files
+
+
 def forest(results: list[Result], path: Path) -> Path:
     """Scores of all models on one task with 95 % intervals, the best constant as a line; hollow = collapsed."""
     plt = pyplot()

@@ -68,6 +68,14 @@ def test_half_a_shard_is_refused_by_name_and_a_leftover_is_ignored(tmp_path):
         kept.have()
 
 
+def test_the_devices_of_the_vectors_that_are_asked_for_are_known(tmp_path):
+    kept = store(tmp_path)
+    for name, device in (("a", "cpu"), ("b", "cuda: some GPU"), ("c", "")):
+        kept.append([name], ["1"], [np.ones((2, 3))], device=device)
+    assert kept.load(["b", "a"], ["1", "1"]).devices == ("cpu", "cuda: some GPU")
+    assert kept.load(["c"], ["1"]).devices == () and kept.load(["a", "c"], ["1", "1"]).devices == ("cpu",)
+
+
 def test_pooling_by_hand():
     embeddings = Embeddings(("a", "b"), np.array([[3.0, 4.0], [0.0, 2.0], [1.0, 0.0]], np.float32), np.array([0, 2, 3]))
     np.testing.assert_allclose(embeddings.pooled("mean"), [[1.5, 3.0], [1.0, 0.0]])

@@ -7,6 +7,7 @@ import pytest
 from cardiobench.report.cells import all_cells, best_cells
 from cardiobench.report.contamination import contamination, seen_effect
 from cardiobench.report.ecg_tables import tables
+from cardiobench.report.paper.write import write_tables
 from cardiobench.report.record import Record, number
 from cardiobench.report.result import Estimate, Floor, Result, Verdict
 from cardiobench.report.sensitivity import order_changes, turned
@@ -178,3 +179,14 @@ def test_figure_1_has_a_bar_a_model_and_label_and_the_published_share():
     diamonds = [line.get_ydata()[0] for line in axes.lines if line.get_marker() == "D" and len(line.get_ydata())]
     assert diamonds == [0.36], "ECGFounder, AF, as the paper's text has it"
     assert figures([record("x/y", "cd", overlap_at_50=np.nan)]) == {}
+
+
+def test_the_papers_layout_has_figure_1_with_the_numbers_behind_it(tmp_path):
+    made = record(FOUNDER, "af", overlap_at_50=0.42, chance_at_50=0.05, shuffled_at_50=0.4)
+    made.save(tmp_path / "m" / "r" / "representation" / "ecg__af.json")
+    files, problems = write_tables([tmp_path], tmp_path / "out")
+    drawn = {file.name: file.stat().st_size for file in files if file.stem == "ecg_figure_1"}
+    assert not problems and set(drawn) == {"ecg_figure_1.csv", "ecg_figure_1.png", "ecg_figure_1.svg"}
+    assert drawn["ecg_figure_1.png"] > 5000
+    (row,) = pd.read_csv(tmp_path / "out" / "ecg_figure_1.csv").to_dict("records")
+    assert (row["overlap"], row["shuffled"], row["chance"], row["published"]) == (0.42, 0.4, 0.05, 0.36)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from cardiobench.report.cells import ALWAYS_POSITIVE
 from cardiobench.report.ecg_tables import NOTE
 from cardiobench.report.paper.grid import Entry, Grid, placed
 
@@ -15,7 +16,6 @@ TITLES = {
 }
 LABEL = re.compile(r"\b(CD|AF)\b")
 HIGHER = "label level"  # in these columns more is better; by dataset, nobody says which is
-FLOOR = {"ecg_table_3": "macro F1 of a constant where classes are balanced: 0.33"}
 
 
 def grids(tables: Mapping[str, pd.DataFrame]) -> list[Grid]:
@@ -30,7 +30,8 @@ def _grid(name: str, table: pd.DataFrame) -> Grid:
     columns = list(texts.columns)
     if "size" in table:  # models of one label stand in one row
         cells = [_by_label(row, columns) for row in cells]
-        floor = [(("one answer to everything", tuple(Entry("0.33") for _ in columns)),)]
+        constant = Entry(f"{ALWAYS_POSITIVE:.2f}", ALWAYS_POSITIVE)
+        floor = [(("positive for everybody", tuple(constant for _ in columns)),)]
     else:
         cells = _by_column(cells, columns)
         floor = []
@@ -39,7 +40,7 @@ def _grid(name: str, table: pd.DataFrame) -> Grid:
         " by label." if "size" in table else " in the columns by label."
     )
     if floor:
-        note += " One answer to everything: macro F1 where classes are balanced."
+        note += " Positive for everybody: its F1 where half of the records are positive, as here."
     return Grid(name, TITLES[name], ("", *columns), (*floor, rows), note)
 
 

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.errors import UnwritableOutput
+from cardiobench.errors import MissingExtra, UnwritableOutput
 from cardiobench.report import ecg_tables
 from cardiobench.report.collect import Problem, collect
 from cardiobench.report.console import Console
+from cardiobench.report.ecg_figures import figures, shared
 from cardiobench.report.page.say import say_problems
 from cardiobench.report.paper import ecg_grids, echo_tables
+from cardiobench.report.plots import save_all
+from cardiobench.report.record import Record
 
 PAGE, LATEX = "paper_tables.md", "paper_tables.tex"
 
@@ -23,7 +26,8 @@ def write_tables(folders: Sequence[Path], out: Path) -> tuple[list[Path], tuple[
         UnwritableOutput: the folder cannot be written to.
     """
     collection = collect(folders)
-    ecg = ecg_tables.tables(collection.results, [record for _, record in collection.records])
+    records = [record for _, record in collection.records]
+    ecg = ecg_tables.tables(collection.results, records)
     echo = echo_tables.grids(collection.results)
     printed = [*echo, *ecg_grids.grids(ecg)]
     tables: dict[str, pd.DataFrame] = {**echo_tables.numbers(echo), **ecg}
@@ -37,9 +41,24 @@ def write_tables(folders: Sequence[Path], out: Path) -> tuple[list[Path], tuple[
         for name, table in tables.items():
             files.append(out / f"{name}.csv")
             table.to_csv(files[-1], index=False)
+        pictures, undrawn = _figure(records, out)
     except OSError as error:
         raise UnwritableOutput(f"{out} cannot be written: {error.strerror or error}") from error
-    return files, collection.problems
+    return [*files, *pictures], (*collection.problems, *undrawn)
+
+
+def _figure(records: Sequence[Record], out: Path) -> tuple[list[Path], list[Problem]]:
+    """Figure 1 of the ECG paper with the numbers behind it, where a record holds them; or why it could not be drawn."""
+    numbers = shared(records)
+    if numbers.empty:
+        return [], []
+    path = out / "ecg_figure_1.csv"
+    numbers.to_csv(path, index=False)
+    try:
+        (figure,) = figures(records).values()
+    except MissingExtra as error:
+        return [path], [Problem(path.stem, "no picture", str(error))]
+    return [path, *save_all(figure, path)], []
 
 
 def print_tables(made: tuple[list[Path], tuple[Problem, ...]], out: Path) -> None:
