@@ -1,6 +1,6 @@
 """How `cardiobench prepare` grows with the data: time at N and 2N patients of a twin, peak memory at N and 4N.
 
-    python benchmarks/prepare.py [--patients georgia=500 echonet_dynamic=60] [--time 2.3] [--memory 1.2]
+    python benchmarks/prepare.py [--patients georgia=500 echonet_dynamic=160] [--time 2.3] [--memory 1.2]
 
 Each preparation runs in a process of its own, whose CPU time (of the preparation alone, the imports not counted) and peak
 resident memory (of the whole process) are taken; of three the fastest counts. Ends with 1 where a ratio is above its limit.
@@ -55,7 +55,7 @@ def measured(name: str, patients: int, folder: Path) -> dict[str, float]:
 def main() -> int:
     """Print a line a size and the two ratios of each dataset; 1 where one is above its limit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--patients", nargs="+", default=["georgia=500", "echonet_dynamic=60"], metavar="DATASET=N")
+    parser.add_argument("--patients", nargs="+", default=["georgia=500", "echonet_dynamic=160"], metavar="DATASET=N")
     parser.add_argument("--time", type=float, default=2.3, help="most that 2N may take of N's time")
     parser.add_argument("--memory", type=float, default=1.2, help="most that 4N may take of N's memory")
     parser.add_argument("--once", nargs=2, metavar=("DATASET", "RAW"), help=argparse.SUPPRESS)
