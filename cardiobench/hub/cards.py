@@ -29,13 +29,6 @@ def text_of(content: bytes | None, what: str) -> str:
         raise BadData(f"{what} is not UTF-8 ({error.reason} at byte {error.start}); it was left as it is.") from None
 
 
-def front_matter(card: str, what: str) -> dict[str, Any]:
-    """Content of the front matter, {} where there is none."""
-    found = FRONT.match(card)
-    content = yaml_text.parse(found["yaml"], f"the front matter of {what}")[0] if found else None
-    return content if isinstance(content, dict) else {}
-
-
 def merge_results(card: str, name: str, entries: Sequence[Entry], key: Key, what: str) -> str:
     """The card with these entries in its `model-index`.
 

@@ -23,25 +23,12 @@ def ridge_path(features: np.ndarray, values: np.ndarray, penalties: np.ndarray) 
     return coefficients, mean - centre @ coefficients
 
 
-def row_space(known: np.ndarray, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same features in as many dimensions as there are known lines, where there are fewer of them than of features.
-
-    A penalty on the squared coefficients leaves nothing outside the space that the known lines span, so a linear
-    model answers the same in these coordinates, and is fitted in a fraction of the time.
-
-    Args:
-        known: (n, d).
-        asked: (m, d).
-
-    Returns:
-        (n, r) and (m, r), where r is d or, if that is smaller, the rank of `known`.
-    """
-    axes = row_axes(known)
-    return (known, asked) if axes is None else (known @ axes, asked @ axes)
-
-
 def row_axes(known: np.ndarray) -> np.ndarray | None:
-    """Orthonormal axes (d, r) of the space that lines (n, d) span; None where they are no fewer than the features."""
+    """Orthonormal axes (d, r) of the space that lines (n, d) span; None where they are no fewer than the features.
+
+    A penalty on the squared coefficients leaves nothing outside that space, so a linear model answers the same in these
+    coordinates, and is fitted in a fraction of the time.
+    """
     if known.shape[1] <= known.shape[0]:
         return None
     # The n x n products are all that is needed; a decomposition of the n x d features takes ten times as long.

@@ -215,8 +215,3 @@ def record_part(record: Record, drawn: Sequence[Drawn]) -> dict[str, Any]:
         "warnings": record.warnings,
         "pictures": drawn,
     }
-
-
-def stamp_of(results: Sequence[Result]) -> list[tuple[str, str]]:
-    """The stamp of the whole page."""
-    return words.stamp_rows(results) if results else []
