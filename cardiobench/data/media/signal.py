@@ -1,5 +1,6 @@
 """What makes an array of numbers a 12-lead ECG."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -60,7 +61,7 @@ def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:
         )
     if len(signal) == 0:
         raise BadMedia(f"{name} has no samples. {TAKE_OUT}")
-    if not (np.isfinite(fs) and fs > 0):
+    if not (math.isfinite(fs) and fs > 0):
         raise BadMedia(f"{name}: a sampling rate of {fs} Hz. Correct it in the header or the table.")
     if signal.dtype != np.float32:
         with np.errstate(over="ignore"):  # what single precision cannot hold becomes infinite, which is refused next
@@ -68,7 +69,7 @@ def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:
     signal = np.ascontiguousarray(signal)
     # One pass that settles nearly every record: a finite sum of squares has finite terms, a positive one is not all zero.
     energy = np.vdot(signal, signal)
-    if np.isfinite(energy) and energy > 0:
+    if 0 < energy < math.inf:
         return Ecg(signal, float(fs))
     broken = ~np.isfinite(signal)
     if broken.any():
