@@ -19,7 +19,7 @@ from importlib.metadata import version
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import adjusted_rand_score, f1_score, silhouette_score
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import NearestNeighbors
@@ -29,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
+from cardiobench.protocols.cross_validation.cells import f1
 from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds
 from cardiobench.protocols.cross_validation.grids import FIXED, GRIDS, points
@@ -89,10 +90,7 @@ def ours(name: str, features, labels, folds) -> np.ndarray:
     """The same by one call."""
     found = classifier(name).answers(features, labels, folds, points(GRIDS[name]), 0)
     return np.array(
-        [
-            [f1_score(labels[held], table.argmax(axis=1)) for table in answers]
-            for (_, held), answers in zip(folds, found, strict=True)
-        ]
+        [[f1(labels[held], table) for table in answers] for (_, held), answers in zip(folds, found, strict=True)]
     )
 
 

@@ -7,12 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
-
 from cardiobench.answer import code_digest, first_answers, model_facts, model_folder, prompt_texts, seen_in_pretraining
 from cardiobench.config import RunConfig
-from cardiobench.data.source import Source
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import folder_name
 from cardiobench.models.base import Encoder
@@ -22,37 +18,6 @@ from cardiobench.protocols.study import Change, Finding, Study, StudyProtocol, c
 from cardiobench.report.figures import save_figures
 from cardiobench.report.record import Record
 from cardiobench.report.result import stamp
-
-
-@dataclass(frozen=True)
-class Changed:
-    """A dataset of which every recording is disturbed before a model sees it; the rest is the dataset itself.
-
-    Attributes:
-        source: the dataset.
-        change: the disturbance.
-        seed: of its draws, together with the recording's id.
-    """
-
-    source: Source
-    change: Change
-    seed: int
-
-    @property
-    def spec(self):
-        """Facts of the dataset."""
-        return self.source.spec
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One line a recording."""
-        return self.source.frame
-
-    def recording(self, number: int, sampling=None):
-        """The disturbed recording of that line."""
-        name = f"{self.source.frame['id'].iloc[number]} {self.seed}"
-        rng = np.random.default_rng(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
-        return self.change.apply(self.source.recording(number, sampling), self.change.severity, rng)
 
 
 @dataclass(frozen=True)
@@ -185,6 +150,7 @@ def _written(finding: Finding, cells: Sequence[StudyCell], path: Path, key: str)
                 "version": source.spec.version,
                 "digest": source.table.digest,
                 "twin": source.table.twin,
+                "limit": limit,
             }
             for name, source in sources.items()
         ),

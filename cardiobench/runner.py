@@ -10,13 +10,14 @@ from cardiobench.answer import Cell, finished, work
 from cardiobench.config import RunConfig
 from cardiobench.data.source import Source
 from cardiobench.data.spec import Task
-from cardiobench.describe import Changed, StudyCell, compare_models, describe, kept
+from cardiobench.describe import StudyCell, compare_models, describe, kept
+from cardiobench.embed import embed
 from cardiobench.errors import BadData, BadModel, CardioBenchError, NotApplicable, UnwritableOutput
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.plan import DatasetPlan, open_sources, plan_dataset, resolve_tasks
 from cardiobench.protocols import choose, protocol
 from cardiobench.protocols.base import EvalProtocol
-from cardiobench.protocols.study import Change, StudyProtocol
+from cardiobench.protocols.study import StudyProtocol
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.report.console import Console
 from cardiobench.report.record import Record
@@ -157,7 +158,7 @@ def run_model(
     answering = [p for p in protocols if isinstance(p, EvalProtocol)]
     unread: dict[str, frozenset[str]] = {}
     for name, plan in plans.items():
-        unread[name] = embed(encoder, plan, job)
+        unread[name] = embed(encoder, {None: plan}, job)
         if job.accelerator.is_main_process:
             cells = [
                 Cell(encoder, plan, task, answerer, variant, unread[name], job.config)
@@ -188,10 +189,13 @@ def run_studies(
         lost = {name: unread[name] for name in datasets}
         for name in datasets:
             own = [task for task in members if task.dataset == name]
-            for change in dict.fromkeys(change for task in own for change in protocol.changes(task)):
-                plan = plan_dataset(encoder, plans[name].source, own, job.config, change)
-                lost[name] |= embed(encoder, plan, job, change)
-                changed[name, change.key] = plan
+            disturbed = {
+                change: plan_dataset(encoder, plans[name].source, own, job.config, change)
+                for change in dict.fromkeys(change for task in own for change in protocol.changes(task))
+            }
+            if disturbed:
+                lost[name] |= embed(encoder, disturbed, job, plans[name])
+                changed |= {(name, change.key): plan for change, plan in disturbed.items()}
         cell = StudyCell(encoder, protocol, subject, members, plans, changed, lost, job.config)
         if job.accelerator.is_main_process and look(cell, job):
             made.append(cell)
@@ -223,36 +227,6 @@ def across_models(cells: Sequence[StudyCell], job: Run) -> None:
             record, files = compare_models(group)
             job.outcome.records.append(record)
             job.outcome.files += files
-
-
-def embed(encoder: Encoder, plan: DatasetPlan, job: Run, change: Change | None = None) -> frozenset[str]:
-    """Encode what the store lacks, a stride of it on each process, and note what could not be encoded.
-
-    Returns:
-        Ids of the recordings that could not be encoded, the same on every process.
-    """
-    from accelerate.utils import gather_object
-
-    from cardiobench.embeddings.extract import default_workers, extract
-
-    accelerator, workers = job.accelerator, job.config.workers
-    mine = plan.to_encode[accelerator.process_index :: accelerator.num_processes]
-    label = f"{plan.source.spec.name} with {encoder.name}" + (f", {change.key}" if change else "")
-    with job.say.progress(label, len(mine)) as advance:
-        failed = extract(
-            encoder,
-            Changed(plan.source, change, job.config.seed) if change else plan.source,
-            mine,
-            plan.store,
-            device=accelerator.device,
-            rank=accelerator.process_index,
-            batch_size=job.config.batch_size,
-            workers=default_workers(accelerator.num_processes) if workers is None else workers,
-            advance=advance,
-        )
-    everyone = sorted((failure.id, failure.reason) for failure in gather_object(failed))
-    job.outcome.failures += [(encoder.name, plan.source.spec.name, name, reason) for name, reason in everyone]
-    return frozenset(name for name, _ in everyone)
 
 
 def answer_all(cells: Sequence[Cell], job: Run) -> None:

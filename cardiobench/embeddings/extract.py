@@ -23,21 +23,46 @@ class Failure:
     reason: str
 
 
-class _Recordings(torch.utils.data.Dataset):
-    """Recordings of some lines of a source, as the encoder's parts, or the reason why there are none."""
+@dataclass(frozen=True)
+class Piece:
+    """One recording to encode.
 
-    def __init__(self, encoder: Encoder, source: Source, numbers: Sequence[int]):
-        self.encoder, self.source, self.numbers = encoder, source, numbers
+    Attributes:
+        source: it is read from.
+        number: its line of `source.frame`.
+        store: its vectors go to.
+    """
+
+    source: Source
+    number: int
+    store: EmbeddingStore
+
+    @property
+    def id(self) -> str:
+        """Of the recording."""
+        return self.source.frame["id"].iloc[self.number]
+
+    @property
+    def stamp(self) -> str:
+        """Of the recording's file."""
+        return self.source.frame["stamp"].iloc[self.number]
+
+
+class _Recordings(torch.utils.data.Dataset):
+    """Recordings as the encoder's parts, or the reason why there are none."""
+
+    def __init__(self, encoder: Encoder, pieces: Sequence[Piece]):
+        self.encoder, self.pieces = encoder, pieces
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.pieces)
 
     def __getitem__(self, position: int) -> tuple[int, torch.Tensor | str]:
-        number = self.numbers[position]
+        piece = self.pieces[position]
         try:
-            return number, self.encoder.transform(self.source.recording(number, self.encoder.sampling))
+            return position, self.encoder.transform(piece.source.recording(piece.number, self.encoder.sampling))
         except BadMedia as error:
-            return number, str(error)
+            return position, str(error)
 
 
 class PartEncoder:
@@ -68,15 +93,14 @@ class PartEncoder:
 
 
 def default_workers(processes: int) -> int:
-    """Decoding workers for each of `processes` processes of this machine, one core left to the encoder."""
-    return max(1, min(8, (os.cpu_count() or 2) // processes - 1))
+    """Decoding workers for each of `processes` processes of this machine; of more than two cores, one is left to the encoder."""
+    cores = (os.cpu_count() or 2) // processes
+    return max(1, min(8, cores - 1 if cores > 2 else cores))
 
 
 def extract(
     encoder: Encoder,
-    source: Source,
-    numbers: Sequence[int],
-    store: EmbeddingStore,
+    pieces: Sequence[Piece],
     *,
     device: torch.device,
     rank: int = 0,
@@ -84,13 +108,11 @@ def extract(
     workers: int = 1,
     advance: Callable[[int], None] = lambda count: None,
 ) -> list[Failure]:
-    """Encode those lines of a source and store their vectors.
+    """Encode recordings and store their vectors.
 
     Args:
         encoder: on `device` already.
-        source: the dataset.
-        numbers: lines of `source.frame` that this process is to encode.
-        store: where the vectors go, a shard at a time.
+        pieces: that this process is to encode; each store gets its vectors a shard at a time.
         device: of the encoder.
         rank: of this process, for the shards' names.
         batch_size: recordings decoded together; their parts are encoded together.
@@ -105,41 +127,37 @@ def extract(
     """
     encode = PartEncoder(encoder, device)
     loader = torch.utils.data.DataLoader(
-        _Recordings(encoder, source, numbers),
+        _Recordings(encoder, pieces),
         batch_size=batch_size,
-        num_workers=min(workers, len(numbers)),
+        num_workers=min(workers, len(pieces)),
         collate_fn=list,
         pin_memory=device.type == "cuda",
     )
     failures: list[Failure] = []
-    waiting: list[tuple[int, torch.Tensor]] = []
+    waiting: dict[EmbeddingStore, list[tuple[Piece, torch.Tensor]]] = {}
 
-    def flush() -> None:
-        if waiting:
-            lines = source.frame.iloc[[number for number, _ in waiting]]
-            vectors = [own.numpy() for _, own in waiting]
-            store.append(list(lines["id"]), list(lines["stamp"]), vectors, rank=rank, device=name_of(device))
-            waiting.clear()
+    def flush(store: EmbeddingStore) -> None:
+        shard = waiting.pop(store)
+        ids, stamps = [piece.id for piece, _ in shard], [piece.stamp for piece, _ in shard]
+        store.append(ids, stamps, [own.numpy() for _, own in shard], rank=rank, device=name_of(device))
 
     try:
         for batch in loader:
-            good = [(number, parts) for number, parts in batch if isinstance(parts, torch.Tensor)]
-            failures += [
-                Failure(source.frame["id"].iloc[number], parts) for number, parts in batch if isinstance(parts, str)
-            ]
+            good = [(pieces[place], parts) for place, parts in batch if isinstance(parts, torch.Tensor)]
+            failures += [Failure(pieces[place].id, why) for place, why in batch if isinstance(why, str)]
             if good:
                 # Joined on the device: from the loader's pinned memory each part travels while the next is prepared.
                 vectors = encode(torch.cat([parts.to(device, non_blocking=True) for _, parts in good]))
-                for (number, _), own in zip(good, vectors.split([len(parts) for _, parts in good]), strict=True):
-                    if own.isfinite().all():
-                        waiting.append((number, own))
-                    else:
-                        failures.append(
-                            Failure(source.frame["id"].iloc[number], f"{encoder.name} gave a vector that is not finite")
-                        )
-            if len(waiting) >= SHARD:
-                flush()
+                for (piece, _), own in zip(good, vectors.split([len(parts) for _, parts in good]), strict=True):
+                    if not own.isfinite().all():
+                        failures.append(Failure(piece.id, f"{encoder.name} gave a vector that is not finite"))
+                        continue
+                    shard = waiting.setdefault(piece.store, [])
+                    shard.append((piece, own))
+                    if len(shard) >= SHARD:
+                        flush(piece.store)
             advance(len(batch))
     finally:
-        flush()  # an interrupted or failing run keeps what it has
+        for store in list(waiting):  # an interrupted or failing run keeps what it has
+            flush(store)
     return failures

@@ -31,6 +31,9 @@ class Encoder(Protocol):
         loaded_by: the rule that chose the loader, in words.
         warnings: sentences that every result of the model carries.
 
+    An encoder whose parts are the frames, each encoded by itself, says so with `frame_wise = True`: clips whose frames
+    are shown in another order are then not encoded again.
+
     `cardiobench.models.load.load_model` adds to any encoder: `token_pooling`, the pooling of the network's tokens ("" where there is no
     choice); `setting`, what of pooling, variant and precision is not the default, as a part of a file name ("" for
     the default); `precision`, "fp32" or "bf16"; `weight_files`, file -> state of its SHA-256.

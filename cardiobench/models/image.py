@@ -39,10 +39,12 @@ class ImageEncoder:
     pooling: Literal["mean", "mean_l2"] = "mean_l2"
     modalities: tuple[str, ...] = ("echo",)
     dim: int = field(init=False)
+    frame_wise: bool = field(init=False)
 
     def __post_init__(self):
         self.network.eval().requires_grad_(False).float()
         self.dim = probe(self)
+        self.frame_wise = getattr(self.prepare, "frame_wise", False)
 
     def transform(self, recording: Clip) -> torch.Tensor:
         """Parts of a clip: its frames for an image model, (T, 3, h, w); the whole clip for a video model, (1, F, 3, h, w)."""
@@ -131,6 +133,8 @@ class FrameByFrame:
     """A library's own transform of one PIL image, applied to every frame of a clip."""
 
     transform: Callable[[Any], Any]
+
+    frame_wise = True
 
     def __call__(self, frames: np.ndarray) -> torch.Tensor:
         """Frames uint8 (T, H, W, 3) to (T, 3, h, w): uint8 where the transform ends with a picture, else its tensors."""

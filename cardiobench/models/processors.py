@@ -113,6 +113,8 @@ class Frames:
     processor: Any
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    frame_wise = True
+
     def without_normalisation(self) -> "Frames | None":
         """The same without its last step, uint8; None where it has no such step."""
         return replace(self, options=RAW) if normalises(self.processor) else None
@@ -131,6 +133,8 @@ class Patches:
     """
 
     processor: Any
+
+    frame_wise = True
 
     def without_normalisation(self) -> None:
         """None: the padding among the patches is zero after normalisation."""

@@ -36,6 +36,7 @@ class Change:
         apply: (recording, severity, generator) -> changed recording; the generator is seeded by the recording's id.
         version: bumped whenever `apply` would give something else; part of the embedding key.
         patients: of the test split whose recordings are disturbed; None for all of them.
+        order: (number of frames, severity, generator) -> indices of the frames shown, where `apply` does nothing else.
     """
 
     name: str
@@ -43,6 +44,9 @@ class Change:
     apply: Callable[[Clip | Ecg, float, np.random.Generator], Clip | Ecg] = field(repr=False, compare=False)
     version: int = 1
     patients: int | None = None
+    order: Callable[[int, float, np.random.Generator], np.ndarray] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def rows(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The lines of a task that are disturbed: those of its test patients, or of some in the order of their ids' hashes.

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import torch
 
-from cardiobench.embeddings.extract import PartEncoder, extract
+from cardiobench.embeddings.extract import PartEncoder, Piece, extract
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.errors import BadMedia
 
@@ -66,7 +66,7 @@ def test_the_network_runs_without_gradients_in_the_precision_asked_for(precision
 def test_batches_are_formed_across_recordings(tmp_path):
     encoder = Doubler()
     store = EmbeddingStore(tmp_path, "doubler", "toy", {})
-    extract(encoder, Recordings(), (0, 1, 4), store, device=CPU, batch_size=3, workers=0)
+    extract(encoder, pieces((0, 1, 4), store), device=CPU, batch_size=3, workers=0)
     assert encoder.batches == [6], "three recordings of two parts"
 
 
@@ -82,12 +82,14 @@ class Recordings:
         return float("inf") if number == 3 else number
 
 
+def pieces(numbers, store):
+    return [Piece(Recordings(), number, store) for number in numbers]
+
+
 def test_what_fails_is_named_and_the_rest_is_kept(tmp_path):
     store = EmbeddingStore(tmp_path, "doubler", "toy", {})
     done = []
-    failures = extract(
-        Doubler(), Recordings(), range(5), store, device=CPU, batch_size=2, workers=0, advance=done.append
-    )
+    failures = extract(Doubler(), pieces(range(5), store), device=CPU, batch_size=2, workers=0, advance=done.append)
     assert {f.id: f.reason for f in failures} == {
         "r2": "r2.avi is cut short",
         "r3": "doubler gave a vector that is not finite",

@@ -38,20 +38,19 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-def test_shuffling_keeps_every_frame_and_moves_only_its_share(numbered):
-    whole = order(echo.shuffle(numbered, 1.0, rng()))
+def test_shuffling_keeps_every_frame_and_moves_only_its_share():
+    whole = echo.shuffle(10, 1.0, rng()).tolist()
     assert sorted(whole) == list(range(10)) and whole != list(range(10))
-    half = order(echo.shuffle(numbered, 0.5, rng(1)))
+    half = echo.shuffle(10, 0.5, rng(1)).tolist()
     assert sorted(half) == list(range(10)) and sum(a != b for a, b in enumerate(half)) <= 5
-    assert order(echo.shuffle(numbered, 0.0, rng())) == list(range(10))
+    assert echo.shuffle(10, 0.0, rng()).tolist() == list(range(10))
 
 
 def test_reversing_and_losing_frames(numbered):
-    assert order(echo.reverse(numbered, 1.0, rng())) == list(range(9, -1, -1))
-    lost = order(echo.drop(numbered, 0.5, rng()))
+    assert order(echo.KINDS["reverse"][0](numbered, 1.0, rng())) == list(range(9, -1, -1))
+    lost = echo.drop(10, 0.5, rng()).tolist()
     assert lost[0] == 0 and len(set(lost)) == 5 and lost == sorted(lost), "a lost frame shows the one before it"
-    still = clip(np.zeros((1, 4, 4, 3)))
-    assert len(echo.drop(still, 0.75, rng()).frames) == 1
+    assert echo.drop(1, 0.75, rng()).tolist() == [0]
 
 
 def test_brightness_by_hand():
@@ -83,7 +82,7 @@ def test_the_sector_loses_its_sides():
 
 @pytest.mark.parametrize("name", list(echo.KINDS))
 def test_every_disturbance_keeps_the_form_of_a_clip_and_the_original(name, numbered):
-    apply, severities, _ = echo.KINDS[name]
+    apply, severities = echo.KINDS[name]
     before = numbered.frames.copy()
     for severity in severities:
         found = apply(numbered, severity, rng())
@@ -210,5 +209,5 @@ def test_a_model_that_nothing_can_ask_does_not_take_part():
 
 def test_the_changes_are_part_of_the_key():
     keys = [change.key for change in Stress().changes(catalog.task("phantom_echo/ef"))]
-    assert len(keys) == len(set(keys)) == sum(len(severities) for _, severities, _ in echo.KINDS.values())
+    assert len(keys) == len(set(keys)) == sum(len(severities) for _, severities in echo.KINDS.values())
     assert "shuffle-1-v1" in keys

@@ -39,6 +39,7 @@ class RandomVit:
     modalities = ("echo",)
     dim = 192
     pooling = "mean_l2"
+    frame_wise = True
     sampling = FrameSampling(count=16, stride=1, start="key_frame")
     warnings = ()
 

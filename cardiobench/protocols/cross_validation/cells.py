@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
 from cardiobench.protocols.cross_validation.classifiers import Classifier
 from cardiobench.protocols.cross_validation.folds import Split, balanced_folds
@@ -32,10 +32,19 @@ class Folded:
 
 def f1(labels: np.ndarray, probabilities: np.ndarray) -> float:
     """F1 of the likelier class: of the positive one of two, else macro."""
-    answer = decided(probabilities)
-    if probabilities.shape[1] == 2:
-        return float(f1_score(labels, answer, zero_division=0.0))
-    return float(f1_score(labels, answer, average="macro", zero_division=0.0))
+    classes = f1_of_classes(labels, probabilities)
+    return float(classes[1] if probabilities.shape[1] == 2 else np.nanmean(classes))
+
+
+def f1_of_classes(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+    """F1 of each class, (classes,); NaN for a class that is neither there nor answered.
+
+    Counted here, since a search asks for it once a split and point, and scikit-learn's checks take longer than many a fit.
+    """
+    answer, classes = decided(probabilities), probabilities.shape[1]
+    right = np.bincount(labels[answer == labels], minlength=classes)
+    either = np.bincount(labels, minlength=classes) + np.bincount(answer, minlength=classes)
+    return np.divide(2 * right, either, out=np.full(classes, np.nan), where=either > 0)
 
 
 def decided(probabilities: np.ndarray) -> np.ndarray:
@@ -125,7 +134,7 @@ def _folded(labels, probabilities, outer: Sequence[Split], chosen: tuple[Point, 
         probabilities,
         chosen,
         np.array([f1(*fold) for fold in by_fold]),
-        np.array([f1_score(truth, decided(table), average="macro", zero_division=0.0) for truth, table in by_fold]),
+        np.array([np.nanmean(f1_of_classes(*fold)) for fold in by_fold]),
         np.array([auroc(*fold) for fold in by_fold]),
     )
 

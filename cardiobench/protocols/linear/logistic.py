@@ -119,6 +119,7 @@ class _Problem:
         deviation: (d, folds, 1) likewise.
         centre: (d,) of the given features.
         scale: (d,) likewise.
+        products: (n, n) of the lines' features with each other, where there are fewer lines than features.
     """
 
     design: np.ndarray
@@ -130,6 +131,7 @@ class _Problem:
     centre: np.ndarray
     scale: np.ndarray
     classes: int
+    products: np.ndarray | None
 
     @classmethod
     def of(
@@ -166,6 +168,7 @@ class _Problem:
             centre,
             scale,
             classes,
+            standard @ standard.T if standard.shape[1] >= len(standard) else None,
         )
 
     @property
@@ -297,14 +300,14 @@ def _preconditioner(problem, probabilities, penalty, shared) -> Callable[[np.nda
     curvature = problem.weights * probabilities * (1 - probabilities)  # (n, folds, outputs)
     if shared:
         curvature = curvature.mean(axis=1, keepdims=True)
-    inverses = [[_inverse(problem.design, column, penalty) for column in fold.T] for fold in curvature.swapaxes(0, 1)]
+    inverses = [[_inverse(problem, column, penalty) for column in fold.T] for fold in curvature.swapaxes(0, 1)]
 
     def apply(states: np.ndarray) -> np.ndarray:
         if shared:
             return np.stack([inverse(states[:, :, place]) for place, inverse in enumerate(inverses[0])], axis=2)
         return np.stack(
             [
-                np.stack([inverse(states[:, fold, place]) for place, inverse in enumerate(own)], axis=1)
+                np.concatenate([inverse(states[:, fold, place, None]) for place, inverse in enumerate(own)], axis=1)
                 for fold, own in enumerate(inverses)
             ],
             axis=1,
@@ -313,30 +316,28 @@ def _preconditioner(problem, probabilities, penalty, shared) -> Callable[[np.nda
     return apply
 
 
-def _inverse(design: np.ndarray, curvature: np.ndarray, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
+def _inverse(problem: _Problem, curvature: np.ndarray, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
     """Solves (X' D X + penalty) for columns, in as many dimensions as there are features or lines, the fewer."""
     # Lines without curvature say nothing here; far from the boundary between the classes most are such.
     kept = curvature > 1e-4 * curvature.max()
-    design, curvature = design[kept], curvature[kept]
-    n, width = design.shape
     # The intercept has no penalty; a little keeps the matrix invertible where a class has almost no curvature left.
-    ridge = np.full(width, penalty)
-    ridge[-1] = max(1e-6 * curvature.sum(), 1e-12)
-    root = np.sqrt(curvature)[:, None]
-    if width <= n:
-        scaled = root * design
+    ridge = np.full(problem.design.shape[1], penalty)
+    ridge[-1] = max(1e-6 * curvature[kept].sum(), 1e-12)
+    if problem.products is None:
+        scaled = np.sqrt(curvature[kept])[:, None] * problem.design[kept]
         matrix = scaled.T @ scaled
-        matrix[np.diag_indices(width)] += ridge
+        matrix[np.diag_indices(len(matrix))] += ridge
         factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
         return lambda columns: cho_solve(factor, columns, check_finite=False)
-    # Woodbury: the same inverse through a matrix of lines x lines.
-    half = root * design / ridge
-    matrix = half @ (root * design).T
-    matrix[np.diag_indices(n)] += 1
+    # Woodbury: the same inverse through a matrix of lines x lines, whose products are there for every penalty.
+    root = np.sqrt(np.where(kept, curvature, 0))[:, None]
+    matrix = root * (problem.products / penalty + 1 / ridge[-1]) * root.T
+    matrix[np.diag_indices(len(matrix))] += 1
     factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
 
     def solve(columns: np.ndarray) -> np.ndarray:
-        inner = cho_solve(factor, half @ columns, check_finite=False)
-        return (columns.T / ridge).T - half.T @ inner
+        straight = columns / ridge[:, None]
+        inner = root * cho_solve(factor, root * (problem.design @ straight), check_finite=False)
+        return straight - problem.design.T @ inner / ridge[:, None]
 
     return solve

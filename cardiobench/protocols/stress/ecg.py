@@ -20,8 +20,5 @@ def leads_off(ecg: Ecg, count: float, rng: np.random.Generator) -> Ecg:
     return replace(ecg, signal=signal)
 
 
-# name -> what is done, its severities, whether it needs a sequence of frames
-KINDS = {
-    "noise": (noise, (0.05, 0.1, 0.2), False),
-    "leads_off": (leads_off, (1, 3, 6), False),
-}
+KINDS = {"noise": (noise, (0.05, 0.1, 0.2)), "leads_off": (leads_off, (1, 3, 6))}
+"""name -> what is done to a recording, and the severities."""

@@ -1,6 +1,8 @@
 """Disturbances of echo clips: the order of their frames, lost frames, gain, contrast, speckle, a narrower sector."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy import ndimage
@@ -10,28 +12,34 @@ from cardiobench.data.media.types import Clip
 LEVELS = np.arange(256.0)  # of grey
 
 
-def shuffle(clip: Clip, share: float, rng: np.random.Generator) -> Clip:
+def shuffle(count: int, share: float, rng: np.random.Generator) -> np.ndarray:
     """A share of the frames, drawn at random, change places with each other (all of them: arXiv:2510.00520, Table 7)."""
-    count = len(clip.frames)
     moving = np.sort(rng.choice(count, round(share * count), replace=False))
     order = np.arange(count)
     order[moving] = rng.permutation(moving)
-    return replace(clip, frames=clip.frames[order])
+    return order
 
 
-def reverse(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
+def reverse(count: int, severity: float, rng: np.random.Generator) -> np.ndarray:
     """The frames backwards."""
-    return replace(clip, frames=clip.frames[::-1].copy())
+    return np.arange(count)[::-1]
 
 
-def drop(clip: Clip, share: float, rng: np.random.Generator) -> Clip:
+def drop(count: int, share: float, rng: np.random.Generator) -> np.ndarray:
     """A share of the frames is lost, and the one before stays on the screen; the first frame is never lost."""
-    count = len(clip.frames)
     lost = np.zeros(count, dtype=bool)
     if count > 1:
         lost[1 + rng.choice(count - 1, min(round(share * count), count - 1), replace=False)] = True
-    shown = np.maximum.accumulate(np.where(lost, 0, np.arange(count)))
-    return replace(clip, frames=clip.frames[shown])
+    return np.maximum.accumulate(np.where(lost, 0, np.arange(count)))
+
+
+ORDERS = {"shuffle": (shuffle, (0.5, 1.0)), "reverse": (reverse, (1.0,)), "drop": (drop, (0.5, 0.75))}
+"""name -> which frames are shown, and the severities; of a clip of `count` frames, their indices in order."""
+
+
+def shown(order: Callable, clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
+    """A clip with its frames in another order."""
+    return replace(clip, frames=clip.frames[order(len(clip.frames), severity, rng)])
 
 
 def gain(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
@@ -73,13 +81,11 @@ def _grey(frames: np.ndarray) -> np.ndarray:
     return np.clip(np.rint(frames), 0, LEVELS[-1]).astype(np.uint8)
 
 
-# name -> what is done, its severities, whether it needs a sequence of frames
 KINDS = {
-    "shuffle": (shuffle, (0.5, 1.0), True),
-    "reverse": (reverse, (1.0,), True),
-    "drop": (drop, (0.5, 0.75), True),
-    "gain": (gain, (0.5, 1.0), False),
-    "contrast": (contrast, (0.5, 0.75), False),
-    "speckle": (speckle, (0.2, 0.4), False),
-    "sector": (sector, (0.25, 0.5), False),
+    **{name: (partial(shown, order), severities) for name, (order, severities) in ORDERS.items()},
+    "gain": (gain, (0.5, 1.0)),
+    "contrast": (contrast, (0.5, 0.75)),
+    "speckle": (speckle, (0.2, 0.4)),
+    "sector": (sector, (0.25, 0.5)),
 }
+"""name -> what is done to a recording, and the severities."""

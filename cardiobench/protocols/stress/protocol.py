@@ -59,9 +59,10 @@ class Stress:
         """Every disturbance at every severity."""
         spec = catalog.spec(task.dataset)
         return tuple(
-            Change(name, severity, apply, patients=self.patients)
-            for name, (apply, severities, of_frames) in KINDS[spec.modality].items()
-            if (not self.kinds or name in self.kinds) and not (of_frames and spec.media == "image")
+            Change(name, severity, apply, patients=self.patients, order=order)
+            for name, (apply, severities) in KINDS[spec.modality].items()
+            for order, _ in [echo.ORDERS.get(name, (None, ()))]
+            if (not self.kinds or name in self.kinds) and not (order and spec.media == "image")
             for severity in severities
         )
 

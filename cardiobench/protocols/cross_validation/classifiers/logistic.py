@@ -7,7 +7,7 @@ import numpy as np
 
 from cardiobench.protocols.cross_validation.folds import Split
 from cardiobench.protocols.cross_validation.grids import Point
-from cardiobench.protocols.linear.logistic import LogisticPath, logistic_path
+from cardiobench.protocols.linear.logistic import SEARCH_TOLERANCE, TOLERANCE, LogisticPath, logistic_path
 
 BLOCK = 20_000_000  # numbers of the states of the splits that are fitted together
 
@@ -35,7 +35,8 @@ class Logistic:
 def answers(
     features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], points: Sequence[Point], seed: int
 ) -> list[np.ndarray]:
-    """Probabilities of the held-out lines of each split, (points, held, classes)."""
+    """Probabilities of the held-out lines of each split, (points, held, classes); of several points, good enough to choose by."""
+    tolerance = SEARCH_TOLERANCE if len(points) > 1 else TOLERANCE
     classes = int(labels.max()) + 1
     penalties = np.array([1 / point["C"] for point in points])
     step = max(1, BLOCK // (features.shape[1] * len(points)))
@@ -47,7 +48,9 @@ def answers(
             learned[fold, known] = 1
         # Splits that share a held-out fold do not learn from it at all, and the solver takes no unused lines.
         used = np.flatnonzero(learned.any(axis=0))
-        path = logistic_path(features[used], labels[used], penalties, folds=learned[:, used], classes=classes)
+        path = logistic_path(
+            features[used], labels[used], penalties, folds=learned[:, used], classes=classes, tolerance=tolerance
+        )
         found += [_of_fold(path, fold).probabilities(features[held])[0] for fold, (_, held) in enumerate(part)]
     return found
 
