@@ -1,8 +1,10 @@
 """What a run is asked to do; the flags of the command line are its fields."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 
 def default_cache() -> Path:
@@ -43,6 +45,7 @@ class RunConfig:
         backend: where the cells of a cross-validation run: "loky", "dask=ADDRESS" or "ray".
         jobs: cells at a time; None = by the number of cores.
         stress_patients: test patients whose recordings are disturbed; 0 = all of them.
+        options: of protocols: protocol -> option -> value.
         share: of the numeric prompts that count as likest in zero-shot.
     """
 
@@ -74,4 +77,5 @@ class RunConfig:
     backend: str = "loky"
     jobs: int | None = None
     stress_patients: int = 30
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     share: float = 0.2

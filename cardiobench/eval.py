@@ -8,6 +8,7 @@ from pathlib import Path
 from cardiobench.config import RunConfig, default_cache
 from cardiobench.errors import CardioBenchError
 from cardiobench.protocols import DEFAULT, list_protocols
+from cardiobench.protocols.options import read_options
 
 # A full, read-only or forbidden disk, wherever it shows: the user's to mend, not a defect.
 DISK_ERRORS = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.ENOTDIR}
@@ -94,6 +95,14 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> argparse.ArgumentP
         default=30,
         metavar="N",
         help="test patients whose recordings the stress protocol disturbs; 0 = all (default: 30)",
+    )
+    what.add_argument(
+        "--option",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="PROTOCOL.OPTION=VALUE",
+        help="any other option of a protocol, such as representation.refit=true or cross_validation.search=flat",
     )
     what.add_argument("--revision", help="commit of the model on the Hub")
     what.add_argument("--weights", type=Path, metavar="PATH", help="folder or file of a model that is not on the Hub")
@@ -236,6 +245,7 @@ def config_from(arguments: argparse.Namespace) -> RunConfig:
         backend=arguments.backend,
         jobs=arguments.jobs,
         stress_patients=arguments.stress_patients,
+        options=read_options(arguments.option),
         share=arguments.share,
     )
 

@@ -27,6 +27,9 @@ def answer_many(cells: Sequence[Cell], job: "Run") -> None:
 
     Cells that are finished are kept, so a run that was interrupted goes on with those that are missing.
     """
+    cells = applicable(cells, job)
+    if not cells:
+        return
     first, outcome = cells[0], job.outcome
     old = {} if job.config.overwrite else {n: found for n, cell in enumerate(cells) if (found := finished(cell))}
     todo = [n for n in range(len(cells)) if n not in old]
@@ -68,6 +71,18 @@ def answer_many(cells: Sequence[Cell], job: "Run") -> None:
         else:
             outcome.results.append(done.result)
             outcome.files += done.files
+
+
+def applicable(cells: Sequence[Cell], job: "Run") -> list[Cell]:
+    """The cells whose task the protocol can take; the others are noted, and no worker is started for them."""
+    kept = []
+    for cell in cells:
+        try:
+            cell.answerer.check(cell.task)
+            kept.append(cell)
+        except NotApplicable as error:
+            job.outcome.not_applicable.append((cell.encoder.name, cell.task.name, cell.label, str(error)))
+    return kept
 
 
 @dataclass(frozen=True)

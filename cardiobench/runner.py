@@ -71,7 +71,11 @@ def run(config: RunConfig) -> Outcome:
         raise BadData(
             f"there is no prompt set {config.prompts}. Give --prompts a JSON file like a dataset's prompts.json."
         )
-    protocols = [protocol(name, config) for name in choose(config.protocols)]
+    names = choose(config.protocols)
+    for name in config.options:
+        if name not in names:
+            raise CardioBenchError(f"--option sets {name}, which is not run. Add it to --protocols, or leave it out.")
+    protocols = [protocol(name, config) for name in names]
     tasks = resolve_tasks(config.tasks)
     sources, absent = open_sources(tasks, config)
     check_writable(config.output_dir)

@@ -48,11 +48,17 @@ def protocol(name: str, config: "RunConfig | None" = None, **options) -> "EvalPr
 
     Args:
         name: of `list_protocols()`.
-        config: of the run; a protocol that has flags of its own takes them from it (`configured`).
+        config: of the run; a protocol that has flags of its own takes them from it (`configured`), and the options
+            that the run sets by name.
         options: fields of its dataclass.
     """
     if name not in _CLASSES:
         raise unknown_name("protocol", name, _CLASSES)
     module, _, kind = _CLASSES[name].partition(":")
     made = getattr(import_module(module), kind)(**options)
-    return made.configured(config) if config is not None and hasattr(made, "configured") else made
+    if config is None:
+        return made
+    from cardiobench.protocols.options import with_options
+
+    made = made.configured(config) if hasattr(made, "configured") else made
+    return with_options(made, config.options.get(name, {}))

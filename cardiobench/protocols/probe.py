@@ -1,7 +1,7 @@
 """Linear probe: ridge or logistic regression on frozen embeddings."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.metrics import log_loss
@@ -40,7 +40,7 @@ class LinearProbe:
     """
 
     penalties: tuple[float, ...] = tuple(10.0**power for power in range(-3, 7))
-    class_weight: str | None = "balanced"
+    class_weight: Literal["balanced"] | None = "balanced"
     few: int = 500
     resamples: int = 10
     seed: int = 0

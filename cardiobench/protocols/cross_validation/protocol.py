@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -48,7 +48,7 @@ class CrossValidation:
     grids: Mapping[str, Grid] = field(default_factory=lambda: GRIDS)
     folds: int = 15
     inner: int = 3
-    search: str = "nested"
+    search: Literal["nested", "flat"] = "nested"
     grouped: bool = True
     one_a_patient: bool = True
     seed: int = 0
@@ -88,10 +88,14 @@ class CrossValidation:
             return ("",)
         return tuple(f"{size}.{name}" for size in self.sizes for name in self.classifiers)
 
-    def narrow(self, rows: pd.DataFrame, task: Task, variant: str) -> pd.DataFrame:
-        """The rows that a variant needs, so that no other embedding is read."""
+    def check(self, task: Task) -> None:
+        """Refuse a task before any of its cells is shipped; `NotApplicable` says why."""
         if task.kind != "binary":
             raise NotApplicable(f"{task.name} is a {task.kind} task; these folds are balanced between two classes")
+
+    def narrow(self, rows: pd.DataFrame, task: Task, variant: str) -> pd.DataFrame:
+        """The rows that a variant needs, so that no other embedding is read."""
+        self.check(task)
         references = rows[["id", "patient_id"]].assign(y_true=rows[task.target])
         subset = draw_subset(references, task, variant.partition(".")[0], self.seed, one_a_patient=self.one_a_patient)
         return subset.rows(rows)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -57,7 +57,7 @@ class Representation:
     records: int = 1000
     refit: bool = False
     map_dimensions: int = 50
-    geometry_in: str = "all"
+    geometry_in: Literal["all", "top"] = "all"
     map_settings: tuple[tuple[int, float], ...] = maps.SETTINGS
 
     name = "representation"
