@@ -14,7 +14,7 @@ from cardiobench.embeddings.store import folder_name
 from cardiobench.models.base import Encoder
 from cardiobench.plan import DatasetPlan, first_patients
 from cardiobench.protocols.base import TaskData, options
-from cardiobench.protocols.study import Change, Finding, Study, StudyProtocol, collapsed
+from cardiobench.protocols.study import Change, Finding, Study, StudyProtocol, collapsed, disturbances
 from cardiobench.report.figures import save_figures
 from cardiobench.report.record import Record
 from cardiobench.report.result import stamp
@@ -59,7 +59,7 @@ class StudyCell:
             "tasks": [repr(task) for task in self.tasks],
             "datasets": [plan.source.table.digest for plan in plans],
             "embeddings": [plan.store.key for plan in plans],
-            "changes": [change.key for task in self.tasks for change in self.protocol.changes(task)],
+            "changes": [change.key for change in disturbances(self.protocol, self.tasks)],
             "pooling": self.encoder.pooling,
             "options": options(self.protocol),
             "prompts": [prompt_texts(task, self.config) for task in self.tasks],

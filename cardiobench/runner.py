@@ -17,7 +17,7 @@ from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.plan import DatasetPlan, open_sources, plan_dataset, resolve_tasks
 from cardiobench.protocols import choose, protocol
 from cardiobench.protocols.base import EvalProtocol
-from cardiobench.protocols.study import StudyProtocol
+from cardiobench.protocols.study import StudyProtocol, disturbances
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.report.console import Console
 from cardiobench.report.record import Record
@@ -195,7 +195,7 @@ def run_studies(
             own = [task for task in members if task.dataset == name]
             disturbed = {
                 change: plan_dataset(encoder, plans[name].source, own, job.config, change)
-                for change in dict.fromkeys(change for task in own for change in protocol.changes(task))
+                for change in disturbances(protocol, own)
             }
             if disturbed:
                 lost[name] |= embed(encoder, disturbed, job, plans[name])

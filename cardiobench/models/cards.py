@@ -36,7 +36,8 @@ class ModelCard:
         published: scores that others published, each a mapping with its source.
         weights: file name -> SHA-256 in hexadecimal, or its first 8 digits or more, or None where it is not known;
             empty for a model without weights of its own.
-        embedding: what comes out: `dim`, `parts` in words, and `text: true` where prompts can be compared with it.
+        embedding: what comes out: `dim`, `parts` in words, and `text: true` where prompts can be compared with it, or
+            `text:` and the name of the one variant in which they can.
         poolings: ways from the network's tokens to a vector (`cardiobench.models.pooling`); the first is the default.
         variants: named ways of preprocessing; the first is the default.
         native: targets of tasks that the model's own heads answer, such as `ef`.
@@ -66,8 +67,13 @@ class ModelCard:
 
     @property
     def text(self) -> bool:
-        """Whether it has a text tower in the same space."""
+        """Whether it has a text tower in the same space, be it in one variant only."""
         return bool(self.embedding.get("text"))
+
+    def text_in(self, variant: str) -> str:
+        """Whether prompts can be used in a variant: "yes", "no text tower", or the variant that one has to ask for."""
+        there = self.embedding.get("text")
+        return "yes" if there in (True, variant) else f"with --variant {there}" if there else "no text tower"
 
 
 def read_card(path: Path) -> ModelCard:

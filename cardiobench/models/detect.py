@@ -30,6 +30,7 @@ WEIGHTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 # Registered model -> beginnings of keys that all occur in its weights and together in no other's.
 KEYS: Mapping[str, tuple[str, ...]] = {
     "PKUDigitalHealth/ECGFounder": ("first_conv.conv.", "stage_list."),
+    "facebookresearch/dinotxt-vitl16": ("visual_model.head.", "text_model.backbone."),
     "echonet/EchoPrime": ("conv_proj.", "pos_encoding.class_token"),
     "CarDS-Yale/PanEcho": ("encoder.encoder.model.", "EF_head."),
     "sekeun/EchoFM": ("pos_embed_spatial", "blocks.0.attn.q."),

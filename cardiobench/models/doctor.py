@@ -56,10 +56,11 @@ def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
         raise
     except CardioBenchError as error:
         # What the card says of it holds whether or not the files are here.
-        answers = _answers(_by_card(card), card) if card and card.adapter != NO_ADAPTER else ()
+        known = card is not None and card.adapter != NO_ADAPTER
+        answers = _answers(_by_card(card, options.get("variant")), card) if known else ()
         return Diagnosis((*facts, *_card_plan(card), *_card_preprocessing(card)), tuple(answers), error)
     facts += _encoder_facts(encoder)
-    return Diagnosis(tuple(facts), tuple(_answers(_abilities(encoder), card)))
+    return Diagnosis(tuple(facts), tuple(_answers(_abilities(encoder, plan), card)))
 
 
 def _card_facts(name: str, card: ModelCard | None) -> list[Fact]:
@@ -85,9 +86,14 @@ def _card_plan(card: ModelCard | None) -> list[Fact]:
         *(("weights, by the card", f"{file}: SHA-256 {known or 'not known'}") for file, known in card.weights.items()),
         ("pooling of tokens, by the card", ", ".join(card.poolings) or "one only"),
         ("variant of preprocessing, by the card", ", ".join(card.variants) or "one only"),
-        ("text, by the card", "prompts can be used" if card.text else "no"),
+        ("text, by the card", _prompts(card)),
         ("native outputs, by the card", ", ".join(card.native) or "none"),
     ]
+
+
+def _prompts(card: ModelCard) -> str:
+    said = card.text_in(next(iter(card.variants), ""))
+    return {"yes": "prompts can be used", "no text tower": "no"}.get(said, f"prompts can be used {said}")
 
 
 def _card_preprocessing(card: ModelCard | None) -> list[Fact]:
@@ -104,6 +110,11 @@ def _plan_facts(plan: ModelPlan) -> list[Fact]:
             ("files", str(plan.source.folder)),
             ("commit", f"{at} (pinned by the card)" if pinned and at == pinned else at),
         ]
+        if plan.newest:
+            unpinned = (
+                "the newest commit is used, because the card pins none" if plan.card else "the newest commit is used"
+            )
+            facts.append(("warning", f"{unpinned}: to get the same again give --revision {plan.source.commit}"))
         facts += [
             ("checksum", f"{file}: {plan.source.checksum(file) or 'not known, so not compared'}")
             for file in plan.source.checksums
@@ -137,12 +148,14 @@ def _no_text(encoder: Encoder) -> str:
 @dataclass(frozen=True)
 class _Abilities:
     modalities: tuple[str, ...]
-    text: str  # "yes", or why not
+    text: str  # "yes", why not, or what to ask for
     native: tuple[str, ...]
 
 
-def _abilities(encoder: Encoder) -> _Abilities:
-    text = "yes" if isinstance(encoder, TextEncoder) else "no text tower"
+def _abilities(encoder: Encoder, plan: ModelPlan) -> _Abilities:
+    absent = plan.card.text_in(plan.variant) if plan.card else "no text tower"
+    # A card's "yes" does not hold for files without the tokenizer or the text tower.
+    text = "yes" if isinstance(encoder, TextEncoder) else "no text tower" if absent == "yes" else absent
     return _Abilities(encoder.modalities, text, encoder.native if isinstance(encoder, NativeHeads) else ())
 
 
@@ -150,11 +163,11 @@ def _expected(plan: ModelPlan) -> _Abilities:
     """Before the weights are read."""
     if plan.card is None:
         return _Abilities(("echo", "ecg"), "known after loading", ())
-    return _by_card(plan.card)
+    return _by_card(plan.card, plan.variant)
 
 
-def _by_card(card: ModelCard) -> _Abilities:
-    return _Abilities(card.modalities, "yes" if card.text else "no text tower", card.native)
+def _by_card(card: ModelCard, variant: str | None) -> _Abilities:
+    return _Abilities(card.modalities, card.text_in(variant or next(iter(card.variants), "")), card.native)
 
 
 def _answers(able: _Abilities, card: ModelCard | None) -> list[tuple[str, ...]]:

@@ -44,6 +44,7 @@ class ModelPlan:
         variants: offered, likewise.
         warnings: sentences that every result carries.
         make: builds the encoder.
+        newest: whether the files are those of whatever commit is the newest on the Hub: nobody named one.
     """
 
     name: str
@@ -56,6 +57,7 @@ class ModelPlan:
     variants: tuple[str, ...]
     warnings: tuple[str, ...]
     make: Callable[[], Encoder]
+    newest: bool = False
 
 
 def load_model(
@@ -143,6 +145,7 @@ def plan_model(
         variants=found.variants,
         warnings=warnings,
         make=lambda: found.load(chosen, named),
+        newest=source is not None and bool(source.commit) and revision is None and not (card and card.revision),
     )
 
 

@@ -38,10 +38,6 @@ class Alignment:
         """Each task that asks for a number."""
         return {task.name: (task,) for task in tasks if task.kind == "regression"}
 
-    def changes(self, task: Task) -> tuple:
-        """Nothing is disturbed."""
-        return ()
-
     def describe(self, study: Study, encoder: Encoder) -> Finding:
         """Pearson r along the axis, with both projections for the figure."""
         (task,) = study.tasks

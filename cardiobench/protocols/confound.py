@@ -19,7 +19,7 @@ from cardiobench.protocols.cross_validation.folds import balanced_folds
 from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, points, read_grids
 from cardiobench.protocols.representation.sample import LEAST, Sample, candidates, draw
 from cardiobench.protocols.representation.subjects import labels_across
-from cardiobench.protocols.study import Change, Finding, Study
+from cardiobench.protocols.study import Finding, Study
 from cardiobench.report.record import number
 from cardiobench.report.result import Estimate
 from cardiobench.scoring.bootstrap import estimate, patient_weights
@@ -94,10 +94,6 @@ class Confound:
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Each label across its datasets, and each task whose dataset mixes several hospitals."""
         return {**labels_across(tasks), **{task.name: (task,) for task in tasks if _mixes_hospitals(task)}}
-
-    def changes(self, task: Task) -> tuple[Change, ...]:
-        """Nothing is disturbed."""
-        return ()
 
     def describe(self, study: Study, encoder: Encoder) -> Finding:
         """Identity, own, carried and mixed scores, and what the place alone says."""

@@ -43,10 +43,6 @@ class FewShot:
         """One task at a time."""
         return each_task(tasks)
 
-    def changes(self, task: Task) -> tuple:
-        """Nothing is disturbed."""
-        return ()
-
     def describe(self, study: Study, encoder: Encoder) -> Finding:
         """The curve over sizes, with an interval over draws and test patients, and the probe on everybody."""
         (task,) = study.tasks

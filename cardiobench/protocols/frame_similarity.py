@@ -36,10 +36,6 @@ class FrameSimilarity:
                 found[task.dataset] = (*found.get(task.dataset, ()), task)
         return found
 
-    def changes(self, task: Task) -> tuple:
-        """Nothing is disturbed."""
-        return ()
-
     def describe(self, study: Study, encoder: Encoder) -> Finding:
         """Mean cosine within clips and between patients, and the matrix of the clips of the commonest length."""
         clips, patients = clips_of_test(study)

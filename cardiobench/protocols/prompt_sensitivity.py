@@ -41,10 +41,6 @@ class PromptSensitivity:
         """One task at a time."""
         return each_task(tasks)
 
-    def changes(self, task: Task) -> tuple:
-        """Nothing is disturbed."""
-        return ()
-
     def describe(self, study: Study, encoder: Encoder) -> Finding:
         """A score for every way to ask."""
         (task,) = study.tasks

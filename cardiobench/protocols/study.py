@@ -115,7 +115,8 @@ class StudyProtocol(Protocol):
     """A named study of one model.
 
     One that also compares models has a method `across(studies: Sequence[Study]) -> Finding`, called with the studies
-    of two models or more on the same subject.
+    of two models or more on the same subject. One that disturbs recordings has `changes(task: Task) -> tuple[Change, ...]`:
+    the disturbances under which test recordings of a task have to be encoded.
     """
 
     name: str
@@ -124,13 +125,16 @@ class StudyProtocol(Protocol):
         """What there is to look at among these tasks: subject -> its tasks."""
         ...
 
-    def changes(self, task: Task) -> tuple[Change, ...]:
-        """Disturbances under which the test recordings of a task have to be encoded; usually none."""
-        ...
-
     def describe(self, study: Study, encoder: Encoder) -> Finding:
         """What is found; raises `NotApplicable` where the model cannot take part."""
         ...
+
+
+def disturbances(protocol: StudyProtocol, tasks: Sequence[Task]) -> tuple[Change, ...]:
+    """All that a study does to the recordings of these tasks; usually nothing."""
+    if not hasattr(protocol, "changes"):
+        return ()
+    return tuple(dict.fromkeys(change for task in tasks for change in protocol.changes(task)))
 
 
 def each_task(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:

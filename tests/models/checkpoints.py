@@ -11,8 +11,9 @@ import pytest
 
 from cardiobench.models import cards
 from cardiobench.models.cards import card
+from cardiobench.models.echo import dinotxt as dinotxt_adapter
 from cardiobench.models.echo import echofm as echofm_adapter
-from cardiobench.models.nets import convnext, ecg_jepa_kim, mvit, net1d, wav2vec2_cmsc
+from cardiobench.models.nets import convnext, ecg_jepa_kim, echoprime_text, mvit, net1d, wav2vec2_cmsc
 from tests.models.ecg.fake import FAKES, hubert
 from tests.models.echo import fake
 from tests.models.test_every_model import TINY
@@ -22,9 +23,10 @@ CHECKPOINTS: dict[str, Callable[[Path], Path]] = {
     **TINY,
     **FAKES,
     **dict.fromkeys(("Edoardo-BS/hubert-ecg-base", "Edoardo-BS/hubert-ecg-large"), hubert),
-    "echonet/EchoPrime": lambda folder: fake.echoprime_folder(folder / "EchoPrime"),
+    "echonet/EchoPrime": lambda folder: fake.echoprime_folder(folder / "EchoPrime", reports=True),
     "CarDS-Yale/PanEcho": fake.panecho_file,
     "sekeun/EchoFM": fake.echofm_file,
+    "facebookresearch/dinotxt-vitl16": fake.dinotxt_folder,
 }
 
 
@@ -48,7 +50,19 @@ def smaller_networks() -> Iterator[None]:
         patch.setattr(echofm_adapter, "EchoFM", shallow)
         patch.setattr(echofm_adapter, "DIM", 128)
         patch.setattr(fake, "EchoFM", shallow)
+        patch.setattr(echoprime_text, "bert_config", small_bert)
+        patch.setattr(dinotxt_adapter, "DinoTxt", partial(dinotxt_adapter.DinoTxt, **fake.SMALL_DINOTXT))
         yield
+
+
+def small_bert():
+    """A configuration of the same kind of BERT, for the few words of echo prompts."""
+    from transformers import BertConfig
+
+    return BertConfig(
+        vocab_size=200, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=48,
+        layer_norm_eps=1e-12,
+    )  # fmt: skip
 
 
 def change_card(patch: pytest.MonkeyPatch, name: str, **facts) -> None:

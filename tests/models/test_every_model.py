@@ -49,6 +49,7 @@ ELSEWHERE = {
     "echonet/EchoPrime",
     "CarDS-Yale/PanEcho",
     "sekeun/EchoFM",
+    "facebookresearch/dinotxt-vitl16",
     "Edoardo-BS/hubert-ecg-base",
     "Edoardo-BS/hubert-ecg-large",
     *FAKES,

@@ -1,6 +1,8 @@
 """Every registered model with weights, from a made-up checkpoint in its published container to predictions and scores.
 
-All tasks of its kind of recording on generated data, under every protocol that answers. Networks of one published size
+All tasks of its kind of recording on generated data, under every protocol that answers, and the studies that ask a model
+for anything (disturbed recordings, sentences, single frames). What works on stored vectors alone is made once for each kind
+of recording, with the smallest model. Networks of one published size
 are made smaller here, by the checkpoint and by the adapter alike; in full size they are loaded and run in
 tests/models/echo, tests/models/ecg and tests/models/nets. Whether the answers are any good is not the point.
 """
@@ -14,6 +16,7 @@ from cardiobench.data import catalog
 from cardiobench.data.twin import write_twin
 from cardiobench.models.cards import card, list_models
 from cardiobench.models.load import NO_ADAPTER
+from cardiobench.protocols.stress import protocol as stress
 from cardiobench.report.result import predictions_path
 from cardiobench.runner import run
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
@@ -63,16 +66,21 @@ def test_none_is_left_out():
         assert set(card(name).native) <= {task.partition("/")[2] for task in asked}
 
 
-def expected(model, tasks, protocols):
+def usual(model):
+    """The variant that is asked: the default one, but one clip of a recording where there may be several."""
+    return "one_clip" if "one_clip" in model.variants else None
+
+
+def expected(model, tasks, protocols, variant=""):
     """(task, protocol) of every prediction that there should be, by the card."""
     found = {(task.name, protocol) for task in tasks for protocol in ("probe", "knn")}
     found |= {(task.name, "native") for task in tasks if task.target in model.native}
-    found |= {(task.name, "zero_shot") for task in tasks if model.text}
+    found |= {(task.name, "zero_shot") for task in tasks if model.text_in(variant) == "yes"}
     return {one for one in found if one[1] in protocols}
 
 
-def check_answers(folder, wanted, **what):
-    """Run, and look at the results and at every file of predictions."""
+def evaluated(folder, **what):
+    """The outcome of a run, in which nothing may fail."""
     outcome = run(
         RunConfig(
             **what,
@@ -81,9 +89,17 @@ def check_answers(folder, wanted, **what):
             batch_size=2,
             resamples=20,
             workers=0,
+            stress_patients=1,
+            jobs=1,
         )
     )
     assert not outcome.failures
+    return outcome
+
+
+def check_answers(folder, wanted, **what):
+    """Run, and look at the results and at every file of predictions."""
+    outcome = evaluated(folder, **what)
     assert {(result.task, result.protocol) for result in outcome.results} == wanted
     results = [file for file in outcome.files if file.suffix == ".json"]
     assert len(results) == len(outcome.results)
@@ -98,13 +114,69 @@ def test_every_task_and_protocol_is_answered(checkpoint, twins, tmp_path):
     name, weights = checkpoint
     model = card(name)
     tasks = [catalog.task(one) for one in (ECG if "ecg" in model.modalities else ECHO)]
-    what = {"models": (name,), "weights": weights, "variant": "one_clip" if "one_clip" in model.variants else None}
+    what = {"models": (name,), "weights": weights, "variant": usual(model)}
     names = tuple(task.name for task in tasks)
     check_answers(tmp_path / "a", expected(model, tasks, ANSWERING), **what, tasks=names, protocols=ANSWERING, limit=3)
     if name in OTHERS:
         wanted = expected(model, others(name), ("native",))
         data = {"data_dir": twins, "allow_missing": True, "limit": 1}
         check_answers(tmp_path / "b", wanted, **what, **data, tasks=OTHERS[name], protocols=("native",))
+
+
+# Every model, once more in a variant that is another encoder.
+ENCODERS = (*((name, usual(card(name))) for name in CHECKPOINTS), ("echonet/EchoPrime", "prompts"))
+CLIP_ENCODERS = {"echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM"}
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Records without their figures, which take most of the time and know no model."""
+    monkeypatch.setattr("cardiobench.describe.save_figures", lambda record, path: [])
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize(("checkpoint", "variant"), ENCODERS, indirect=["checkpoint"])
+def test_what_is_asked_of_a_model_itself(checkpoint, variant, tmp_path, monkeypatch):
+    """Sentences, single frames, and recordings under the first of the disturbances: records with numbers, by the card."""
+    name, weights = checkpoint
+    model = card(name)
+    for modality, kinds in stress.KINDS.items():
+        monkeypatch.setitem(stress.KINDS, modality, dict(list(kinds.items())[:1]))
+    wanted = {"stress"}
+    if "echo" in model.modalities:
+        wanted |= set() if name in CLIP_ENCODERS else {"frame_similarity"}
+        wanted |= {"alignment", "retrieval"} if model.text_in(variant or "") == "yes" else set()
+    asked = ("alignment", "frame_similarity", "retrieval", "stress")
+    task = (ECG if "ecg" in model.modalities else ECHO)[0]
+    what = {"models": (name,), "weights": weights, "variant": variant, "tasks": (task,)}
+    outcome = evaluated(tmp_path, **what, protocols=asked, limit=2)
+    assert {record.protocol for record in outcome.records} == wanted
+    assert {protocol for _, _, protocol, _ in outcome.not_applicable} <= set(asked) - wanted
+    for record in outcome.records:
+        assert any(np.isfinite(value.value) for value in record.values.values()), record.protocol
+        assert record.tables and all(len(table) for table in record.tables.values())
+    if variant == "prompts":
+        check_answers(
+            tmp_path, {(task, "zero_shot"), (task, "probe")}, **what, protocols=("zero_shot", "probe"), limit=2
+        )
+
+
+STORED = (
+    ("google/siglip2-base-patch16-224", "phantom_echo/ef", ("few_shot", "prompt_sensitivity"), 3),
+    ("sehunfromdaegu/ECG_JEPA", "phantom_ecg/cd", ("cross_validation", "few_shot", "representation"), 14),
+)
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize(("checkpoint", "task", "protocols", "patients"), STORED, indirect=["checkpoint"])
+def test_what_works_on_stored_vectors(checkpoint, task, protocols, patients, tmp_path):
+    name, weights = checkpoint
+    few = {"sizes": ("XS",), "classifiers": ("logistic",)}
+    outcome = evaluated(
+        tmp_path, models=(name,), weights=weights, tasks=(task,), protocols=protocols, limit=patients, **few
+    )
+    made = {record.protocol for record in outcome.records} | {result.protocol for result in outcome.results}
+    assert {name.partition(".")[0] for name in made} == set(protocols), outcome.not_applicable
 
 
 def others(name):

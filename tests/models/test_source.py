@@ -6,14 +6,18 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from cardiobench.errors import BadModel
+from cardiobench.models.doctor import examine
 from cardiobench.models.load import load_model
 from cardiobench.models.source import digest, open_source
-from tests.models.tiny import tiny_timm
+from tests.models.checkpoints import change_card
+from tests.models.test_every_model import tiny_dinov3
+from tests.models.tiny import tiny_open_clip, tiny_timm
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -42,6 +46,27 @@ def test_from_the_cache_without_a_network(cache):
     assert encoder.revision == COMMIT
     assert "timm" in encoder.loaded_by
     assert load_model("org/vit", revision=COMMIT).revision == COMMIT
+
+
+@pytest.mark.parametrize(("name", "why"), [("org/vit", ""), ("facebook/dinov3-vits16-pretrain-lvd1689m", ", because the card pins none")])  # fmt: skip
+def test_doctor_warns_of_a_commit_that_nobody_named(cache, name, why):
+    put_in_cache(cache, name, tiny_dinov3 if "dinov3" in name else tiny_timm)
+
+    def warned(**options):
+        return [text for what, text in examine(name, quick=True, **options).facts if what == "warning"]
+
+    assert warned() == [f"the newest commit is used{why}: to get the same again give --revision {COMMIT}"]
+    assert ("commit", COMMIT) in examine(name).facts
+    assert not warned(revision=COMMIT)
+
+
+def test_doctor_does_not_warn_of_a_pinned_commit(cache, monkeypatch, tmp_path):
+    name = "microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224"
+    change_card(monkeypatch, name, revision=COMMIT)
+    put_in_cache(cache, name, partial(tiny_open_clip, safe=False))
+    found = examine(name, quick=True)
+    assert ("commit", f"{COMMIT} (pinned by the card)") in found.facts
+    assert not [text for what, text in found.facts if what == "warning"]
 
 
 def test_not_in_the_cache_and_no_network(cache):

@@ -15,7 +15,8 @@ from cardiobench.models.cards import ModelCard
 from cardiobench.models.echo.echoprime_clip import STRIDE, normalised, prepared
 from cardiobench.models.echo.echoprime_files import RETRIEVAL, read_retrieval
 from cardiobench.models.echo.echoprime_retrieval import VIEWS, WIDTH, Bank, SectionWeights, answers
-from cardiobench.models.echo.encoder import ClipEncoder, loaded_by, refuse_unknown
+from cardiobench.models.echo.echoprime_text import EchoPrimePrompts, Videos, read_text_encoder
+from cardiobench.models.echo.encoder import CLIP_SCALE, ClipEncoder, loaded_by, no_scale, refuse_unknown
 from cardiobench.models.nets.convnext import BASE, ConvNeXt
 from cardiobench.models.nets.mvit import FRAMES, MViT
 from cardiobench.models.source import Source
@@ -25,8 +26,9 @@ log = logging.getLogger(__name__)
 
 VIDEO = ("echo_prime_encoder.pt", "echo_prime_encoder.safetensors")
 VIEW = ("view_classifier.pt", "view_classifier.safetensors")
-BY_NAME, UPSTREAM = "by_name", "upstream_compat"
+BY_NAME, UPSTREAM, PROMPTS = "by_name", "upstream_compat", "prompts"
 ASKED = {"ef": "ejection_fraction", "as": "aortic_stenosis"}
+SAMPLING = FrameSampling(count=FRAMES, stride=STRIDE, start="first")
 STENOSIS_CUT = 0.78  # share of candidates from which EchoPrime says aortic stenosis (its roc_thresholds.csv)
 
 # View of EchoPrime -> view of the benchmark; the others are "Other".
@@ -111,25 +113,30 @@ def stenosis(shares: np.ndarray) -> np.ndarray:
     return np.interp(shares, (0.0, STENOSIS_CUT, 1.0), (0.0, 0.5, 1.0))
 
 
-def load(card: ModelCard, source: Source, *, pooling: str = "cls", variant: str = BY_NAME) -> EchoPrimeEncoder:
+def load(
+    card: ModelCard, source: Source, *, pooling: str = "cls", variant: str = BY_NAME
+) -> EchoPrimeEncoder | EchoPrimePrompts:
     """EchoPrime from an unpacked download: the two networks, and the candidate bank where all of its files are there.
 
     Args:
         card: its card.
         source: the folder of the clone with `model_data/` and `assets/`, or any folder that holds their files.
         pooling: `cls`, the class token, is what its projection was trained on; there is no other.
-        variant: `by_name`, or `upstream_compat` for the released code's answers with its misaligned sections.
+        variant: `by_name`; `upstream_compat` for the released code's answers with its misaligned sections; or `prompts`
+            for the video's 512 numbers alone, beside the report encoder.
 
     Raises:
         BadModel: a network is missing or does not fit to the last key, or a file of the bank is damaged.
     """
     refuse_unknown(card, "pooling", pooling, ("cls",))
-    refuse_unknown(card, "variant", variant, (BY_NAME, UPSTREAM))
+    refuse_unknown(card, "variant", variant, (BY_NAME, UPSTREAM, PROMPTS))
     if source.single:
         raise BadModel(
             f"{card.id} is several files ({VIDEO[0]}, {VIEW[0]} and the candidate bank), got {source.files[0]} alone. "
             f"Give the folder that holds them."
         )
+    if variant == PROMPTS:
+        return _with_prompts(card, source)
     paths = [*source.weights(VIDEO), *source.weights(VIEW)]
     with torch.device("meta"):
         network = Vectors()
@@ -143,12 +150,34 @@ def load(card: ModelCard, source: Source, *, pooling: str = "cls", variant: str 
         revision=source.revision(paths),
         network=network,
         dim=WIDTH + len(VIEWS),
-        sampling=FrameSampling(count=FRAMES, stride=STRIDE, start="first"),
+        sampling=SAMPLING,
         preprocessing={**card.preprocessing},
         loaded_by=loaded_by(card),
         warnings=(lacking,) if absent else (),
-        no_text_reason="it answers by retrieval from its candidate bank (protocol native), not from prompts",
+        no_text_reason=f"its vectors hold the view too; prompts are compared with the video alone: --variant {PROMPTS}",
         native=("view",) if absent else ("view", *ASKED),
         retrieval=retrieval,
         upstream_compat=variant == UPSTREAM,
+    )
+
+
+def _with_prompts(card: ModelCard, source: Source) -> EchoPrimePrompts:
+    """The video encoder and the report encoder."""
+    paths = source.weights(VIDEO)
+    with torch.device("meta"):
+        video = MViT(WIDTH)
+    load_exactly(video, read_weights(paths), f"{card.id} ({paths[0].name})")
+    text_network, tokenize, facts = read_text_encoder(source, card.id)
+    return EchoPrimePrompts(
+        name=card.id,
+        revision=source.revision(paths),
+        network=Videos(video),
+        text_network=text_network,
+        tokenize=tokenize,
+        logit_scale=CLIP_SCALE,
+        dim=WIDTH,
+        sampling=SAMPLING,
+        preprocessing={**{key: value for key, value in card.preprocessing.items() if key != "view"}, **facts},
+        loaded_by=loaded_by(card),
+        warnings=(no_scale("EchoPrime's release"),),
     )

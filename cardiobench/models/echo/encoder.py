@@ -47,6 +47,18 @@ class ClipEncoder:
         return self
 
 
+# Factor on cosines where a release does not hold the learned one: the value that CLIP's training starts from.
+CLIP_SCALE = 1 / 0.07
+
+
+def no_scale(what: str) -> str:
+    """The warning of a model whose release does not hold its learned temperature."""
+    return (
+        f"{what} holds no learned temperature: zero-shot probabilities use CLIP's first value, 1/0.07; it changes how sure "
+        f"they are and not which class is the likeliest"
+    )
+
+
 def loaded_by(card: ModelCard) -> str:
     """The rule that chose the adapter of a registered model, in words."""
     return f"'{card.id}' is registered -> {card.adapter}"

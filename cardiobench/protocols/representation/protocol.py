@@ -15,7 +15,7 @@ from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, read_grids
 from cardiobench.protocols.representation import geometry, maps, overlap, similarity
 from cardiobench.protocols.representation.sample import Sample, draw
 from cardiobench.protocols.representation.subjects import labels_across
-from cardiobench.protocols.study import Change, Finding, Study
+from cardiobench.protocols.study import Finding, Study
 from cardiobench.report.record import number
 from cardiobench.report.result import Estimate
 from cardiobench.scoring.bootstrap import interval
@@ -74,10 +74,6 @@ class Representation:
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """A label across all its datasets."""
         return labels_across(tasks)
-
-    def changes(self, task: Task) -> tuple[Change, ...]:
-        """Nothing is disturbed."""
-        return ()
 
     def describe(self, study: Study, encoder: Encoder) -> Finding:
         """Overlap, geometry and maps of one model."""

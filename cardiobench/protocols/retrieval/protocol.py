@@ -68,10 +68,6 @@ class Retrieval:
             found[task.dataset] = (*found.get(task.dataset, ()), task)
         return found
 
-    def changes(self, task: Task) -> tuple:
-        """Nothing is disturbed."""
-        return ()
-
     def describe(self, study: Study, encoder: Encoder) -> Finding:
         """Recall and median rank in every gallery and direction, and how negations are told from the truth."""
         if not isinstance(encoder, TextEncoder):

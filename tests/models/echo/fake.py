@@ -6,11 +6,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from cardiobench.models.echo import dinotxt
 from cardiobench.models.echo.echoprime_retrieval import SECTION_OF, VIEWS
+from cardiobench.models.nets import echoprime_text
 from cardiobench.models.nets.convnext import BASE, ConvNeXt
+from cardiobench.models.nets.dinotxt import DinoTxt
 from cardiobench.models.nets.echofm import EchoFM
 from cardiobench.models.nets.mvit import MViT
 from cardiobench.models.nets.panecho import PanEcho
+from tests.models.tiny import WORDS
 
 CANDIDATES = 80
 # The 15 sections of a report, in the order of the rows of the published table.
@@ -86,8 +90,8 @@ def section_weights(path: Path) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-def echoprime_folder(folder: Path, *, bank: bool = True) -> Path:
-    """A clone of EchoPrime's repository with the release unpacked into it."""
+def echoprime_folder(folder: Path, *, bank: bool = True, reports: bool = False) -> Path:
+    """A clone of EchoPrime's repository with the release unpacked into it; with `reports` its report encoder too."""
     weights = folder / "model_data" / "weights"
     weights.mkdir(parents=True)
     torch.save(drawn_state(lambda: MViT(512)), weights / "echo_prime_encoder.pt")
@@ -95,6 +99,23 @@ def echoprime_folder(folder: Path, *, bank: bool = True) -> Path:
     if bank:
         section_weights(folder / "assets" / "MIL_weights.csv")
         candidate_bank(folder / "model_data" / "candidates_data")
+    if reports:
+        report_encoder(weights)
+    return folder
+
+
+def report_encoder(folder: Path, change=lambda state: None) -> Path:
+    """EchoPrime's report encoder as an older transformers saved it, and a vocabulary of its tokenizer's size beside it."""
+    state = drawn_state(echoprime_text.EchoPrimeText, seed=6)
+    for kind, shared in (("weight", "bert.embeddings.word_embeddings.weight"), ("bias", "cls.predictions.bias")):
+        state[f"backbone.cls.predictions.decoder.{kind}"] = state[f"backbone.{shared}"]
+    state["backbone.bert.embeddings.position_ids"] = torch.arange(512)[None]
+    change(state)
+    torch.save(state, folder / "echo_prime_text_encoder.pt")
+    words = list(dict.fromkeys(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]))
+    size = echoprime_text.bert_config().vocab_size
+    words += [f"[unused{number}]" for number in range(size - len(words))]
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
     return folder
 
 
@@ -126,3 +147,24 @@ def echofm_file(folder: Path, change=lambda state: None) -> Path:
     change(state)
     torch.save({"model": state, "model_args": MODEL_ARGS}, folder / "echofm_vitl.pth")
     return folder / "echofm_vitl.pth"
+
+
+SMALL_DINOTXT = {"dim": 32, "depth": 2, "heads": 2, "text_dim": 32, "text_depth": 2, "text_heads": 2}
+
+
+def dinotxt_folder(folder: Path, change=lambda backbone, rest: None) -> Path:
+    """The two files of dino.txt for a small network: DINOv3's with its own key names, and everything else in the other."""
+    folder.mkdir(parents=True, exist_ok=True)
+    state = drawn_state(lambda: DinoTxt(**SMALL_DINOTXT), seed=4)
+    for name, tensor in state.items():
+        if name.endswith((".qkv.bias", ".bias_mask")):
+            tensor.zero_()  # as published
+    state["visual_model.backbone.rope_embed.periods"] = 100.0 ** (torch.arange(4) / 4)
+    state["logit_scale"] = torch.tensor([4.0])
+    own = "visual_model.backbone."
+    backbone = {name.removeprefix(own): tensor for name, tensor in state.items() if name.startswith(own)}
+    rest = {name: tensor for name, tensor in state.items() if not name.startswith(own)}
+    change(backbone, rest)
+    torch.save(backbone, folder / dinotxt.BACKBONE[0])
+    torch.save(rest, folder / dinotxt.HEADS[0])
+    return folder

@@ -1,0 +1,96 @@
+"""dino.txt: frames and sentences in one space, from the two files that its authors send."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from cardiobench.errors import BadModel, MissingExtra
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.echo.encoder import CLIP_SCALE, loaded_by, no_scale
+from cardiobench.models.frames import frame_settings
+from cardiobench.models.image import ImageTextEncoder, Normalised
+from cardiobench.models.nets.dinotxt import CONTEXT, DinoTxt
+from cardiobench.models.source import Source
+from cardiobench.models.weights import load_exactly, read_weights
+
+BACKBONE = ("dinov3_vitl16_pretrain_lvd1689m-8aa4cbdd.pth",)
+HEADS = ("dinov3_vitl16_dinotxt_vision_head_and_text_encoder-a442d8f5.pth",)
+RESIZED, SIZE = 256, 224
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+SCALE = "logit_scale"
+
+
+def prepared(frames: np.ndarray) -> torch.Tensor:
+    """Frames as the authors prepare a picture: the short side to 256, bicubic with antialias, the middle 224 x 224.
+
+    Args:
+        frames: uint8 RGB, (T, H, W, 3).
+
+    Returns:
+        uint8, (T, 3, 224, 224).
+    """
+    from torchvision.transforms.v2 import InterpolationMode, functional
+
+    pictures = torch.from_numpy(np.ascontiguousarray(frames)).permute(0, 3, 1, 2)
+    small = functional.resize(pictures, [RESIZED], interpolation=InterpolationMode.BICUBIC, antialias=True)
+    return functional.center_crop(small, [SIZE, SIZE])
+
+
+prepared.frame_wise = True  # no frame knows of another
+
+
+def tokens(texts: Sequence[str]) -> torch.Tensor:
+    """Token ids (N, 77) of texts in CLIP's vocabulary: lower case, begin and end marked, zeros behind, cut where too long."""
+    import open_clip
+
+    return open_clip.tokenize(list(texts), CONTEXT)
+
+
+def load(card: ModelCard, source: Source, *, pooling: str = "", variant: str = "") -> ImageTextEncoder:
+    """dino.txt from the folder with DINOv3's ViT-L and the file of the vision head and the text encoder.
+
+    Args:
+        card: its card.
+        source: the folder.
+        pooling: it has one only, the class token beside the mean of the patches.
+        variant: it has one only.
+
+    Raises:
+        BadModel: a file is missing, is another one than its name says, or does not fit to the last key.
+        MissingExtra: open_clip, whose copy of CLIP's vocabulary is used, is not installed.
+    """
+    try:
+        import open_clip  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("dino.txt", "models", "open_clip_torch") from error
+    if source.single:
+        raise BadModel(
+            f"{card.id} is two files, {BACKBONE[0]} and {HEADS[0]}, got {source.files[0]} alone. "
+            f"Give the folder that holds both."
+        )
+    paths = [*source.weights(BACKBONE), *source.weights(HEADS)]
+    state = {f"visual_model.backbone.{name}": tensor for name, tensor in read_weights(paths[:1]).items()}
+    state |= read_weights(paths[1:])
+    scale_is_there = SCALE in state  # in the version for DINOv2 it is not
+    state.setdefault(SCALE, torch.tensor([math.log(CLIP_SCALE)]))
+    with torch.device("meta"):
+        network = DinoTxt()
+    load_exactly(network, state, f"{card.id} ({' and '.join(path.name for path in paths)})")
+    frames = frame_settings(card.preprocessing, card.id)
+    return ImageTextEncoder(
+        name=card.id,
+        revision=source.revision(paths),
+        network=Normalised(network.visual_model, MEAN, STD),
+        text_network=network.text_model,
+        tokenize=tokens,
+        logit_scale=float(network.logit_scale.detach().exp()),
+        prepare=prepared,
+        frames=frames,
+        sampling=frames.sampling,
+        preprocessing={**card.preprocessing},
+        loaded_by=loaded_by(card),
+        warnings=() if scale_is_there else (no_scale(HEADS[0]),),
+    )

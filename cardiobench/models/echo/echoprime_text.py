@@ -1,0 +1,127 @@
+"""EchoPrime with its report encoder: what is said about a recording, in the space of the videos."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from cardiobench.data.media.types import Clip
+from cardiobench.errors import BadModel
+from cardiobench.models.echo.echoprime_clip import normalised, prepared
+from cardiobench.models.echo.encoder import ClipEncoder
+from cardiobench.models.nets.echoprime_text import EchoPrimeText
+from cardiobench.models.nets.mvit import MViT
+from cardiobench.models.source import Source, digest, open_source
+from cardiobench.models.weights import load_exactly, read_weights
+
+TEXT = ("echo_prime_text_encoder.pt", "echo_prime_text_encoder.safetensors")
+VOCABULARY = "vocab.txt"
+TOKENIZER = "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract"
+LENGTH = 512
+POSITIONS = "backbone.bert.embeddings.position_ids"  # 0, 1, 2, ..., kept by older versions of transformers
+
+Tokens = tuple[torch.Tensor, torch.Tensor]
+
+
+class Videos(torch.nn.Module):
+    """The video encoder on prepared clips."""
+
+    def __init__(self, video: MViT):
+        super().__init__()
+        self.video = video
+
+    def forward(self, blocks: torch.Tensor) -> torch.Tensor:
+        """Prepared clips uint8 (N, 17, 224, 224, 3) to (N, 512)."""
+        return self.video(normalised(blocks))
+
+
+@dataclass(eq=False, kw_only=True)
+class EchoPrimePrompts(ClipEncoder):
+    """EchoPrime's video encoder and its report encoder, without views: 512 numbers a recording.
+
+    Attributes:
+        text_network: token ids and attention mask (N, L) to vectors (N, 512).
+        tokenize: texts to both.
+        logit_scale: factor on cosines before the softmax.
+    """
+
+    text_network: torch.nn.Module
+    tokenize: Callable[[Sequence[str]], Tokens]
+    logit_scale: float
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.text_network.float().eval().requires_grad_(False)
+
+    def transform(self, recording: Clip) -> torch.Tensor:
+        """A clip as one part, uint8 (1, 17, 224, 224, 3)."""
+        return prepared(recording.frames)[None]
+
+    @torch.no_grad()
+    def encode_text(self, texts: Sequence[str]) -> torch.Tensor:
+        """Texts to vectors (len(texts), 512), float32, unit length."""
+        device = next(self.text_network.parameters()).device
+        ids, mask = self.tokenize(texts)
+        vectors = self.text_network(ids.to(device), mask.to(device))
+        return torch.nn.functional.normalize(vectors.float(), dim=-1)
+
+    def to(self, device: torch.device) -> "EchoPrimePrompts":
+        """Move both networks and return the encoder."""
+        self.text_network.to(device)
+        super().to(device)
+        return self
+
+
+@dataclass(frozen=True)
+class ReportTokens:
+    """BiomedBERT's tokenizer as a function of texts, cut to 512 tokens; padding is masked, so its length does not matter."""
+
+    tokenizer: Any
+
+    def __call__(self, texts: Sequence[str]) -> Tokens:
+        """Token ids and attention mask, each (N, L), L <= 512."""
+        found = self.tokenizer(list(texts), padding=True, truncation=True, max_length=LENGTH, return_tensors="pt")
+        return found["input_ids"], found["attention_mask"]
+
+
+def read_text_encoder(source: Source, what: str) -> tuple[EchoPrimeText, ReportTokens, Mapping[str, str]]:
+    """The report encoder of a download, its tokenizer, and facts about both for the embedding key.
+
+    The tokenizer is not in the release: its `vocab.txt` lies in the folder, or in the Hub's cache under `TOKENIZER`.
+
+    Raises:
+        BadModel: the file is not there or does not fit to the last key, or there is no tokenizer.
+    """
+    [path] = source.weights(TEXT)
+    tokenizer, origin = _tokenizer(source, what)
+    # Not on the meta device: transformers' BERT numbers its positions in a buffer that no checkpoint holds.
+    with torch.random.fork_rng(devices=[]):
+        network = EchoPrimeText()
+    state = read_weights([path])
+    state.pop(POSITIONS, None)
+    load_exactly(network, state, f"{what} ({path.name})")
+    known = network.backbone.config.vocab_size
+    if len(tokenizer) != known:
+        raise BadModel(
+            f"{what}: the tokenizer from {origin} has {len(tokenizer)} words, the report encoder {known}. "
+            f"Take {VOCABULARY} from {TOKENIZER}."
+        )
+    facts = {"tokenizer": f"{type(tokenizer).__name__} from {origin}", "report_encoder": digest([path])}
+    return network, ReportTokens(tokenizer), facts
+
+
+def _tokenizer(source: Source, what: str) -> tuple[Any, str]:
+    from transformers import BertTokenizer
+
+    found = source.find((VOCABULARY,))
+    if found is not None:
+        return BertTokenizer.from_pretrained((source.folder / found).parent, local_files_only=True), VOCABULARY
+    try:
+        hub = open_source(TOKENIZER)
+    except BadModel as error:
+        raise BadModel(
+            f"{what}: prompts need the tokenizer of {TOKENIZER}, which is not in the release. Put its {VOCABULARY} beside "
+            f"the weights. ({error})"
+        ) from error
+    return BertTokenizer.from_pretrained(hub.folder, local_files_only=True), f"{TOKENIZER} at {hub.commit}"
