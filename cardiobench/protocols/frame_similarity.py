@@ -38,9 +38,11 @@ class FrameSimilarity:
 
     def describe(self, study: Study, encoder: Encoder) -> Finding:
         """Mean cosine within clips and between patients, and the matrix of the clips of the commonest length."""
+        if not getattr(encoder, "frame_wise", False):
+            raise NotApplicable(f"{encoder.name} looks at a clip as a whole: it has no vectors of frames")
         clips, patients = clips_of_test(study)
         if not clips:
-            raise NotApplicable(f"{encoder.name} gives each clip of {study.subject} one vector: it has no frames")
+            raise NotApplicable(f"no test recording of {study.subject} has two frames or more")
         within = np.array([off_diagonal(frames).mean() for frames in clips])
         means = np.stack([frames.mean(axis=0) for frames in clips])
         _, first, own = np.unique(patients.astype(str), return_index=True, return_inverse=True)

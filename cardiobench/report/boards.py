@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
@@ -119,6 +120,7 @@ def marks(result: Result) -> tuple[str, ...]:
     return (VERDICT_MARK[result.beats_floor.verdict], *plain, *part)
 
 
+@lru_cache(maxsize=4096)
 def find_task(name: str) -> Task | None:
     """The task of that name; None for one that this version does not know."""
     try:

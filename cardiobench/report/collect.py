@@ -1,7 +1,6 @@
 """Results and records from folders, and what is wrong with those that may not be ranked: nothing is dropped in silence."""
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from cardiobench.errors import BadData, MissingData
+from cardiobench.report.contradictions import contradictions
+from cardiobench.report.editions import data_edition, edition, edition_words
 from cardiobench.report.record import KIND, Record
-from cardiobench.report.result import Estimate, Result, predictions_path, seal
-from cardiobench.report.tables import FRACTIONS, protocol_name
+from cardiobench.report.result import Result, predictions_path, seal
+from cardiobench.report.tables import protocol_name
 
 PATTERN = "*__*.json"
-TOLERANCE = 1e-9
-VERDICTS = ("yes", "no", "tied", "unknown")
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,13 @@ class Problem:
     kind: str
     what: str
     about: str = ""
+
+    @property
+    def consequence(self) -> str:
+        """What comes of it: not ranked, or only not shown."""
+        return {"no picture": "not drawn", "no answers": "not drawn", "no examples": "not shown"}.get(
+            self.kind, "not ranked"
+        )
 
 
 @dataclass(frozen=True)
@@ -109,11 +115,12 @@ def collect(folders: Sequence[Path]) -> Collection:
 def assemble(
     entries: Iterable[Entry], records: Iterable[tuple[Path, Record]] = (), problems: Iterable[Problem] = ()
 ) -> Collection:
-    """Keep one edition of each task's data and the newest result of each setting; the others become problems."""
+    """Keep one edition of each task's data, the newest result of each setting, and records of the same data; the others become problems."""
     one_edition, other = _one_edition(list(entries))
     newest, older = _newest(one_edition)
+    beside, aside = _of_ranked_data(records, newest)
     order = sorted(newest, key=lambda entry: (entry.result.task, entry.setting, str(entry.path)))
-    return Collection(tuple(order), tuple(records), (*problems, *other, *older))
+    return Collection(tuple(order), tuple(beside), (*problems, *other, *older, *aside))
 
 
 def read_result(text: str) -> Result:
@@ -134,74 +141,6 @@ def read_result(text: str) -> Result:
 
 class EditedResult(BadData):
     """A result file whose numbers are not those that were written."""
-
-
-def contradictions(result: Result) -> list[str]:
-    """What cannot be true of a score that was computed; empty for a result as it should be."""
-    if odd := _of_wrong_type(result):
-        return [f"{', '.join(odd)}: not of the type that is written"]
-    if result.metric not in result.overall or "best_constant" not in result.floors:
-        return [f"it has no {result.metric} or no best constant"]
-    wrong = [
-        f"{name} {estimate.value:g} [{estimate.low:g}, {estimate.high:g}] is no score"
-        for name, estimate in result.overall.items()
-        if not _possible(name, estimate)
-    ]
-    scored, expected = result.coverage["scored"], result.coverage["expected"]
-    if not 0 <= scored <= expected or result.score.n > expected:
-        wrong.append(f"{scored} scored of {expected} expected, n = {result.score.n}")
-    if result.beats_floor.verdict not in VERDICTS:
-        wrong.append(f"verdict {result.beats_floor.verdict!r}")
-    sign = 1 if result.higher_is_better else -1
-    margin = sign * (result.score.value - result.floors["best_constant"].value)
-    if not math.isclose(margin, result.beats_floor.difference, abs_tol=TOLERANCE) and not math.isnan(margin):
-        wrong.append(f"score minus floor is {margin:.6g}, it says {result.beats_floor.difference:.6g}")
-    return wrong
-
-
-def _of_wrong_type(result: Result) -> list[str]:
-    """Fields whose values are not what a run writes, so that nothing later stumbles over them."""
-    trees = ("options", "dataset", "model", "stamp", "coverage", "overall", "floors", "groups", "skipped_groups")
-    if odd := [name for name in trees if not isinstance(getattr(result, name), Mapping)]:
-        return odd
-    estimates = [*result.overall.values(), *(e for group in result.groups.values() for e in group.values.values())]
-    gaps = [group.gap for group in result.groups.values()]
-    checks = {
-        "a name": all(
-            isinstance(text, str) and text
-            for text in (result.task, result.metric, result.protocol, result.model.get("name"))
-        ),
-        "a text": all(isinstance(text, str) for text in (result.unit, result.variant, *result.warnings)),
-        "a flag": all(isinstance(flag, bool) for flag in (result.collapsed, result.higher_is_better))
-        and result.seen_in_pretraining in (True, False, None),
-        "a number": all(
-            _number(value)
-            for kept in (*estimates, *gaps, result.beats_floor)
-            for value in (getattr(kept, "value", 0.0), kept.low, kept.high, getattr(kept, "difference", 0.0))
-        )
-        and all(_number(floor.value) for floor in result.floors.values()),
-        "a count": all(_count(n) for e in estimates for n in (e.n, e.n_patients))
-        and all(_count(result.coverage.get(name)) for name in ("scored", "expected")),
-        "a reason": all(isinstance(kept.reason, str) for kept in (*estimates, *gaps, *result.floors.values())),
-        "an answer": all(isinstance(f.prediction, (str, int, float, type(None))) for f in result.floors.values()),
-        "a group": all(isinstance(group.worst, (str, type(None))) for group in result.groups.values()),
-    }
-    return [name for name, fine in checks.items() if not fine]
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _possible(metric: str, estimate: Estimate) -> bool:
-    top = 1 + TOLERANCE if metric in FRACTIONS else math.inf
-    bottom = -TOLERANCE if metric in FRACTIONS or metric == "mae" else -math.inf
-    inside = all(math.isnan(v) or bottom <= v <= top for v in (estimate.value, estimate.low, estimate.high))
-    return inside and not estimate.low > estimate.high and 0 <= estimate.n_patients <= estimate.n
 
 
 def _read(path: Path, name: str, found: _Found) -> None:
@@ -238,27 +177,6 @@ def _unfinished(folder: Path) -> list[Problem]:
     ]
 
 
-def edition(result: Result) -> tuple:
-    """What has to be the same for two results to be ranked together: data, its digest, the units asked, the metric."""
-    facts = result.dataset
-    return (
-        str(facts.get("version") or ""),
-        str(facts.get("digest") or ""),
-        bool(facts.get("twin")),
-        None if facts.get("limit") is None else str(facts["limit"]),
-        result.metric,
-        result.unit,
-    )
-
-
-def edition_words(key: tuple) -> str:
-    """An edition for a reader."""
-    version, digest, twin, limit, metric, unit = key
-    words = [f"version {version or 'unknown'}", f"digest {digest[:12] or 'unknown'}"]
-    words += ["synthetic twin"] * twin + ([f"first {limit} patients"] if limit else [])
-    return ", ".join([*words, f"{metric} {unit}".strip()])
-
-
 def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
     """The edition of each task that counts: real before synthetic, whole before part, then the one with most results."""
     by_task: dict[str, list[Entry]] = {}
@@ -278,6 +196,36 @@ def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
             what = f"scored on {edition_words(found)}; ranked here: {edition_words(chosen)}. Such scores cannot be compared"
             problems.append(Problem(str(entry.path), "other data", what, f"{entry.setting} on {task}"))
     return kept, problems
+
+
+def _of_ranked_data(
+    records: Iterable[tuple[Path, Record]], entries: Sequence[Entry]
+) -> tuple[list[tuple[Path, Record]], list[Problem]]:
+    """The records of the data that is ranked, or of data of which nothing is; the others become problems."""
+    ranked: dict[str, set[tuple]] = {}
+    for entry in entries:
+        facts = entry.result.dataset
+        ranked.setdefault(str(facts.get("name")), set()).add(data_edition(facts))
+    kept, problems = [], []
+    for path, record in records:
+        other = [facts for facts in record.datasets if not _is_of(facts, ranked.get(facts["name"], ()))]
+        if not other:
+            kept.append((path, record))
+            continue
+        name, shown = other[0]["name"], min(ranked[other[0]["name"]], key=str)
+        what = (
+            f"a study of {name} {edition_words(data_edition(other[0]))}; the scores here are of {edition_words(shown)}. "
+            "Run the study again on these data"
+        )
+        about = f"{', '.join(model['name'] for model in record.models)}: {record.protocol} of {record.subject}"
+        problems.append(Problem(str(path), "other data", what, about))
+    return kept, problems
+
+
+def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
+    """Whether data are of one of these editions, or of nobody's; a record may not say how many patients were used."""
+    own = data_edition(facts)
+    return not editions or any(own[:3] == one[:3] and ("limit" not in facts or own[3] == one[3]) for one in editions)
 
 
 def _newest(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:

@@ -149,8 +149,11 @@ class Console:
         self.files(outcome.files, folder)
 
     def files(self, files: Sequence[Path], folder: Path) -> None:
-        """The files that were written; pages and pictures by name, the rest by count."""
-        pages = [file for file in files if file.suffix in (".md", ".html", ".csv")]
+        """The files that were written; pages and tables by name, pictures with what is behind them by count."""
+        pictures = {file.with_suffix("") for file in files if file.suffix in (".png", ".svg")}
+        pages = [
+            file for file in files if file.suffix in (".md", ".html", ".csv") and file.with_suffix("") not in pictures
+        ]
         others = len(files) - len(pages)
         if others:
             self.say(f"\nwrote {others} files below {folder}")

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.report.ecg_tables import LABELS, MODELS
-from cardiobench.report.plots import FLOOR, INK, MUTED, pyplot
+from cardiobench.report.pictures.ink import FLOOR, INK, MUTED, subplots
 from cardiobench.report.record import Record
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def figures(records: Sequence[Record], k: int = 50) -> dict[str, "Figure"]:
 def _bars(found: pd.DataFrame, k: int) -> "Figure":
     """A bar a model and label with its interval; the floor of shuffled labels and chance as lines across it."""
     names = list(found["model"].unique())
-    figure, axes = pyplot().subplots(figsize=(2.6 + 1.3 * len(names), 3.8), layout="constrained")
+    figure, axes = subplots(figsize=(2.6 + 1.3 * len(names), 3.8), layout="constrained")
     width = 0.8 / len(LABELS)
     for side, label in enumerate(LABELS):
         own = found[found["label"] == label]

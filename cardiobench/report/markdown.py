@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cardiobench.errors import MissingExtra
-from cardiobench.report import deltas, group_plots, plots, ranks, tables
+from cardiobench.report import deltas, ranks, tables
 from cardiobench.report.boards import find_task
-from cardiobench.report.collect import Problem
-from cardiobench.report.predictions_file import read_predictions
+from cardiobench.report.collect import Entry, Problem
+from cardiobench.report.pictures.draw import Job, draw_all
 from cardiobench.report.result import Result, predictions_path
 
 PAGE, PICTURES = "report.md", "report"
@@ -40,20 +40,21 @@ def write_page(
         pictures: task -> pictures that are drawn already; drawn here when None.
         problems: what was found and is not ranked.
     """
-    sections, files = [], []
-    note = ""
     by_task: dict[str, list[tuple[Path, Result]]] = {}
     for path, result in found:
         by_task.setdefault(result.task, []).append((path, result))
-    for task, entries in sorted(by_task.items()):
-        drawn: list[Path] = list((pictures or {}).get(task, ()))
-        if pictures is None:
-            try:
-                drawn = _draw(task, entries, out / PICTURES)
-            except MissingExtra as error:
-                note = f"\n> {error}\n"
-            files += drawn
-        sections.append(_section(task, [result for _, result in entries], drawn, out))
+    files: list[Path] = []
+    note = ""
+    if pictures is None:
+        try:
+            pictures, files, undrawn = _draw(by_task, out / PICTURES)
+            problems = [*problems, *undrawn]
+        except MissingExtra as error:
+            pictures, note = {}, f"\n> {error}\n"
+    sections = [
+        _section(task, [result for _, result in entries], pictures.get(task, ()), out)
+        for task, entries in sorted(by_task.items())
+    ]
     results = [result for _, result in found]
     summary = tables.markdown(results) + "\n" + rank_table(found, problems) + deltas.markdown(results)
     text = HEAD + note + "\n" + summary + "\n".join(sections) + problem_list(problems)
@@ -63,23 +64,29 @@ def write_page(
     return [page, *files]
 
 
-def _draw(task: str, entries: list[tuple[Path, Result]], folder: Path) -> list[Path]:
-    """Forest of all models, and the predictions of the best one that has not collapsed."""
-    stem = task.replace("/", "__")
-    results = [result for _, result in entries]
-    drawn = [plots.forest(results, folder / f"{stem}.scores.png")]
-    spec, answers = find_task(task), {id(result): predictions_path(path) for path, result in entries}
-    alive = [r for r in tables.ordered(results) if not r.collapsed and answers[id(r)].is_file()]
-    if alive and spec:
-        best = alive[0]
-        predictions = read_predictions(answers[id(best)])
-        if spec.kind == "regression":
-            drawn.append(plots.agreement(best, predictions, folder / f"{stem}.agreement.png"))
-        else:
-            drawn.append(plots.confusion(best, predictions, spec.classes, folder / f"{stem}.confusion.png"))
-        if best.groups:
-            drawn.append(group_plots.subgroups(best, predictions, spec, folder / f"{stem}.groups.png"))
-    return drawn
+def _draw(
+    by_task: Mapping[str, list[tuple[Path, Result]]], folder: Path
+) -> tuple[dict[str, list[Path]], list[Path], list[Problem]]:
+    """Draw what the HTML page has of each task: PNG by task, all files, and what could not be drawn."""
+    jobs = [
+        Job(
+            task,
+            task.replace("/", "__"),
+            folder,
+            "task",
+            tuple(Entry(p, r, q if (q := predictions_path(p)).is_file() else None) for p, r in entries),
+            png=True,
+        )
+        for task, entries in by_task.items()
+    ]
+    # One after the other: a run that ends here may have networks in memory, which no other process needs to have.
+    made = draw_all(jobs, processes=1)
+    images = {
+        job.about: [file for one in done.drawn for file in one.files if file.suffix == ".png"]
+        for job, done in zip(jobs, made, strict=True)
+    }
+    files = [file for done in made for one in done.drawn for file in one.files]
+    return images, files, [problem for done in made for problem in done.problems]
 
 
 def rank_table(found: list[tuple[Path, Result]], problems: Sequence[Problem]) -> str:
@@ -134,7 +141,7 @@ def _groups(results: list[Result]) -> list[str]:
                 f"{label}: {tables.number(e.value, result)} [{tables.interval(e, result)}] n={e.n}"
                 for label, e in breakdown.values.items()
             ]
-            gap = group_plots.gap_text(breakdown, result)
+            gap = tables.gap_text(breakdown, result)
             row = (
                 result.model["name"],
                 tables.protocol_name(result),

@@ -75,6 +75,11 @@ class Record:
             content["values"] = {name: read_estimate(entry) for name, entry in content["values"].items()}
             for name in ("tasks", "models", "datasets", "warnings"):
                 content[name] = tuple(content[name])
+            content["seen_in_pretraining"] = dict(content.get("seen_in_pretraining", {}))
+            if nameless := [
+                one for one in (*content["models"], *content["datasets"]) if not isinstance(one["name"], str)
+            ]:
+                raise ValueError(f"{nameless[0]} has no name")
             return cls(**content)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise BadData(f"{path} is not a record with its tables: {error}") from error

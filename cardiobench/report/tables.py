@@ -4,7 +4,7 @@ import math
 from collections import Counter
 
 from cardiobench.report.record import Record
-from cardiobench.report.result import Estimate, Result
+from cardiobench.report.result import Breakdown, Estimate, Result
 
 FRACTIONS = {"f1_macro", "accuracy", "balanced_accuracy", "auroc", "auprc"}
 
@@ -29,6 +29,15 @@ def interval(estimate: Estimate, result: Result) -> str:
     if math.isnan(estimate.low):
         return "none"
     return f"{number(estimate.low, result)} – {number(estimate.high, result)}"
+
+
+def gap_text(breakdown: Breakdown, result: Result) -> str:
+    """The gap between the best and the worst group with its interval, or why there is none."""
+    gap = breakdown.gap
+    if math.isnan(gap.value):
+        return f"no gap: {gap.reason}"
+    ends = "" if math.isnan(gap.low) else f" [{number(gap.low, result)}, {number(gap.high, result)}]"
+    return f"gap {number(gap.value, result)}{ends}"
 
 
 def floor(result: Result) -> str:
@@ -70,12 +79,13 @@ def row(result: Result) -> tuple[str, ...]:
     )
 
 
-RECORD_COLUMNS = ("study", "subject", "model", "found", "value", "95 % CI", "n")
+RECORD_COLUMNS = ("study", "subject", "model", "found", "value", "95 % CI", "n", "flags")
 
 
 def record_rows(record: Record) -> list[tuple[str, ...]]:
     """The cells of `RECORD_COLUMNS`: a row a number that the study found."""
     models = ", ".join(model["name"] for model in record.models)
+    marks = ", ".join(record_flags(record)) or "–"
     return [
         (
             record.protocol,
@@ -85,8 +95,21 @@ def record_rows(record: Record) -> list[tuple[str, ...]]:
             f"undefined: {found.reason}" if math.isnan(found.value) else f"{found.value:.3f}",
             "none" if math.isnan(found.low) else f"{found.low:.3f} – {found.high:.3f}",
             f"{found.n}" if found.n else "–",
+            marks,
         )
         for name, found in record.values.items()
+    ]
+
+
+def record_flags(record: Record) -> list[str]:
+    """Short marks that a reader must see beside what a study found: of which datasets the model saw, and which are no whole releases."""
+    seen = [name for name, saw in record.seen_in_pretraining.items() if saw]
+    twins = [data["name"] for data in record.datasets if data.get("twin")]
+    limits = {data["limit"] for data in record.datasets if data.get("limit")}
+    return [
+        *([f"seen in pretraining: {', '.join(seen)}"] if seen else []),
+        *([f"synthetic twin: {', '.join(twins)}"] if twins else []),
+        *(f"first {limit} patients" for limit in sorted(limits)),
     ]
 
 

@@ -87,7 +87,7 @@ def test_a_model_without_text_heads_or_frames_says_what_does_not_apply(config, c
         assert "no text tower" in reasons[task, "zero_shot"] and "no text tower" in reasons[task, "prompt_sensitivity"]
         assert "no trained heads" in reasons[task, "native"]
     assert "no text tower" in reasons[EF, "alignment"] and "no text tower" in reasons["phantom_echo", "retrieval"]
-    assert "it has no frames" in reasons["phantom_echo", "frame_similarity"]
+    assert "no vectors of frames" in reasons["phantom_echo", "frame_similarity"]
     shown = " ".join(capsys.readouterr().out.split())
     assert "not applicable" in shown and "collapsed" in shown
 

@@ -23,7 +23,7 @@ def at(*degrees):
 
 def found(clips, patients, **more):
     data = task_data(EF, clips, [50.0] * len(clips), ["test"] * len(clips), patients, **more)
-    return FrameSimilarity().describe(study_of(data, resamples=50), type("M", (), {"name": "m"}))
+    return FrameSimilarity().describe(study_of(data, resamples=50), type("M", (), {"name": "m", "frame_wise": True}))
 
 
 def test_by_hand():
@@ -54,8 +54,12 @@ def test_a_model_that_ignores_its_input_has_one_everywhere():
 
 
 def test_a_model_of_whole_clips_or_stills_does_not_take_part():
-    with pytest.raises(NotApplicable, match="m gives each clip of phantom_echo/ef one vector"):
+    with pytest.raises(NotApplicable, match="no test recording of phantom_echo/ef has two frames"):
         found([np.ones((1, 4))] * 3, list("abc"))
+    with pytest.raises(NotApplicable, match="video looks at a clip as a whole: it has no vectors of frames"):
+        FrameSimilarity().describe(
+            study_of(task_data(EF, [at(0, 60)], [50.0], ["test"])), type("M", (), {"name": "video"})
+        )
     still = Task("tmed2/as", "binary", "as", ("f1_macro",), ("no_AS", "AS"))
     assert FrameSimilarity().subjects([still, EF]) == {"phantom_echo": (EF,)}
 
@@ -67,7 +71,7 @@ def test_each_clip_counts_once_however_many_tasks_it_answers():
     )
     study = study_of(data)
     object.__setattr__(study, "tasks", (EF, Task("phantom_echo/again", "regression", "ef", ("mae",))))
-    finding = FrameSimilarity().describe(study, type("M", (), {"name": "m"}))
+    finding = FrameSimilarity().describe(study, type("M", (), {"name": "m", "frame_wise": True}))
     assert finding.values["frames of a clip"].n == 1 and view.rows.shape[0] == 2
 
 

@@ -59,6 +59,10 @@ def test_the_page_has_the_ranks_and_the_boxes_of_every_group(results):
     picture = results / "report" / "phantom_echo__ef.groups.png"
     assert picture in files and picture.stat().st_size > 5000
     assert "| gap | worst |" in page
+    boxes = pd.read_csv(picture.with_suffix(".csv"))
+    drawn = boxes[boxes["error_q50"].notna()]
+    assert set(drawn["model"]) == {"org/one"} or set(drawn["model"]) == {"org/two"}
+    assert set(boxes["model"]) == {"org/one", "org/two", "org/bad"}, "the CSV has every model"
 
 
 def test_a_model_with_other_units_or_without_predictions_is_named_and_left_out(results):

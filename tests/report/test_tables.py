@@ -94,5 +94,7 @@ def test_a_page_needs_nothing_but_results(tmp_path):
     )
     page, *pictures = write_page(collect([tmp_path]).files, tmp_path)
     assert path.is_file() and "44.13" in page.read_text()
-    assert [picture.name for picture in pictures] == ["ptb_xl_sample__cd.scores.png"]
-    assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)
+    assert [picture.name for picture in pictures] == [
+        f"ptb_xl_sample__cd.scores.{end}" for end in ("svg", "png", "csv")
+    ]
+    assert pictures[1].read_bytes().startswith(b"\x89PNG") and "report/ptb_xl_sample__cd.scores.png" in page.read_text()

@@ -3,33 +3,47 @@
 So every figure can be drawn again, by anybody, from the CSV beside it.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cardiobench.report.plots import DPI, pyplot
+from cardiobench.report.pictures.ink import save_image, style
 from cardiobench.report.record import Record
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def save_figures(record: Record, path: Path) -> list[Path]:
-    """Draw a record beside its file, as PNG and SVG; no file where its protocol has no figure.
+BESIDE = ("frame_similarity",)
+"""Protocols whose figure of one model is read beside those of others; their modules have `beside(records)`."""
+
+
+def figures_of(record: Record, path: Path) -> Iterator[tuple[str, str, list[Path]]]:
+    """Draw a record beside a path, figure by figure: its name, its SVG, and the files; none where its protocol has no figure.
 
     Raises:
         MissingExtra: matplotlib is not installed.
     """
     module = f"{__name__}.{record.protocol}"
-    if find_spec(module) is None:
-        return []
-    plt = pyplot()
-    files = []
-    for name, figure in import_module(module).draw(record).items():
-        for ending in ("png", "svg"):
-            file = path.with_suffix(f".{name}.{ending}")
-            figure.savefig(file, dpi=DPI, bbox_inches="tight", facecolor="white", metadata={_DATE[ending]: None})
-            files.append(file)
-        plt.close(figure)
-    return files
+    if str(record.protocol).isidentifier() and find_spec(module) is not None:
+        with style():
+            yield from _saved(import_module(module).draw(record), path)
 
 
-# Left out of the files, so that drawing the same record twice gives the same bytes.
-_DATE = {"png": "Creation Time", "svg": "Date"}
+def figures_beside(records: Sequence[Record], path: Path) -> Iterator[tuple[str, str, list[Path]]]:
+    """The same for records of one protocol and subject that are shown side by side, a model each."""
+    with style():
+        yield from _saved(import_module(f"{__name__}.{records[0].protocol}").beside(records), path)
+
+
+def _saved(figures: "Mapping[str, Figure]", path: Path) -> Iterator[tuple[str, str, list[Path]]]:
+    for name, figure in figures.items():
+        file = path.with_name(f"{path.stem}.{name}.png")
+        svg = save_image(figure, file)
+        yield name, svg, [file, file.with_suffix(".svg")]
+
+
+def save_figures(record: Record, path: Path) -> list[Path]:
+    """Draw a record beside its file, as PNG and SVG; returns the files."""
+    return [file for _, _, files in figures_of(record, path) for file in files]

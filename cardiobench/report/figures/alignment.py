@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from cardiobench.report.plots import INK, MODEL, MUTED, pyplot
+from cardiobench.report.pictures.ink import INK, MODEL, MUTED, subplots
 from cardiobench.report.record import Record
 
 
@@ -11,7 +11,7 @@ def draw(record: Record) -> dict[str, Figure]:
     """Top: prompts and recordings along and across the axis, coloured by their number. Below: projection and measurement."""
     texts, recordings = record.tables["texts"], record.tables["recordings"]
     unit = record.options.get("unit", "")
-    figure, (top, below) = pyplot().subplots(2, 1, figsize=(6.2, 7.4), height_ratios=(1.0, 1.1))
+    figure, (top, below) = subplots(2, 1, figsize=(6.2, 7.4), height_ratios=(1.0, 1.1))
     low = min(texts["number"].min(), recordings["measured"].min())
     high = max(texts["number"].max(), recordings["measured"].max())
     # Prompts and recordings lie in different parts of the space; each about its own middle shows both.

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cardiobench.report.figures.representation import matrix
-from cardiobench.report.plots import FLOOR, INK, MODEL, MUTED, pyplot
+from cardiobench.report.pictures.ink import FLOOR, GRID, INK, MODEL, MUTED, subplots
 from cardiobench.report.record import Record
 
 ROWS = {
@@ -20,13 +20,13 @@ def draw(record: Record) -> dict[str, Figure]:
     """Left: the label's AUROC by where the probe learned and was tested. Right: all pairs of places, where there are any."""
     table = record.tables["matrix"]
     places = list(dict.fromkeys(table["train"]))
-    figure, panels = pyplot().subplots(1, 2, figsize=(9.6, 3.6), width_ratios=(1.2, 1.0), layout="constrained")
+    figure, panels = subplots(1, 2, figsize=(9.6, 3.6), width_ratios=(1.2, 1.0), layout="constrained")
     left, right = panels
     height = -np.arange(len(ROWS))
     for y, (key, (_, colour)) in zip(height, ROWS.items(), strict=True):
         value = record.values[key].value
         if np.isfinite(value):
-            left.hlines(y, 0.5, value, color="#d1d5db", linewidth=1)
+            left.hlines(y, 0.5, value, color=GRID, linewidth=1)
             left.plot(value, y, "o", color=colour, markersize=7)
             left.annotate(f"{value:.2f}", (value, y), xytext=(7, -3), textcoords="offset points", fontsize=8)
         else:

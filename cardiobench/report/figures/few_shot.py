@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from cardiobench.report.plots import FLOOR, INK, MODEL, MUTED, pyplot
+from cardiobench.report.pictures.ink import FLOOR, GRID, INK, MODEL, MUTED, subplots
 from cardiobench.report.record import Record
 
 
@@ -10,7 +10,7 @@ def draw(record: Record) -> dict[str, Figure]:
     """The learning curve; single draws as dots, the probe on everybody at the right."""
     curve, draws = record.tables["curve"], record.tables["draws"]
     first = curve.iloc[0]
-    figure, axes = pyplot().subplots(figsize=(6, 3.8))
+    figure, axes = subplots(figsize=(6, 3.8))
     few, everybody = curve[~curve["of_all"]], curve[curve["of_all"]].iloc[0]
     axes.fill_between(few["patients"], few["low"], few["high"], color=MODEL, alpha=0.15, linewidth=0)
     axes.plot(draws["patients"], draws["score"], "o", color=MODEL, alpha=0.3, markersize=3, markeredgewidth=0)
@@ -31,7 +31,7 @@ def draw(record: Record) -> dict[str, Figure]:
     model = record.models[0]["name"]
     axes.set_title(f"{record.subject}   {model}", fontsize=10, color=INK, loc="left")
     axes.legend(fontsize=8, frameon=False)
-    axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
+    axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.tick_params(colors=MUTED, labelcolor=INK)
     axes.spines[["top", "right"]].set_visible(False)
     return {"curve": figure}

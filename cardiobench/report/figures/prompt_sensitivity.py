@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from cardiobench.report.plots import FLOOR, INK, MODEL, MUTED, pyplot
+from cardiobench.report.pictures.ink import FLOOR, GRID, INK, MODEL, MUTED, subplots
 from cardiobench.report.record import Record
 
 LONGEST = 58  # characters of a wording that are shown
@@ -15,7 +15,7 @@ def draw(record: Record) -> dict[str, Figure]:
     first = table.iloc[0]
     rules = list(dict.fromkeys(table["rule"]))
     count = (table["rule"] == rules[0]).sum()
-    figure, panels = pyplot().subplots(
+    figure, panels = subplots(
         1,
         len(rules),
         figsize=(4.6 + 3.2 * len(rules), 1.2 + 0.3 * count),
@@ -34,7 +34,7 @@ def draw(record: Record) -> dict[str, Figure]:
         axes.set_yticks(height, [_label(row) for row in part.itertuples()], fontsize=8)
         axes.set_xlabel(f"{first['metric']} {first['unit']}".strip(), fontsize=9)
         axes.set_title(rule.replace("_", " "), fontsize=9, color=INK, loc="left")
-        axes.grid(axis="x", color="#e5e7eb", linewidth=0.8)
+        axes.grid(axis="x", color=GRID, linewidth=0.8)
         axes.tick_params(colors=MUTED, labelcolor=INK)
         axes.spines[["top", "right", "left"]].set_visible(False)
     handles, labels = panels[0][0].get_legend_handles_labels()

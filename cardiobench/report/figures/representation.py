@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from cardiobench.report.plots import FLOOR, INK, MODEL, MUTED, pyplot
+from cardiobench.report.pictures.ink import FLOOR, GRID, INK, MODEL, MUTED, subplots
 from cardiobench.report.record import Record
 
 COLOURS = ("#0b6fa4", "#c2410c", "#15803d", "#7c3aed", "#b45309", "#0f766e", "#be185d", "#4d7c0f")
@@ -57,7 +58,7 @@ def _overlap(record: Record) -> Figure:
     pairs = record.tables["pairs"]
     ks = sorted(pairs["k"].unique())
     k = SHOWN_K if SHOWN_K in ks else ks[-1]
-    figure, (left, right) = pyplot().subplots(1, 2, figsize=(9.2, 3.8), width_ratios=(1.0, 1.1), layout="constrained")
+    figure, (left, right) = subplots(1, 2, figsize=(9.2, 3.8), width_ratios=(1.0, 1.1), layout="constrained")
     for place, step in enumerate(ks):
         found = record.values[f"overlap_at_{step}"]
         left.plot([place, place], [found.low, found.high], color=MODEL, linewidth=2, solid_capstyle="butt")
@@ -75,7 +76,7 @@ def _overlap(record: Record) -> Figure:
     left.set_ylim(0, 1.03)
     left.set_ylabel("shared by two datasets, mean over pairs", fontsize=9)
     left.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.08))
-    left.grid(axis="y", color="#e5e7eb", linewidth=0.8)
+    left.grid(axis="y", color=GRID, linewidth=0.8)
     left.spines[["top", "right"]].set_visible(False)
     one = pairs[pairs["k"] == k]
     both = pd.concat([one, one.rename(columns={"dataset": "other", "other": "dataset"})])
@@ -94,7 +95,7 @@ def _maps(record: Record) -> Figure:
     settings = list(dict.fromkeys(table["setting"]))
     kinds = ("label", "dataset") if table["dataset"].nunique() > 1 else ("label",)
     size = (2.6 * len(settings) + 1.6, 0.4 + 2.6 * len(kinds))
-    figure, grid = pyplot().subplots(len(kinds), len(settings), figsize=size, squeeze=False, layout="constrained")
+    figure, grid = subplots(len(kinds), len(settings), figsize=size, squeeze=False, layout="constrained")
     for row, column in enumerate(kinds):
         names = list(dict.fromkeys(table[column].astype(str)))
         for axes, setting in zip(grid[row], settings, strict=True):
@@ -105,11 +106,11 @@ def _maps(record: Record) -> Figure:
             axes.scatter(part["x"], part["y"], c=colour.tolist(), s=5, alpha=0.6, linewidths=0)
             axes.set_xticks([])
             axes.set_yticks([])
-            axes.spines[:].set_color("#d1d5db")
+            axes.spines[:].set_color(GRID)
             if not row:
                 axes.set_title(setting, fontsize=8.5, color=INK)
         marks = [
-            pyplot().Line2D([], [], marker="o", linestyle="", color=colour, markersize=5, label=name)
+            Line2D([], [], marker="o", linestyle="", color=colour, markersize=5, label=name)
             for name, colour in zip(names, _colours(len(names)), strict=True)
         ]
         grid[row][-1].legend(
@@ -124,9 +125,9 @@ def _stability(record: Record) -> Figure:
     table = record.tables["stability"].fillna({"other": ""})
     trust = table[table["measure"] == "trustworthiness"]
     names = trust["setting"].tolist()
-    figure, (left, right) = pyplot().subplots(1, 2, figsize=(9.2, 0.9 + 0.5 * len(names)), layout="constrained")
+    figure, (left, right) = subplots(1, 2, figsize=(9.2, 0.9 + 0.5 * len(names)), layout="constrained")
     height = -np.arange(len(names))
-    left.hlines(height, 0.5, trust["value"], color="#d1d5db", linewidth=1)
+    left.hlines(height, 0.5, trust["value"], color=GRID, linewidth=1)
     left.plot(trust["value"], height, "o", color=MODEL, markersize=6)
     for y, value in zip(height, trust["value"], strict=True):
         left.annotate(f"{value:.2f}", (value, y), xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8)
@@ -147,19 +148,19 @@ def _geometry(record: Record) -> Figure:
     """A panel a measure: by label (high is good), by dataset (low is good), by label inside each dataset."""
     table = record.tables["geometry"]
     levels = list(dict.fromkeys(table["level"]))
-    figure, grid = pyplot().subplots(
+    figure, grid = subplots(
         1, len(MEASURES), figsize=(2.5 * len(MEASURES) + 1, 1.2 + 0.34 * len(levels)), sharey=True, layout="constrained"
     )
     height = -np.arange(len(levels))
     for axes, (measure, title) in zip(grid, MEASURES.items(), strict=True):
         values = table[table["measure"] == measure].set_index("level")["value"].reindex(levels)
         colours = [FLOOR if level == "dataset" else MODEL for level in levels]
-        axes.hlines(height, 0, values, color="#d1d5db", linewidth=1)
+        axes.hlines(height, 0, values, color=GRID, linewidth=1)
         axes.scatter(values, height, c=colours, s=34, zorder=3)
         if measure == "knn_agreement":
             chance = table[table["measure"] == "chance"].set_index("level")["value"].reindex(levels)
             axes.scatter(chance, height, marker="|", c=INK, s=70, label="chance")
-            axes.legend(fontsize=7, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.1))
+            axes.legend(fontsize=7, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.22))
         axes.axvline(0, color=MUTED, linewidth=0.8)
         axes.set_title(title, fontsize=9, color=INK)
         axes.set_yticks(height, [WORDS.get(level, level) for level in levels], fontsize=8)
@@ -176,7 +177,7 @@ def _similarity(record: Record) -> Figure:
     names = list(dict.fromkeys([*whole["model"], *whole["other"]]))
     both = pd.concat([whole, whole.rename(columns={"model": "other", "other": "model"})])
     size = 1.8 + 0.7 * len(names)
-    figure, axes = pyplot().subplots(figsize=(size + 1.6, size), layout="constrained")
+    figure, axes = subplots(figsize=(size + 1.6, size), layout="constrained")
     matrix(axes, both.pivot_table(index="model", columns="other", values="linear_cka"), names, names, 0, 1)
     axes.set_title(f"{record.subject}   linear CKA (1: the same up to a turn)", fontsize=10, color=INK, loc="left")
     return figure

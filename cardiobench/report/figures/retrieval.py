@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from cardiobench.report.plots import FLOOR, INK, MODEL, MUTED, pyplot
+from cardiobench.report.pictures.ink import FLOOR, GRID, INK, MODEL, MUTED, subplots
 from cardiobench.report.record import Record
 
 COLOURS = {"image to text": MODEL, "text to image": "#15803d"}
@@ -15,7 +15,7 @@ def draw(record: Record) -> dict[str, Figure]:
     recall = recall[recall["measure"] != "median_rank"]
     galleries = list(dict.fromkeys(recall["gallery"]))
     wide = [1.0] * len(galleries) + ([1.5] if len(told) else [])
-    figure, panels = pyplot().subplots(
+    figure, panels = subplots(
         1, len(wide), figsize=(1.0 + 2.6 * sum(wide), 3.7), width_ratios=wide, squeeze=False, layout="constrained"
     )
     for axes, gallery in zip(panels[0], galleries, strict=False):
@@ -47,7 +47,7 @@ def _recall(axes, part) -> None:
         )
     axes.set_xticks(range(len(measures)), [f"@{name.rpartition('_')[2]}" for name in measures])
     axes.set_ylim(0, 1)
-    axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
+    axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
 
 
@@ -64,4 +64,4 @@ def _negation(axes, told) -> None:
     axes.set_xlim(-0.03, 1.03)
     axes.set_title('true sentence before its negation\n(0.5: no ear for "no")', fontsize=9, color=INK, loc="left")
     axes.legend(fontsize=7, frameon=False, loc="best")
-    axes.grid(axis="x", color="#e5e7eb", linewidth=0.8)
+    axes.grid(axis="x", color=GRID, linewidth=0.8)

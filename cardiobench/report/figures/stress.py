@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from cardiobench.report.plots import FLOOR, INK, MODEL, MUTED, pyplot
+from cardiobench.report.pictures.ink import FLOOR, GRID, INK, MODEL, MUTED, subplots
 from cardiobench.report.record import Record
 
 COLOURS = {"probe": MODEL, "native": "#7c3aed", "zero_shot": "#15803d"}
@@ -15,7 +15,7 @@ def draw(record: Record) -> dict[str, Figure]:
     first = table.iloc[0]
     changes = list(dict.fromkeys(table.loc[table["change"] != "none", "change"]))
     rows = -(-len(changes) // COLUMNS)
-    figure, grid = pyplot().subplots(
+    figure, grid = subplots(
         rows, COLUMNS, figsize=(2.7 * COLUMNS, 2.5 * rows + 0.8), sharey=True, squeeze=False, layout="constrained"
     )
     panels = list(grid.flat)
@@ -29,7 +29,7 @@ def draw(record: Record) -> dict[str, Figure]:
         axes.axhline(first["floor"], color=FLOOR, linestyle="--", linewidth=1.2, label="best constant")
         axes.set_title(change.replace("_", " "), fontsize=9, color=INK, loc="left")
         axes.set_xlabel("severity", fontsize=8)
-        axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
+        axes.grid(axis="y", color=GRID, linewidth=0.8)
         axes.tick_params(labelsize=8, colors=MUTED, labelcolor=INK)
         axes.spines[["top", "right"]].set_visible(False)
     for axes in panels[len(changes) :]:

@@ -13,7 +13,6 @@ from cardiobench.report.page import words
 from cardiobench.report.pictures.ink import Drawn
 from cardiobench.report.published import published
 from cardiobench.report.record import Record
-from cardiobench.report.result import Result
 
 
 @dataclass
@@ -23,12 +22,14 @@ class Drawings:
     Attributes:
         of: ("task" or "model", name) -> pictures of results.
         records: number of the record -> its figures.
+        beside: records of several models that are shown side by side, and their figures.
         problems: what could not be drawn.
         note: why there are none at all.
     """
 
     of: dict[tuple[str, str], tuple[Drawn, ...]] = field(default_factory=dict)
     records: dict[int, tuple[Drawn, ...]] = field(default_factory=dict)
+    beside: list[tuple[tuple[Record, ...], tuple[Drawn, ...]]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     note: str = ""
 
@@ -58,7 +59,8 @@ def content(
             model_part(name, own, drawings, [(n, r) for n, r in records if name in model_names(r)])
             for name, own in sorted(by_model.items())
         ],
-        "across": [record_part(r, drawings.records.get(n, ())) for n, r in records if len(r.models) > 1],
+        "across": [record_part(r, drawings.records.get(n, ())) for n, r in records if len(r.models) > 1]
+        + [beside_part(own, drawn) for own, drawn in drawings.beside],
         "problems": [*collection.problems, *drawings.problems],
         "note": drawings.note,
         "protocols": sorted({tables.protocol_name(result) for result in collection.results}),
@@ -212,6 +214,20 @@ def record_part(record: Record, drawn: Sequence[Drawn]) -> dict[str, Any]:
         "at_task": bool(find_task(record.subject)) and not drawn,
         "models": ", ".join(model_names(record)),
         "rows": tables.record_rows(record),
+        "marks": tables.record_flags(record),
         "warnings": record.warnings,
         "pictures": drawn,
+    }
+
+
+def beside_part(records: Sequence[Record], drawn: Sequence[Drawn]) -> dict[str, Any]:
+    """What a study found of several models, one after the other."""
+    parts = [record_part(record, drawn) for record in records]
+    return {
+        **parts[0],
+        "at_task": False,
+        "models": ", ".join(part["models"] for part in parts),
+        "rows": [(*row[:3], f"{row[2]}: {row[3]}", *row[4:]) for part in parts for row in part["rows"]],
+        "marks": [f"{part['models']}: {mark}" for part in parts for mark in part["marks"]],
+        "warnings": list(dict.fromkeys(sentence for part in parts for sentence in part["warnings"])),
     }

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,12 +15,10 @@ from cardiobench.errors import BadData, BadMedia, MissingData, UnwritableOutput
 from cardiobench.report.boards import find_task
 from cardiobench.report.collect import Collection, Entry, Problem
 from cardiobench.report.page import words
+from cardiobench.report.pictures import panel as panels
 from cardiobench.report.pictures.draw import best_of_each_model, read_answers
 from cardiobench.report.pictures.ink import INK, inline, new_figure, style
 from cardiobench.report.tables import protocol_name
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 WORST = 12
 FRAMES, HEIGHT = 6, 112  # of a strip, in pixels
@@ -179,22 +176,19 @@ def trace(ecg: Ecg) -> Markup:
     from io import StringIO
 
     with style():
-        figure: Figure
-        figure, (axes,) = new_figure(7.2, 1.7, left=0.5, right=0.1, top=0.08, bottom=0.42)
+        figure = new_figure(7.2, 1.7)
         seconds = np.arange(len(ecg.signal)) / ecg.fs
         step = max(1, len(seconds) // 1200)
         leads = [np.nan_to_num(ecg.signal[:, LEADS.index(lead)].astype(np.float64)) for lead in SHOWN_LEADS]
         apart = max(1.0, max(float(np.ptp(lead)) for lead in leads))
-        for place, (name, lead) in enumerate(zip(SHOWN_LEADS, leads, strict=True)):
-            height = -place * apart
-            axes.plot(seconds[::step], lead[::step] + height, color=INK, linewidth=0.7)
-            axes.annotate(
-                name, (-0.01, height), xycoords=("axes fraction", "data"), ha="right", va="center", fontsize=8
-            )
-        axes.yaxis.set_visible(False)
-        axes.spines["left"].set_visible(False)
-        axes.set_xlabel("s", fontsize=8)
-        axes.margins(x=0)
+        shifted = [lead[::step] - place * apart for place, lead in enumerate(leads)]
+        scales = panels.around(seconds, margin=0), panels.around(*shifted)
+        panel = panels.Panel(figure, (0.5, 0.42, 6.6, 1.2), *scales)
+        panel.bottom_scale("s", size=8)
+        for place, (name, lead) in enumerate(zip(SHOWN_LEADS, shifted, strict=True)):
+            panel.line(seconds[::step], lead, color=INK, linewidth=0.7)
+            height = float(panel.up(-place * apart))
+            panels.words(figure, panel.left - 0.08, height, name, ha="right", va="center")
         text = StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
     return Markup(inline(text.getvalue(), "ecg"))

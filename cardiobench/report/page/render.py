@@ -12,10 +12,13 @@ from markupsafe import Markup
 
 from cardiobench.errors import MissingExtra, UnwritableOutput
 from cardiobench.report.collect import Collection
+from cardiobench.report.editions import data_edition, edition_words
+from cardiobench.report.figures import BESIDE
 from cardiobench.report.page import words
 from cardiobench.report.page.content import Drawings, content, grouped
 from cardiobench.report.pictures.draw import Job, draw_all
 from cardiobench.report.pictures.ink import Drawn, short
+from cardiobench.report.record import Record
 
 PAGE, PICTURES = "report.html", "pictures"
 LARGEST = 4_900_000  # bytes of the page; pictures that would make it larger are files that it links to
@@ -65,17 +68,33 @@ def drawn(collection: Collection, out: Path, *, png: bool = False, processes: in
         Job(path.name, words.anchor(record.protocol, f"{path}"), folder, "record", record=record, png=png)
         for path, record in collection.records
     ]
+    beside = [
+        Job(name, words.anchor(f"{own[0].protocol}-beside", name), folder, "beside", beside=own, png=png)
+        for name, own in side_by_side([record for _, record in collection.records]).items()
+    ]
     try:
-        made = draw_all([*jobs, *records], processes)
+        made = draw_all([*jobs, *records, *beside], processes)
     except MissingExtra as error:
         return Drawings(note=str(error))
     except OSError as error:
         raise UnwritableOutput(f"{folder} cannot be written: {error.strerror or error}") from error
+    studies = made[len(jobs) : len(jobs) + len(records)]
     return Drawings(
         {(job.kind, job.about): done.drawn for job, done in zip(jobs, made, strict=False)},
-        {number: done.drawn for number, done in enumerate(made[len(jobs) :])},
+        dict(enumerate(done.drawn for done in studies)),
+        [(job.beside, done.drawn) for job, done in zip(beside, made[len(made) - len(beside) :], strict=True)],
         [problem for done in made for problem in done.problems],
     )
+
+
+def side_by_side(records: Sequence[Record]) -> dict[str, tuple[Record, ...]]:
+    """Records of one study, subject and edition of the data, of several models, by the words for them."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        if record.protocol in BESIDE and len(record.models) == 1:
+            data = ", ".join(f"{facts['name']} {edition_words(data_edition(facts))}" for facts in record.datasets)
+            found.setdefault(f"{record.protocol} of {record.subject}, {data}", []).append(record)
+    return {name: tuple(own) for name, own in found.items() if len(own) > 1}
 
 
 def environment(out: Path, room: "Room | None" = None) -> Environment:

@@ -25,6 +25,6 @@ def report(
 
 
 def say_problems(problems: Sequence[Problem], screen: Console) -> None:
-    """Files that are not ranked, and why."""
+    """What is not ranked, drawn or shown, and why."""
     for problem in problems:
-        screen.say(f"not ranked: {problem.where}: {problem.kind}: {problem.what}")
+        screen.say(f"{problem.consequence}: {problem.where}: {problem.kind}: {problem.what}")

@@ -12,7 +12,7 @@ from cardiobench.report.console import Console
 from cardiobench.report.ecg_figures import figures, shared
 from cardiobench.report.page.say import say_problems
 from cardiobench.report.paper import ecg_grids, echo_tables
-from cardiobench.report.plots import save_all
+from cardiobench.report.pictures.ink import save_image, style
 from cardiobench.report.record import Record
 
 PAGE, LATEX = "paper_tables.md", "paper_tables.tex"
@@ -55,10 +55,12 @@ def _figure(records: Sequence[Record], out: Path) -> tuple[list[Path], list[Prob
     path = out / "ecg_figure_1.csv"
     numbers.to_csv(path, index=False)
     try:
-        (figure,) = figures(records).values()
+        with style():
+            (figure,) = figures(records).values()
+            save_image(figure, path)
     except MissingExtra as error:
         return [path], [Problem(path.stem, "no picture", str(error))]
-    return [path, *save_all(figure, path)], []
+    return [path, path.with_suffix(".png"), path.with_suffix(".svg")], []
 
 
 def print_tables(made: tuple[list[Path], tuple[Problem, ...]], out: Path) -> None:

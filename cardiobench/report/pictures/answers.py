@@ -1,27 +1,30 @@
 """What models answered, against the truth: agreement of numbers; ROC, precision, calibration and confusion of classes."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from cardiobench.report.pictures.curves import calibration, precision_recall, roc
 from cardiobench.report.pictures.ink import (
     DASHES,
     FLOOR,
-    INK,
     LINES,
     MANY,
     MODEL,
     MUTED,
     Picture,
-    few_ticks,
     new_figure,
     short,
 )
+from cardiobench.report.pictures.panel import Panel, around, key, words
 from cardiobench.report.result import Result
 from cardiobench.report.tables import protocol_name
 
-BINS = 10  # of the calibration curve, of equal count
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 MOST = len(LINES)  # models in one panel
 
 
@@ -35,24 +38,24 @@ def agreement(result: Result, frame: pd.DataFrame) -> Picture:
     truth, answer = frame["y_true"].to_numpy(np.float64), frame["y_pred"].to_numpy(np.float64)
     middle, difference = (truth + answer) / 2, answer - truth
     bias, spread = float(difference.mean()), 1.96 * float(difference.std(ddof=1)) if len(difference) > 1 else 0.0
-    figure, (left, right) = new_figure(7.6, 3.3, columns=2, wspace=0.9, right=0.65)
-    dots = {"marker": "o", "linestyle": "", "markersize": 3.5, "alpha": 0.55, "color": MODEL, "markeredgewidth": 0}
-    ends = [min(truth.min(), answer.min()), max(truth.max(), answer.max())]
-    left.plot(ends, ends, color=MUTED, linewidth=1, label="predicted = measured")
-    left.plot(truth, answer, rasterized=len(truth) > MANY, **dots)
-    left.set_xlabel(f"measured {_unit(result)}")
-    left.set_ylabel(f"predicted {_unit(result)}")
-    left.legend(loc="upper left", handlelength=1.5)
-    right.plot(middle, difference, rasterized=len(truth) > MANY, **dots)
-    for height, line in ((bias, "-"), (bias - spread, "--"), (bias + spread, "--")):
-        right.axhline(height, color=FLOOR, linestyle=line, linewidth=1.2)
-        right.annotate(f"{height:.1f}", (1.02, height), xycoords=("axes fraction", "data"), va="center", fontsize=8)
-    right.set_xlabel(f"mean of both {_unit(result)}")
-    right.set_ylabel(f"predicted - measured {_unit(result)}")
-    for axes in (left, right):
-        axes.grid()
-        axes.xaxis.set_major_locator(few_ticks())
-        axes.yaxis.set_major_locator(few_ticks())
+    levels = (bias, bias - spread, bias + spread)
+    figure = new_figure(7.6, 3.3)
+    both = around(truth, answer)
+    left = Panel(figure, (0.75, 0.55, 2.6, 2.4), both, both)
+    right = Panel(figure, (4.25, 0.55, 2.7, 2.4), around(middle), around(difference, levels))
+    left.bottom_scale(f"measured {_unit(result)}")
+    left.left_scale(f"predicted {_unit(result)}", room=0.5)
+    right.bottom_scale(f"mean of both {_unit(result)}")
+    right.left_scale(f"predicted - measured {_unit(result)}", room=0.5)
+    equal = {"color": MUTED, "linewidth": 1}
+    left.line(both, both, **equal)
+    key(figure, [("predicted = measured", equal)], left.left, left.top + 0.14)
+    dots = {"size": 3.5, "alpha": 0.55, "color": MODEL, "markeredgewidth": 0, "rasterized": len(truth) > MANY}
+    left.dots(truth, answer, **dots)
+    right.dots(middle, difference, **dots)
+    for level, line in zip(levels, ("-", "--", "--"), strict=True):
+        right.line(right.x, [level, level], color=FLOOR, linestyle=line, linewidth=1.2)
+        words(figure, right.right + 0.06, float(right.up(level)), f"{level:.1f}", va="center")
     caption = (
         f"{result.model['name']}, {protocol_name(result)}: predicted against measured, and the difference against the mean "
         f"(Bland-Altman; bias {bias:.2f}, 95 % limits of agreement {bias - spread:.2f} to {bias + spread:.2f} {result.unit}), "
@@ -85,41 +88,41 @@ def classification(answers: Mapping[str, pd.DataFrame], best: str, task: str) ->
         if all(f"p_{label}" in own for label in classes)
     }
     shown = dict(list(curves.items())[:MOST])
-    figure, panels = new_figure(9.6, 3.75, columns=4, left=0.6, wspace=0.68, bottom=1.25, right=0.12)
+    figure = new_figure(9.6, 3.75)
+    panels = [Panel(figure, (0.6 + 2.45 * place, 1.25, 1.7, 2.15), _UNIT, _UNIT) for place in range(3)]
+    looks = [
+        {"color": LINES[number], "linestyle": DASHES[number % len(DASHES)], "linewidth": 1.5}
+        for number in range(len(shown))
+    ]
+    for panel, (kind, x, y, title) in zip(panels, _CURVES, strict=True):
+        panel.title(title)
+        panel.bottom_scale(x, _TICKS, size=8)
+        panel.left_scale(y, _TICKS, size=8)
+        if kind is not precision_recall:
+            panel.line([0, 1], [0, 1], color=MUTED, linewidth=0.8, linestyle=":")
     rows = []
-    for number, (name, (truth, share)) in enumerate(shown.items()):
-        look = {"color": LINES[number], "linestyle": DASHES[number % len(DASHES)], "linewidth": 1.5}
-        lines = (roc(truth, share), precision_recall(truth, share), calibration(truth, share))
-        for axes, (x, y), kind in zip(panels, lines, ("roc", "precision_recall", "calibration"), strict=False):
-            marker = "o" if kind == "calibration" else ""
-            axes.plot(x, y, marker=marker, markersize=3, label=short(name, 40) if kind == "roc" else None, **look)
-            rows += [{"model": name, "curve": kind, "x": a, "y": b} for a, b in zip(x, y, strict=True)]
-    for axes, (x, y, title) in zip(panels, _AXES, strict=False):
-        axes.set_title(title)
-        axes.set_xlabel(x, fontsize=8)
-        axes.set_ylabel(y, fontsize=8)
-        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xticks=_TICKS, yticks=_TICKS)
-        axes.grid()
-        axes.tick_params(labelsize=8)
-    for axes in (panels[0], panels[2]):
-        axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8, linestyle=":")
-    if shown:
-        figure.legend(loc="lower left", ncols=2, bbox_to_anchor=(0.03, 0.0), fontsize=8)
-    _confusion(panels[3], frame, classes)
-    panels[3].set_title(short(f"confusion: {best}", 26), fontsize=8)
+    for look, (name, (truth, share)) in zip(looks, shown.items(), strict=True):
+        for panel, (kind, *_) in zip(panels, _CURVES, strict=True):
+            x, y = _thin(*kind(truth, share))
+            panel.line(x, y, marker="o" if kind is calibration else "", markersize=3, **look)
+            rows.append(pd.DataFrame({"model": name, "curve": kind.__name__, "x": x, "y": y}))
+    key(figure, [(short(name, 56), look) for name, look in zip(shown, looks, strict=True)], 0.2, 0.72, 2, 4.7)
+    _confusion(figure, (7.95, 1.25, 1.55, 2.15), frame, classes)
+    words(figure, 7.95, 3.47, short(f"confusion: {best}", 26))
     left_out = f" {len(curves) - MOST} more models are in the table only." if len(curves) > MOST else ""
     without = [name for name in answers if name not in curves]
     left_out += f" Without probabilities: {', '.join(without)}." if without else ""
     several = " Each class against the others, as one curve." if len(classes) > 2 else ""
     caption = f"ROC, precision-recall, calibration and confusion on {task}, n = {len(frame)}.{several}{left_out}"
-    return Picture("answers", caption, figure, pd.DataFrame(rows, columns=["model", "curve", "x", "y"]))
+    table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=["model", "curve", "x", "y"])
+    return Picture("answers", caption, figure, table)
 
 
-_TICKS = (0.0, 0.5, 1.0)
-_AXES = (
-    ("false positive rate", "true positive rate", "ROC"),
-    ("recall", "precision", "precision-recall"),
-    ("predicted probability", "observed share", "calibration"),
+_UNIT, _TICKS = (-0.02, 1.02), (0.0, 0.5, 1.0)
+_CURVES = (
+    (roc, "false positive rate", "true positive rate", "ROC"),
+    (precision_recall, "recall", "precision", "precision-recall"),
+    (calibration, "predicted probability", "observed share", "calibration"),
 )
 
 
@@ -130,57 +133,37 @@ def _one_against_rest(frame: pd.DataFrame, classes: Sequence[str]) -> tuple[np.n
     return truth, np.concatenate([frame[f"p_{label}"].to_numpy(np.float64) for label in asked])
 
 
-def roc(truth: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """False and true positive rates, (points,) each; thinned to what a picture can show."""
-    from sklearn.metrics import roc_curve
-
-    if truth.all() or not truth.any():
-        return np.empty(0), np.empty(0)
-    x, y, _ = roc_curve(truth, share)
-    return _thin(x, y)
-
-
-def precision_recall(truth: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Recall and precision, (points,) each."""
-    from sklearn.metrics import precision_recall_curve
-
-    if not truth.any():
-        return np.empty(0), np.empty(0)
-    precision, recall, _ = precision_recall_curve(truth, share)
-    return _thin(recall, precision)
-
-
-def calibration(truth: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean probability and observed share in bins of equal count, (bins,) each."""
-    from sklearn.calibration import calibration_curve
-
-    observed, predicted = calibration_curve(truth, np.clip(share, 0, 1), n_bins=BINS, strategy="quantile")
-    return predicted, observed
-
-
 def _thin(x: np.ndarray, y: np.ndarray, most: int = 80) -> tuple[np.ndarray, np.ndarray]:
     keep = np.unique(np.linspace(0, len(x) - 1, min(most, len(x))).round().astype(int))
     return x[keep], y[keep]
 
 
-def _confusion(axes, frame: pd.DataFrame, classes: Sequence[str]) -> None:
+def _confusion(
+    figure: "Figure", box: tuple[float, float, float, float], frame: pd.DataFrame, classes: Sequence[str]
+) -> None:
+    """How many of each true class were given each class; the shade is the share of the true class."""
+    from matplotlib import colormaps
+    from matplotlib.collections import PolyCollection
+
     counts = pd.crosstab(frame["y_true"], frame["y_pred"]).reindex(index=classes, columns=classes, fill_value=0)
     values = counts.to_numpy()
     share = values / np.maximum(values.sum(axis=1, keepdims=True), 1)
-    axes.imshow(share, cmap="Blues", vmin=0, vmax=1.15, aspect="auto")
-    for (row, column), count in np.ndenumerate(values):
-        axes.text(
-            column,
-            row,
-            str(count),
-            ha="center",
-            va="center",
-            fontsize=8,
-            color="#ffffff" if share[row, column] > 0.6 else "#101418",
-        )
-    labels = [short(label, 12) for label in classes]
-    axes.set_xticks(range(len(classes)), labels, fontsize=8)
-    axes.set_yticks(range(len(classes)), labels, fontsize=8, rotation=90, va="center")
-    axes.set_xlabel("predicted", fontsize=8)
-    axes.set_ylabel("true", fontsize=8, color=INK)
-    axes.spines[:].set_visible(False)
+    left, bottom, width, height = box
+    wide, tall = width / len(classes), height / len(classes)
+    corners = np.array(
+        [(left + column * wide, bottom + height - row * tall) for row, column in np.ndindex(share.shape)]
+    )
+    square = np.array([(0, 0), (wide, 0), (wide, -tall), (0, -tall)])
+    shades = colormaps["Blues"](share.ravel() / 1.15)
+    cells = PolyCollection(corners[:, None] + square, facecolors=shades, transform=figure.dpi_scale_trans, linewidths=0)
+    figure.add_artist(cells)
+    for (x, y), count, part in zip(corners + square[2] / 2, values.ravel(), share.ravel(), strict=True):
+        ink = "#ffffff" if part > 0.6 else "#101418"
+        words(figure, x, y, str(count), ha="center", va="center", color=ink)
+    size = 8 if len(classes) < 5 else 6
+    for number, label in enumerate(classes):
+        words(figure, left + (number + 0.5) * wide, bottom - 0.06, short(label, 12), size, ha="center", va="top")
+        y = bottom + height - (number + 0.5) * tall
+        words(figure, left - 0.06, y, short(label, 12), size, ha="center", va="bottom", rotation=90)
+    words(figure, left + width / 2, bottom - 0.24, "predicted", ha="center", va="top")
+    words(figure, left - 0.3, bottom + height / 2, "true", ha="center", va="center", rotation=90)

@@ -1,10 +1,13 @@
 """Every picture of a report: what has to be drawn, drawn side by side in processes, and what could not be drawn."""
 
 import os
-from collections.abc import Sequence
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +21,7 @@ from cardiobench.report.published import published
 from cardiobench.report.record import Record
 from cardiobench.report.tables import ordered, protocol_name
 
+MOST_INLINE = 120_000  # characters of a figure's SVG; a larger one stands in the page as an image
 FEW = 6  # jobs that are not worth starting processes for
 BROKEN = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError)
 """What reading or drawing a damaged file comes to; it is told beside the picture's place."""
@@ -33,7 +37,8 @@ class Job:
         folder: of the files.
         entries: of a task or model.
         record: of a study.
-        kind: task, model or record.
+        beside: records of one study of several models.
+        kind: task, model, record or beside.
         png: as PNG too.
     """
 
@@ -43,7 +48,13 @@ class Job:
     kind: str
     entries: tuple[Entry, ...] = ()
     record: Record | None = None
+    beside: tuple[Record, ...] = ()
     png: bool = False
+
+    @property
+    def place(self) -> Path:
+        """Beside which its files are written."""
+        return self.folder / f"{self.stem}.json"
 
 
 @dataclass(frozen=True)
@@ -65,14 +76,29 @@ def draw_all(jobs: Sequence[Job], processes: int | None = None) -> list[Done]:
     count = min(processes or os.cpu_count() or 1, len(jobs))
     if count <= 1 or len(jobs) <= FEW:
         return [draw(job) for job in jobs]
+    if sys.platform == "linux":
+        import_what_draws(jobs)
+        # A fork has imported everything already. It is not made beside threads, whose locks it would keep for ever.
+        if threading.active_count() == 1:
+            with ProcessPoolExecutor(count, get_context("fork")) as pool:
+                return list(pool.map(draw, jobs, chunksize=2))
     from joblib import Parallel, delayed
 
     return Parallel(n_jobs=count, batch_size=4)(delayed(draw)(job) for job in jobs)
 
 
+def import_what_draws(jobs: Sequence[Job]) -> None:
+    """What every process needs, so that each one need not import it again."""
+    for module in ("answers", "forest", "groups", "lettering", "radar"):
+        import_module(f"cardiobench.report.pictures.{module}")
+    for job in jobs:
+        if job.kind == "task":
+            find_task(job.about)
+
+
 def draw(job: Job) -> Done:
     """The pictures of one job, saved."""
-    makers = {"task": _of_task, "model": _of_model, "record": _of_record}
+    makers = {"task": _of_task, "model": _of_model, "record": _of_record, "beside": _of_records}
     with style():
         return makers[job.kind](job)
 
@@ -103,13 +129,9 @@ def _of_answers(job: Job, frames: Sequence[tuple[Entry, pd.DataFrame]]) -> list[
     if regression:
         made = [agreement(best.result, frame)]
     else:
-        import sklearn
-
-        # The answers were checked when they were scored; hundreds of curves are faster without checking each again.
-        with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-            made = [classification({_name(entry): own for entry, own in frames}, _name(best), job.about)]
+        made = [classification({_name(entry): own for entry, own in frames}, _name(best), job.about)]
     grouped = [entry.result for entry in job.entries if entry.result.groups]
-    return made + ([groups(grouped)] if grouped else [])
+    return made + ([groups(grouped, best.result, task, frame)] if best.result.groups else [])
 
 
 def best_of_each_model(entries: Sequence[Entry]) -> list[Entry]:
@@ -147,33 +169,50 @@ def _of_model(job: Job) -> Done:
 
 
 def _of_record(job: Job) -> Done:
+    from cardiobench.report.figures import figures_of
+
     record = job.record
-    module = f"cardiobench.report.figures.{record.protocol}"
-    if not str(record.protocol).isidentifier() or find_spec(module) is None:
-        return Done(())
-    from io import BytesIO, StringIO
+    caption = f"{record.subject}, {_models([record])}{_n([record])}."
+    return _of_study(job, record, figures_of(record, job.place), caption, record.tables)
 
-    from cardiobench.report.plots import pyplot
 
+def _of_records(job: Job) -> Done:
+    from cardiobench.report.figures import figures_beside
+    from cardiobench.report.figures.frame_similarity import side_by_side
+
+    first = job.beside[0]
+    caption = f"{first.subject}, {_models(job.beside)}, in one scale of colours{_n(job.beside)}."
+    try:
+        tables = {"side_by_side": side_by_side(job.beside)}
+    except BROKEN as error:
+        return Done((), (_undrawn(job, first, error),))
+    return _of_study(job, first, figures_beside(job.beside, job.place), caption, tables)
+
+
+def _of_study(
+    job: Job,
+    record: Record,
+    figures: Iterator[tuple[str, str, list[Path]]],
+    caption: str,
+    tables: Mapping[str, pd.DataFrame],
+) -> Done:
+    """Its figures with the tables behind them, as far as they can be drawn."""
     drawn = []
     try:
-        for name, figure in import_module(module).draw(record).items():
-            text, image = StringIO(), BytesIO()
-            figure.savefig(text, format="svg", bbox_inches="tight", transparent=True, metadata={"Date": None})
-            figure.savefig(image, format="png", bbox_inches="tight", dpi=110, facecolor="white")
-            pyplot().close(figure)
-            job.folder.mkdir(parents=True, exist_ok=True)
-            files = [job.folder / f"{job.stem}.{name}.{ending}" for ending in ("svg", "png")]
-            files[0].write_text(text.getvalue(), encoding="utf-8")
-            files[1].write_bytes(image.getvalue())
-            svg = inline(text.getvalue(), f"{job.stem}.{name}")
-            caption = f"{record.protocol.replace('_', ' ')}, {name}: {record.subject}, {_models(record)}{_n(record)}."
-            drawn.append(Drawn(name, caption, svg if len(svg) < 120_000 else embedded(image.getvalue()), tuple(files)))
+        for name, svg, files in figures:
+            small = inline(svg, f"{job.stem}.{name}")
+            shown = small if len(small) < MOST_INLINE else embedded(files[0].read_bytes())
+            title = f"{record.protocol}, {name}: ".replace("_", " ")
+            drawn.append(Drawn(name, title + caption, shown, tuple(files)))
     except BROKEN as error:
-        what = f"its figure cannot be drawn from its tables: {type(error).__name__} {error}"
-        return Done(tuple(drawn), (Problem(job.about, "no picture", what, record.protocol),))
-    tables = [_table(job, name, table) for name, table in record.tables.items()]
-    return Done(tuple(Drawn(d.name, d.caption, d.svg, (*d.files, *tables)) for d in drawn))
+        return Done(tuple(drawn), (_undrawn(job, record, error),))
+    behind = [_table(job, name, table) for name, table in tables.items()] if drawn else []
+    return Done(tuple(Drawn(d.name, d.caption, d.svg, (*d.files, *behind)) for d in drawn))
+
+
+def _undrawn(job: Job, record: Record, error: Exception) -> Problem:
+    what = f"its figure cannot be drawn from its tables: {type(error).__name__} {error}"
+    return Problem(job.about, "no picture", what, record.protocol)
 
 
 def _table(job: Job, name: str, table: pd.DataFrame) -> Path:
@@ -182,13 +221,13 @@ def _table(job: Job, name: str, table: pd.DataFrame) -> Path:
     return path
 
 
-def _models(record: Record) -> str:
-    return ", ".join(short(str(model.get("name", "?")), 40) for model in record.models)
+def _models(records: Sequence[Record]) -> str:
+    return ", ".join(short(str(model.get("name", "?")), 40) for record in records for model in record.models)
 
 
-def _n(record: Record) -> str:
-    counts = sorted({found.n for found in record.values.values() if found.n})
+def _n(records: Sequence[Record]) -> str:
+    counts = sorted({found.n for record in records for found in record.values.values() if found.n})
     if not counts:
-        rows = max((len(table) for table in record.tables.values()), default=0)
+        rows = max((len(table) for record in records for table in record.tables.values()), default=0)
         return f", n = {rows} rows of its table" if rows else ""
     return f", n = {counts[0]}" if len(counts) == 1 else f", n = {counts[0]} to {counts[-1]}"

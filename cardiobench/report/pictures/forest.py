@@ -6,16 +6,9 @@ import pandas as pd
 
 from cardiobench.report import tables
 from cardiobench.report.collect import Entry
-from cardiobench.report.pictures.ink import (
-    FLOOR,
-    MODEL,
-    PUBLISHED,
-    IntervalRow,
-    Picture,
-    interval_rows,
-    new_figure,
-    short,
-)
+from cardiobench.report.pictures.ink import FLOOR, MODEL, PUBLISHED, Picture, new_figure, short
+from cardiobench.report.pictures.panel import Panel, around, key
+from cardiobench.report.pictures.rows import IntervalRow, interval_rows, scale
 from cardiobench.report.published import Published
 
 MOST = 40  # rows; of more results each model's best one is drawn
@@ -67,15 +60,24 @@ def forest(entries: Sequence[Entry], printed: Sequence[Published]) -> Picture:
         )
         for row in shown.itertuples()
     ]
-    figure, (axes,) = new_figure(7.6, 0.95 + 0.235 * len(rows), left=3.15, top=0.3, bottom=0.62, right=0.75)
-    for name, line, label in (("best_constant", "--", "best constant"), ("chance", ":", "chance")):
-        if name in first.floors and first.floors[name].value == first.floors[name].value:
-            value = factor * first.floors[name].value
-            axes.axvline(value, color=FLOOR, linestyle=line, linewidth=1.3, label=f"{label} {value:.2f}", zorder=0)
-    interval_rows(axes, rows)
+    lines = {
+        f"{label} {factor * first.floors[name].value:.2f}": (factor * first.floors[name].value, line)
+        for name, line, label in (("best_constant", "--", "best constant"), ("chance", ":", "chance"))
+        if name in first.floors and first.floors[name].value == first.floors[name].value
+    }
+    tall = 0.235 * len(rows)
+    figure = new_figure(7.6, 0.92 + tall)
+    numbers = ([row.value for row in rows], [row.low for row in rows], [row.high for row in rows])
+    panel = Panel(
+        figure, (3.15, 0.62, 3.7, tall), around(*numbers, [value for value, _ in lines.values()]), scale(rows)
+    )
     better = "higher" if first.higher_is_better else "lower"
-    axes.set_xlabel(f"{tables.metric_name(first)} ({better} is better)")
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.1)
+    panel.bottom_scale(f"{tables.metric_name(first)} ({better} is better)")
+    for value, line in lines.values():
+        panel.line([value, value], panel.y, color=FLOOR, linestyle=line, linewidth=1.3, zorder=1)
+    interval_rows(panel, rows)
+    looks = [(text, {"color": FLOOR, "linestyle": line, "linewidth": 1.3}) for text, (_, line) in lines.items()]
+    key(figure, looks, panel.left, panel.top + 0.14, columns=2, wide=1.9)
     theirs = "; diamonds: published by others, on their own runs" if len(printed) else ""
     caption = (
         f"Scores on {first.task} with 95 % intervals over patients, n = {_range(entries, 'n')} "

@@ -1,9 +1,10 @@
 """How the report's pictures look, and how they come to be files: PNG, SVG and the CSV behind them. Nothing global is touched."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ import pandas as pd
 from cardiobench.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INK, MUTED, GRID = "#1b1f24", "#5b6470", "#d9dde3"
@@ -95,82 +95,46 @@ def style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float, columns: int = 1, rows: int = 1, **margins) -> "tuple[Figure, list[Axes]]":
-    """An empty figure and its panels, row by row.
+def new_figure(width: float, height: float) -> "Figure":
+    """An empty figure.
 
     Args:
         width: inches.
         height: inches.
-        columns: of panels.
-        rows: of panels.
-        margins: in inches: left, right, top, bottom, and wspace, hspace between panels.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height))
-    room = {"left": 0.8, "right": 0.2, "top": 0.35, "bottom": 0.55, "wspace": 0.8, "hspace": 0.8, **margins}
-    panel_width = (width - room["left"] - room["right"] - (columns - 1) * room["wspace"]) / columns
-    panel_height = (height - room["top"] - room["bottom"] - (rows - 1) * room["hspace"]) / rows
-    figure.subplots_adjust(
-        left=room["left"] / width,
-        right=1 - room["right"] / width,
-        top=1 - room["top"] / height,
-        bottom=room["bottom"] / height,
-        wspace=room["wspace"] / panel_width,
-        hspace=room["hspace"] / panel_height,
-    )
-    grid = figure.subplots(rows, columns, squeeze=False)
-    return figure, list(grid.flat)
+    return Figure(figsize=(width, height))
 
 
-def interval_rows(axes: "Axes", rows: Sequence["IntervalRow"]) -> None:
-    """Rows from the top down: a label, an interval, a mark on the value, and the value at the right.
+def subplots(rows: int = 1, columns: int = 1, *, figsize: tuple[float, float], layout: str | None = None, **more):
+    """A figure with matplotlib's Axes, which are slow and can do everything; as `matplotlib.pyplot.subplots`, for files only.
 
-    Drawn as few collections, without ticks, because a report has hundreds of these.
+    Args:
+        rows: of panels.
+        columns: of panels.
+        figsize: inches.
+        layout: engine, such as constrained.
+        more: for `Figure.subplots`.
     """
-    heights = range(len(rows) - 1, -1, -1)
-    bars = [(row, height) for row, height in zip(rows, heights, strict=True) if row.low == row.low]
-    axes.hlines([h for _, h in bars], [r.low for r, _ in bars], [r.high for r, _ in bars], color=MODEL, linewidth=2)
-    for marker, hollow, colour in {(row.marker, row.hollow, row.colour) for row in rows}:
-        own = [
-            (r.value, h)
-            for r, h in zip(rows, heights, strict=True)
-            if (r.marker, r.hollow, r.colour) == (marker, hollow, colour)
-        ]
-        axes.plot(
-            *zip(*own, strict=True), marker, color=colour, markersize=6, markerfacecolor=PAPER if hollow else colour
-        )
-    for row, height in zip(rows, heights, strict=True):
-        axes.annotate(
-            row.label, (-0.02, height), xycoords=("axes fraction", "data"), ha="right", va="center", fontsize=8
-        )
-        text = "undefined" if row.value != row.value else f"{row.value:.2f}"
-        axes.annotate(text, (1.01, height), xycoords=("axes fraction", "data"), va="center", fontsize=8)
-    axes.set_ylim(-0.6, len(rows) - 0.4)
-    axes.yaxis.set_visible(False)
-    axes.spines["left"].set_visible(False)
-    axes.xaxis.set_major_locator(few_ticks())
-    axes.grid(axis="x")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=figsize, layout=layout)
+    return figure, figure.subplots(rows, columns, **more)
 
 
-@dataclass(frozen=True)
-class IntervalRow:
-    """A row of `interval_rows`, in the unit of the axis."""
-
-    label: str
-    value: float
-    low: float
-    high: float
-    hollow: bool = False
-    marker: str = "o"
-    colour: str = MODEL
-
-
-def few_ticks():
-    """At most five round numbers."""
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(nbins=5)
+def save_image(figure: "Figure", path: Path) -> str:
+    """Write a figure as PNG and SVG, the same bytes every time; returns the SVG."""
+    text = StringIO()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Laid out and measured once, not before each of the files.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    look = {"bbox_inches": figure.get_tightbbox().padded(0.1), "facecolor": "white"}
+    figure.savefig(text, format="svg", metadata={"Date": None}, **look)
+    figure.savefig(path.with_suffix(".png"), dpi=DPI, metadata={"Software": None}, **look)
+    path.with_suffix(".svg").write_text(text.getvalue(), encoding="utf-8")
+    return text.getvalue()
 
 
 def short(text: str, longest: int = 44) -> str:
@@ -181,8 +145,6 @@ def short(text: str, longest: int = 44) -> str:
 
 def write(picture: Picture, folder: Path, stem: str, png: bool) -> Drawn:
     """Save a picture as SVG, and as PNG where that is asked for, with the CSV behind it."""
-    from io import StringIO
-
     folder.mkdir(parents=True, exist_ok=True)
     vector, image, table = (folder / f"{stem}.{picture.name}.{ending}" for ending in ("svg", "png", "csv"))
     text = StringIO()
@@ -205,7 +167,8 @@ _VARIABLES = {
     PAPER: "var(--paper)",
     **{LINES[place]: f"var(--line-{place})" for place in (2, 4, 5, 6, 7)},
 }
-_NUMBER = re.compile(r"-?\d+\.\d{2,}")
+_CHANGED = re.compile(r"#[0-9a-f]{6}|-?\d+\.\d{2,}")
+_FONT = re.compile(r"font: ([^;\"]*?)'[^;\"]*?(?=[;\"])")
 
 
 def inline(svg: str, name: str) -> str:
@@ -220,7 +183,7 @@ def inline(svg: str, name: str) -> str:
     prefix = re.sub(r"\W", "_", name)
     body = re.sub(r' id="([^"]*)"', lambda found: f' id="{prefix}-{found[1]}"' if found[1] in used else "", body)
     body = re.sub(r'(url\(#|href="#)', rf"\g<1>{prefix}-", body)
-    body = re.sub(r"<[^>]*>", lambda found: _plain(found[0]), body)
+    body = re.sub(r"<[^/>][^>]*>", lambda found: _plain(found[0]), body)
     wide = round(float(width) * 4 / 3)  # points to pixels
     return f'<svg viewBox="0 0 {width} {height}" width="{wide}" aria-hidden="true">{re.sub(_BREAKS, " ", body)}</svg>'
 
@@ -232,10 +195,14 @@ def _plain(tag: str) -> str:
     """A tag with the page's colours; a tenth of a point is below what anybody sees. Embedded images keep their bytes."""
     if "data:image" in tag:
         return tag
-    for colour, variable in _VARIABLES.items():
-        tag = tag.replace(colour, variable)
-    tag = _NUMBER.sub(lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), tag)
-    return re.sub(r"font: ([^;\"]*?)'[^;\"]*?(?=[;\"])", r"font: \1sans-serif", tag)
+    tag = _CHANGED.sub(_shorter, tag)
+    return _FONT.sub(r"font: \1sans-serif", tag) if "font: " in tag else tag
+
+
+def _shorter(found: re.Match) -> str:
+    """A colour as the page calls it, or a number with one decimal."""
+    text = found[0]
+    return _VARIABLES.get(text, text) if text[0] == "#" else f"{float(text):.1f}".removesuffix(".0")
 
 
 def embedded(png: bytes) -> str:

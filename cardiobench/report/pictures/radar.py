@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data.spec import VIEWS
-from cardiobench.report.pictures.ink import DASHES, LINES, MUTED, Picture, short
+from cardiobench.report.pictures.ink import DASHES, GRID, LINES, MUTED, Picture, new_figure, short
+from cardiobench.report.pictures.panel import Panel, key
 
 
 def view_scores(frame: pd.DataFrame) -> pd.DataFrame:
@@ -18,13 +19,12 @@ def view_scores(frame: pd.DataFrame) -> pd.DataFrame:
     Returns:
         view, f1 (0 to 1), n (units of that view).
     """
+    truth, answer = (frame[name].to_numpy(object) for name in ("y_true", "y_pred"))
     rows = []
     for view in VIEWS:
-        truth, answer = frame["y_true"] == view, frame["y_pred"] == view
-        if truth.any():
-            rows.append(
-                {"view": view, "f1": 2 * (truth & answer).sum() / (truth.sum() + answer.sum()), "n": truth.sum()}
-            )
+        true, told = truth == view, answer == view
+        if true.any():
+            rows.append({"view": view, "f1": 2 * (true & told).sum() / (true.sum() + told.sum()), "n": true.sum()})
     return pd.DataFrame(rows, columns=["view", "f1", "n"])
 
 
@@ -35,34 +35,33 @@ def radar(model: str, answers: Mapping[str, pd.DataFrame]) -> Picture | None:
         model: name.
         answers: `<dataset>/view, <protocol>` -> predictions; others are passed over.
     """
-    from matplotlib.figure import Figure
-
     scores = {name: view_scores(frame) for name, frame in answers.items() if name.split(",")[0].endswith("/view")}
     asked = [view for view in VIEWS if any((table["view"] == view).any() for table in scores.values())]
     if len(asked) < 3:
         return None
-    figure = Figure(figsize=(7.2, 4.2))
-    axes = figure.add_axes((0.02, 0.1, 0.52, 0.78), projection="polar")
-    axes.set_theta_zero_location("N")
-    angle = dict(zip(asked, np.linspace(0, 2 * np.pi, len(asked), endpoint=False), strict=True))
-    for number, (name, table) in enumerate(list(scores.items())[: len(LINES)]):
+    figure = new_figure(7.2, 3.6)
+    panel = Panel(figure, (0.45, 0.3, 3.0, 3.0), (-1, 1), (-1, 1))
+    # The first view points up; the others follow counter-clockwise.
+    turn = np.pi / 2 + np.linspace(0, 2 * np.pi, len(asked), endpoint=False)
+    spoke = dict(zip(asked, np.column_stack([np.cos(turn), np.sin(turn)]), strict=True))
+    around = np.linspace(0, 2 * np.pi, 73)
+    for level in (0.25, 0.5, 0.75, 1.0):
+        panel.line(level * np.cos(around), level * np.sin(around), color=GRID, linewidth=0.7, zorder=0)
+        panel.words(0.02, level + 0.01, f"{level:g}", size=7, color=MUTED, va="bottom")
+    for view, (x, y) in spoke.items():
+        panel.line([0, x], [0, y], color=GRID, linewidth=0.7, zorder=0)
+        panel.words(1.12 * x, 1.12 * y, view, size=9, ha="center", va="center")
+    shown = list(scores.items())[: len(LINES)]
+    looks = [
+        {"color": LINES[number], "linestyle": DASHES[number % len(DASHES)], "marker": "o", "markersize": 4}
+        for number in range(len(shown))
+    ]
+    for look, (_, table) in zip(looks, shown, strict=True):
         found = dict(zip(table["view"], table["f1"], strict=True))
-        spokes = [view for view in asked if view in found]
-        closed = [*spokes, spokes[0]]
-        line = DASHES[number % len(DASHES)]
-        axes.plot(
-            [angle[view] for view in closed],
-            [found[view] for view in closed],
-            line,
-            marker="o",
-            markersize=4,
-            color=LINES[number],
-            label=short(name, 46),
-        )
-    axes.set_xticks(list(angle.values()), list(angle), fontsize=9)
-    axes.set_ylim(0, 1)
-    axes.set_yticks([0.25, 0.5, 0.75, 1], ["0.25", "0.5", "0.75", "1"], fontsize=7, color=MUTED)
-    axes.legend(loc="center left", bbox_to_anchor=(1.12, 0.5), fontsize=8)
+        points = np.array([found[view] * spoke[view] for view in asked if view in found])
+        panel.line(*np.vstack([points, points[:1]]).T, **look)
+    names = [(short(name, 46), look) for (name, _), look in zip(shown, looks, strict=True)]
+    key(figure, names, 3.95, 1.8 + 0.085 * len(names))
     count = sum(int(table["n"].sum()) for table in list(scores.values())[:1])
     table = pd.concat([table.assign(task=name) for name, table in scores.items()], ignore_index=True)
     caption = f"F1 of each view, {short(model, 60)}; n = {count} recordings of {short(next(iter(scores)), 60)}."
