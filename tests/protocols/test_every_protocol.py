@@ -109,6 +109,7 @@ def test_a_model_that_ignores_its_input_is_flagged_in_every_protocol(config, mon
     )
     # Two equal frames, so that there is a similarity between them.
     monkeypatch.setattr(Constant, "transform", lambda self, recording: torch.ones(2, 1))
+    monkeypatch.setattr(Constant, "frame_wise", True, raising=False)
     outcome = run(config)
     assert not outcome.not_applicable and not outcome.failures
     assert {result.protocol for result in outcome.results} == set(ANSWERING)
