@@ -17,6 +17,7 @@ TOLERANCE = 1e-8  # of the loss a line above its minimum
 SEARCH_TOLERANCE = 1e-6  # enough to choose a penalty by; scikit-learn's own default stops farther from the minimum
 STEPS = 12  # of conjugate gradients before the curvature is taken anew
 ROUNDS = 40  # of that, at most
+SHARED_ROUNDS = 2  # with the curvature of the folds' mean; then each fold that is not done gets its own
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,7 @@ def _solve(problem: _Problem, start: np.ndarray, penalty: float, tolerance: floa
     left = np.arange(state.shape[1])
     for turn in range(ROUNDS):
         part = problem if len(left) == state.shape[1] else problem.take(left)
-        state[:, left], done = _descend(part, state[:, left], decay, penalty, tolerance, shared=turn == 0)
+        state[:, left], done = _descend(part, state[:, left], decay, penalty, tolerance, shared=turn < SHARED_ROUNDS)
         left = left[~done]
         if not len(left):
             break
