@@ -20,13 +20,13 @@ from pathlib import Path
 import h5py
 import wfdb
 
-from cardiobench.data import Source, catalog, open_source
+from cardiobench.data import OpenDataset, catalog, open_dataset
 from cardiobench.data.twin import write_twin
 
 PASSES = 5
 
 
-def bare_hdf5(source: Source, records: list[dict]) -> None:
+def bare_hdf5(source: OpenDataset, records: list[dict]) -> None:
     """h5py alone: parts opened once, exams found by id."""
     files = {part: h5py.File(source.raw / part, "r") for part in source.frame["media"].unique()}
     rows = {part: {exam: row for row, exam in enumerate(file["exam_id"][:].tolist())} for part, file in files.items()}
@@ -35,26 +35,26 @@ def bare_hdf5(source: Source, records: list[dict]) -> None:
         tracings[record["media"]][rows[record["media"]][int(record["record"])]]
 
 
-def bare_wfdb(source: Source, records: list[dict]) -> None:
+def bare_wfdb(source: OpenDataset, records: list[dict]) -> None:
     """The wfdb package alone: signals in physical units."""
     for record in records:
         wfdb.rdrecord(str((source.raw / record["media"]).with_suffix("")))
 
 
-def checked(source: Source, records: list[dict]) -> None:
+def checked(source: OpenDataset, records: list[dict]) -> None:
     """CardioBench: leads by name, mV, padding taken away, every value checked."""
     builder = catalog.builder(source.spec.name)
     for record in records:
         builder.recording(source.raw, record)
 
 
-def seconds(read: Callable[[Source, list[dict]], None], source: Source) -> float:
+def seconds(read: Callable[[OpenDataset, list[dict]], None], source: OpenDataset) -> float:
     """CPU time of one pass, in a process of its own."""
     with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
         return pool.submit(_timed, read, source).result()
 
 
-def _timed(read: Callable[[Source, list[dict]], None], source: Source) -> float:
+def _timed(read: Callable[[OpenDataset, list[dict]], None], source: OpenDataset) -> float:
     records = source.frame.to_dict("records")
     start = time.process_time()
     read(source, records)
@@ -71,7 +71,7 @@ def main() -> int:
     for name, bare in (("code15", bare_hdf5), ("georgia", bare_wfdb)):
         with tempfile.TemporaryDirectory() as folder:
             write_twin(name, Path(folder), patients=given.records)
-            source = open_source(name, folder)
+            source = open_dataset(name, folder)
             source = replace(source, table=replace(source.table, frame=source.frame.head(given.records)))
             passes = [(seconds(checked, source), seconds(bare, source)) for _ in range(PASSES)]
             ours, theirs = (min(times) for times in zip(*passes, strict=True))

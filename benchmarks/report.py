@@ -19,7 +19,7 @@ import pandas as pd
 
 from cardiobench.data import catalog
 from cardiobench.report.page.write import write_report
-from cardiobench.report.result import Result, predictions_path
+from cardiobench.results.score_result import ScoreResult, predictions_path
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
@@ -33,7 +33,7 @@ def names(count: int) -> list[tuple[str, str]]:
     return [*known, *more][:count]
 
 
-def scored(kind: str, seed: int, units: int) -> tuple[Predictions, Result]:
+def scored(kind: str, seed: int, units: int) -> tuple[Predictions, ScoreResult]:
     """Made-up answers to a task of that kind, scored."""
     rng = np.random.default_rng(seed)
     task = catalog.task(KINDS[kind])

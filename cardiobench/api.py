@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cardiobench.config import RunConfig
+from cardiobench.core.config import RunConfig
 
 if TYPE_CHECKING:
     import datasets
     import pandas as pd
 
-    from cardiobench.report.result import Result
+    from cardiobench.results.score_result import ScoreResult
     from cardiobench.scoring.compare import Comparison
 
 
 def evaluate(
     model: str | Sequence[str], tasks: Sequence[str] = (), protocols: Sequence[str] = (), **options
-) -> "list[Result]":
+) -> "list[ScoreResult]":
     """Evaluate models on tasks, as `python -m cardiobench.eval` does.
 
     Args:
@@ -31,7 +31,7 @@ def evaluate(
     Raises:
         CardioBenchError: the request is wrong, or nothing could be evaluated.
     """
-    from cardiobench.runner import run
+    from cardiobench.runner.run import run
 
     for name in ("data_dir", "output_dir", "cache_dir", "prompts", "weights"):
         if options.get(name) is not None:
@@ -42,7 +42,7 @@ def evaluate(
 
 def score(
     predictions: "str | Path | pd.DataFrame", task: str, references: "str | Path | pd.DataFrame", **options
-) -> "Result":
+) -> "ScoreResult":
     """Score predictions from anywhere.
 
     Args:
@@ -77,8 +77,8 @@ def _joined(predictions, task, references):
     import pandas as pd
 
     from cardiobench.data import catalog
+    from cardiobench.data.references import read_references
     from cardiobench.scoring.predictions import Predictions, read_predictions
-    from cardiobench.scoring.references import read_references
 
     asked = catalog.task(task)
     truth = references if isinstance(references, pd.DataFrame) else read_references(references, asked)

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import cardiobench
-from cardiobench.errors import BadPredictions, UnknownName
+from cardiobench.core.errors import BadPredictions, UnknownName
 
 
 def test_names():
@@ -30,9 +30,9 @@ def test_evaluate(tmp_path):
 
 @pytest.fixture
 def references():
-    from cardiobench.data import open_source
+    from cardiobench.data import open_dataset
 
-    source = open_source("ptb_xl_sample")
+    source = open_dataset("ptb_xl_sample")
     return source.references(source.spec.task("cd"))
 
 

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, VIEWS, DatasetSpec, Group, Ladder, Task
+from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, VIEWS, DatasetSpec, Group, PromptGrid, Task
 
 _LAZY = {
     "CardioBuilder": "cardiobench.data.builder",
@@ -13,11 +13,11 @@ _LAZY = {
     "decode": "cardiobench.data.media",
     "read_clip": "cardiobench.data.media",
     "read_ecg": "cardiobench.data.media",
-    "Source": "cardiobench.data.source",
-    "open_source": "cardiobench.data.source",
+    "OpenDataset": "cardiobench.data.dataset",
+    "open_dataset": "cardiobench.data.open",
 }
 
-__all__ = ["AGE_GROUPS", "SEX_GROUPS", "VIEWS", "DatasetSpec", "Group", "Ladder", "Task", *_LAZY]
+__all__ = ["AGE_GROUPS", "SEX_GROUPS", "VIEWS", "DatasetSpec", "Group", "PromptGrid", "Task", *_LAZY]
 
 
 def __getattr__(name: str):

@@ -3,37 +3,17 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from cardiobench.data import catalog
-from cardiobench.data.rows import shorten
-from cardiobench.data.source import Source
+from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One line of an audit.
-
-    Attributes:
-        check: what was looked for.
-        count: how many were found.
-        unit: of what.
-        examples: their names.
-        note: what it means.
-    """
-
-    check: str
-    count: int
-    unit: str
-    examples: tuple[str, ...] = ()
-    note: str = ""
-
-
-def audit(source: Source, *, media: bool = True) -> list[Finding]:
+def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
     """Look through a dataset for what makes scores smaller, weaker or wrong; nothing is changed or refused by it.
 
     Args:
@@ -49,21 +29,21 @@ def audit(source: Source, *, media: bool = True) -> list[Finding]:
     loose = pd.Series([builder.loose_patient(row) for row in listed.to_dict("records")], listed.index, dtype=object)
     findings.append(loose_groups(listed, loose))
     findings.append(
-        Finding(
+        AuditFinding(
             "files that the tables name and the folder lacks", len(source.table.missing), "files", source.table.missing
         )
     )
     for split, count in source.table.absent.items():
-        findings.append(Finding(f"{split}: rows of the complete release that this copy lacks", count, "rows"))
+        findings.append(AuditFinding(f"{split}: rows of the complete release that this copy lacks", count, "rows"))
     for reason, ids in source.table.excluded.items():
-        findings.append(Finding(f"left out: {reason}", len(ids), "names", tuple(ids)))
+        findings.append(AuditFinding(f"left out: {reason}", len(ids), "names", tuple(ids)))
     findings += builder.findings(source.raw, listed)
     if media and source.raw is not None:
         findings.append(_doubles(source.raw, source.frame))
     return findings
 
 
-def audit_folder(name: str, data_dir: str | Path | None = None, *, media: bool = True) -> list[Finding]:
+def audit_folder(name: str, data_dir: str | Path | None = None, *, media: bool = True) -> list[AuditFinding]:
     """Audit the raw folder of a dataset, incomplete or not.
 
     Raises:
@@ -72,22 +52,11 @@ def audit_folder(name: str, data_dir: str | Path | None = None, *, media: bool =
         BadData: its tables break the dataset's own rules, such as a patient in two splits.
     """
     builder = catalog.builder(name)
-    source = Source(builder.SPEC, builder.find_raw(data_dir), builder.table(data_dir, allow_missing=True))
+    source = OpenDataset(builder.SPEC, builder.find_raw(data_dir), builder.table(data_dir, allow_missing=True))
     return audit(source, media=media)
 
 
-def print_audit(name: str, data_dir: str | Path | None = None, *, media: bool = True) -> None:
-    """Print the findings, a line each, with the first names of what was found."""
-    from cardiobench.report.console import Console
-
-    rows = [
-        (finding.check, str(finding.count), finding.unit, finding.note, shorten(finding.examples))
-        for finding in audit_folder(name, data_dir, media=media)
-    ]
-    Console().table(f"Audit of {name}", ("check", "found", "of", "note", "names"), rows)
-
-
-def _counts(source: Source) -> Iterator[Finding]:
+def _counts(source: OpenDataset) -> Iterator[AuditFinding]:
     for task in source.spec.tasks:
         references = source.references(task)
         for split in source.spec.splits:
@@ -97,10 +66,10 @@ def _counts(source: Source) -> Iterator[Finding]:
             if task.classes:
                 classes = part["y_true"].value_counts()
                 note += "; " + ", ".join(f"{name} {classes[name]}" for name in task.classes if name in classes)
-            yield Finding(f"{task.name} {split}", len(part), task.scored_by, note=note)
+            yield AuditFinding(f"{task.name} {split}", len(part), task.scored_by, note=note)
 
 
-def _patients(source: Source) -> Iterator[Finding]:
+def _patients(source: OpenDataset) -> Iterator[AuditFinding]:
     listed = source.table.listed
     yield crossing(listed, listed["patient_id"], "patients in two splits")
     for task in source.spec.tasks:
@@ -109,7 +78,7 @@ def _patients(source: Source) -> Iterator[Finding]:
             yield both_labels(rows, task)
             for split in source.spec.splits:
                 sick = rows[(rows["split"] == split) & (rows["y_true"] == task.classes[1])]
-                yield Finding(
+                yield AuditFinding(
                     f"{task.name} {split}: patients with the answer '{task.classes[1]}'",
                     sick["patient_id"].nunique(),
                     "patients",
@@ -117,30 +86,30 @@ def _patients(source: Source) -> Iterator[Finding]:
                 )
 
 
-def both_labels(references: pd.DataFrame, task: Task) -> Finding:
+def both_labels(references: pd.DataFrame, task: Task) -> AuditFinding:
     """Patient ids that have recordings of both classes: no contradiction by itself, but not what a patient's label is."""
     labels = references.groupby("patient_id")["y_true"].nunique()
     ids = tuple(labels.index[labels > 1])
-    return Finding(f"{task.name}: patient ids with both labels", len(ids), "patients", ids)
+    return AuditFinding(f"{task.name}: patient ids with both labels", len(ids), "patients", ids)
 
 
-def crossing(rows: pd.DataFrame, key: pd.Series, check: str) -> Finding:
+def crossing(rows: pd.DataFrame, key: pd.Series, check: str) -> AuditFinding:
     """Values of a key whose rows stand in more than one split."""
     splits = rows["split"].groupby(key).nunique()
     crossed = splits.index[splits > 1]
     affected = int(key.isin(crossed).sum())
-    return Finding(check, len(crossed), "groups", tuple(map(str, crossed)), f"{affected} rows" if affected else "")
+    return AuditFinding(check, len(crossed), "groups", tuple(map(str, crossed)), f"{affected} rows" if affected else "")
 
 
-def loose_groups(rows: pd.DataFrame, loose: pd.Series) -> Finding:
+def loose_groups(rows: pd.DataFrame, loose: pd.Series) -> AuditFinding:
     """Patients that become one when their ids are read loosely, and then stand in two splits."""
     check = "patients in two splits if ids are read loosely"
     if loose.isna().all():
-        return Finding(check, 0, "groups", note="ids of this dataset have no loose reading")
+        return AuditFinding(check, 0, "groups", note="ids of this dataset have no loose reading")
     return crossing(rows, loose, check)
 
 
-def _doubles(raw: Path, rows: pd.DataFrame) -> Finding:
+def _doubles(raw: Path, rows: pd.DataFrame) -> AuditFinding:
     """Recordings whose files are the same byte for byte."""
     sizes = defaultdict(list)
     for relative in rows["media"].unique():
@@ -154,7 +123,7 @@ def _doubles(raw: Path, rows: pd.DataFrame) -> Finding:
     split = rows.drop_duplicates("media").set_index("media")["split"]
     crossed = sum(split[files].nunique() > 1 for files in groups)
     examples = tuple(" = ".join(files) for files in groups)
-    return Finding(
+    return AuditFinding(
         "recordings that are the same byte for byte",
         len(groups),
         "groups",

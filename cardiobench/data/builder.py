@@ -12,13 +12,13 @@ import datasets
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import BadMedia, MissingData
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode, read_ecg
 from cardiobench.data.rows import RowTable, inside, row_table
 from cardiobench.data.spec import DatasetSpec
-from cardiobench.errors import BadMedia, MissingData
 
 if TYPE_CHECKING:
-    from cardiobench.data.audit import Finding
+    from cardiobench.data.audit_finding import AuditFinding
 
 DATA_VARIABLE = "CARDIOBENCH_DATA"
 DEFAULT = "default"
@@ -54,7 +54,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         return {}
 
     @classmethod
-    def findings(cls, raw: Path | None, listed: pd.DataFrame) -> "Iterator[Finding]":
+    def findings(cls, raw: Path | None, listed: pd.DataFrame) -> "Iterator[AuditFinding]":
         """What the audit should say of this dataset alone: known traps, and how a release was read that can be read in more ways than one."""
         yield from ()
 

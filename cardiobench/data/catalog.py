@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cardiobench import resources
+from cardiobench.core import resources
+from cardiobench.core.registry import unknown_name
 from cardiobench.data.spec import DatasetSpec, Task
-from cardiobench.registry import unknown_name
 
 if TYPE_CHECKING:
     from cardiobench.data.builder import CardioBuilder

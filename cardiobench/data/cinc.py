@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.data.audit import Finding
+from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.ecg_labels import conduction, fibrillation, snomed_names
 from cardiobench.data.splits import hashed_split
 
@@ -63,7 +63,7 @@ def source_folder(raw: Path, source: str) -> Path | None:
     return next((folder for folder in (raw / "training" / source, raw / source) if folder.is_dir()), None)
 
 
-def record_rows(raw: Path, folder: Path, prefix: str) -> Iterator[dict]:
+def analysis_rows(raw: Path, folder: Path, prefix: str) -> Iterator[dict]:
     """One row a record below a folder: labels under both definitions, the codes as they stand, and the patient.
 
     The release has no patient ids, so a record is its own patient. A record without diagnoses has no labels. A signal
@@ -115,10 +115,10 @@ def unknown_codes(dx: Iterable[str | None]) -> dict[str, int]:
     return {code: count for code, count in counts.most_common() if code not in snomed_names()}
 
 
-def findings(listed: pd.DataFrame) -> Iterator[Finding]:
+def findings(listed: pd.DataFrame) -> Iterator[AuditFinding]:
     """What the audit should say of headers: unknown codes, and records that have no label for want of any code."""
     unknown = unknown_codes(listed["dx"])
     examples = tuple(f"{code} ({count})" for code, count in unknown.items())
-    yield Finding("SNOMED codes that the Challenge does not list", len(unknown), "codes", examples, "kept in `dx`")
+    yield AuditFinding("SNOMED codes that the Challenge does not list", len(unknown), "codes", examples, "kept in `dx`")
     without = tuple(listed.loc[listed["dx"].isna(), "id"])
-    yield Finding("records without a diagnosis", len(without), "records", without, "they have no labels")
+    yield AuditFinding("records without a diagnosis", len(without), "records", without, "they have no labels")

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import BadData, NotApplicable, UnwritableOutput
 from cardiobench.data import catalog
+from cardiobench.data.open import open_dataset
 from cardiobench.data.rows import shorten
-from cardiobench.data.source import open_source
 from cardiobench.data.spec import Task
-from cardiobench.errors import BadData, NotApplicable, UnwritableOutput
 
 SIZES: dict[str, tuple[int, int | None]] = {"XS": (30, 499), "S": (500, 2499), "M": (2500, 4999), "L": (5000, None)}
 """Size -> fewest and most records. The least XS has a positive for each of the paper's 15 folds; L has no upper end."""
@@ -54,7 +54,7 @@ def draw_subset(
     that for one seed XS lies within S, S within M and M within L; the order of the table does not matter.
 
     Args:
-        references: id, patient_id and y_true, such as `Source.references` gives them, of all splits.
+        references: id, patient_id and y_true, such as `OpenDataset.references` gives them, of all splits.
         task: a binary task; the last of its classes is the positive one.
         size: XS (at most 499), S (500-2,499), M (2,500-4,999) or L (5,000 and more).
         seed: of the shuffle.
@@ -131,7 +131,7 @@ def write_subsets(
         Size -> file, and size -> why it is not available.
     """
     task = catalog.task(name)
-    rows = open_source(task.dataset, data_dir, allow_missing=allow_missing).task_rows(task)
+    rows = open_dataset(task.dataset, data_dir, allow_missing=allow_missing).task_rows(task)
     drawn, reasons = draw_subsets(rows.assign(y_true=rows[task.target]), task, seed, one_a_patient=one_a_patient)
     path = f"{task.name.replace('/', '__')}__{{}}.json"
     return {size: write_subset(subset, out / path.format(size)) for size, subset in drawn.items()}, reasons

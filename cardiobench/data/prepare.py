@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from cardiobench.core.errors import BadMedia, UnwritableOutput
 from cardiobench.data import catalog
 from cardiobench.data.prompts import prompt_files
 from cardiobench.data.rows import shorten
-from cardiobench.errors import BadMedia, UnwritableOutput
 
 if TYPE_CHECKING:
     from cardiobench.data.builder import CardioBuilder

@@ -11,13 +11,13 @@ from typing import Any
 
 import pandas as pd
 
+from cardiobench.core.errors import BadData
 from cardiobench.data.builder import searched
+from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
 from cardiobench.data.prepare import LEFT_OUT, NOTE
 from cardiobench.data.rows import RowTable, check_rows
-from cardiobench.data.source import Source
 from cardiobench.data.spec import DatasetSpec
-from cardiobench.errors import BadData
 
 
 def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
@@ -31,7 +31,7 @@ def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
 
 
 @dataclass(frozen=True)
-class PreparedSource(Source):
+class PreparedSource(OpenDataset):
     """A prepared folder; `raw` is that folder."""
 
     @cached_property

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cardiobench.core.errors import BadData, NotApplicable
+from cardiobench.core.registry import unknown_name
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
-from cardiobench.errors import BadData, NotApplicable
-from cardiobench.registry import unknown_name
 
 # Views and measurements are asked for in the same words in every echo dataset.
 COMMON = Path(__file__).with_name("common_prompts.json")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data.spec import IN_ALL, DatasetSpec
-from cardiobench.errors import BadData, MissingData
 
 TWIN_MARK = "SYNTHETIC_TWIN.json"
 SHOWN = 5

@@ -35,7 +35,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Ladder:
+class PromptGrid:
     """The numbers that a numeric prompt is filled with: `start, start + step, ... stop`, both ends included."""
 
     start: float
@@ -83,7 +83,7 @@ class Task:
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     prefer: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: tuple[Group, ...] = ()
-    ladder: Ladder | None = None
+    prompt_grid: PromptGrid | None = None
     description: str = ""
 
     @property

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench.errors import BadData, MissingData
+from cardiobench.core.errors import BadData, MissingData
 
 
 def read_table(path: Path, needed: Sequence[str], **options) -> pd.DataFrame:

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
+from cardiobench.core.errors import BadData
+from cardiobench.core.registry import unknown_name
 from cardiobench.data.rows import TWIN_MARK
-from cardiobench.errors import BadData
-from cardiobench.registry import unknown_name
 
 
 def write_twin(name: str, out: Path, *, patients: int = 20, seed: int = 0) -> None:

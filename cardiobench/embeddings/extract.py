@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import torch
 
-from cardiobench.data.source import Source
+from cardiobench.core.errors import BadMedia
+from cardiobench.data.dataset import OpenDataset
 from cardiobench.embeddings.store import EmbeddingStore
-from cardiobench.errors import BadMedia
 from cardiobench.models.base import Encoder
 from cardiobench.models.device import name_of
 
@@ -33,7 +33,7 @@ class Piece:
         store: its vectors go to.
     """
 
-    source: Source
+    source: OpenDataset
     number: int
     store: EmbeddingStore
 

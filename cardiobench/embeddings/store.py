@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cardiobench.errors import BadData, UnwritableOutput
+from cardiobench.core.errors import BadData, UnwritableOutput
 
 DEVICE = b"device"  # in a shard's metadata; no part of the key, since it is not meant to change a value
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cardiobench.errors import HubError
+from cardiobench.core.errors import HubError
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

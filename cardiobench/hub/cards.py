@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from cardiobench.errors import BadData
+from cardiobench.core.errors import BadData
 from cardiobench.hub import yaml_text
 
 INDEX = "model-index"

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from cardiobench.errors import HubError
+from cardiobench.core.errors import HubError
 from cardiobench.hub.api import NOBODY, Account, client_errors, explanation, first_line, pause_before_retry, status
 from cardiobench.hub.diff import describe
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import yaml
 
-from cardiobench.errors import BadData
-from cardiobench.hub import words, yaml_text
+from cardiobench.core.errors import BadData
+from cardiobench.hub import naming as words
+from cardiobench.hub import yaml_text
 from cardiobench.hub.model_index import BENCHMARK
-from cardiobench.report.result import Result
+from cardiobench.results.score_result import ScoreResult
 
 # An entry has one value and no field for the protocol, so a task has one protocol that speaks for it: the first of these
 # that the user has pushed. It is fixed, so that nobody picks the one with the best score.
@@ -27,7 +28,7 @@ def headline(protocols: Iterable[str]) -> str:
     return min(protocols, key=lambda label: (order.get(label.partition(".")[0], last), label))
 
 
-def entries(result: Result, user: str, url: str, revision: str | None) -> list[dict[str, Any]]:
+def entries(result: ScoreResult, user: str, url: str, revision: str | None) -> list[dict[str, Any]]:
     """One entry for each metric that the dataset's eval.yaml lists; the Hub's own class writes it."""
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from cardiobench.data import catalog
-from cardiobench.hub import words
-from cardiobench.report.result import Result
-from cardiobench.report.tables import flags, protocol_name
+from cardiobench.hub import naming as words
+from cardiobench.results.formatting import flags, protocol_name
+from cardiobench.results.score_result import ScoreResult
 
 BENCHMARK = "CardioBench"
 
 
-def entry(result: Result, user: str, url: str, revision: str | None) -> dict[str, Any]:
+def entry(result: ScoreResult, user: str, url: str, revision: str | None) -> dict[str, Any]:
     """One result with all its metrics.
 
     Args:
@@ -44,7 +44,7 @@ def task_type(kind: str, modality: str) -> str:
     return "image-classification" if modality == "echo" and kind != "regression" else "other"
 
 
-def metric(result: Result, name: str, user: str) -> dict[str, Any]:
+def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
     """One metric; `args` tells what belongs to the number, and whose it is."""
     estimate = result.overall[name]
     args: dict[str, Any] = {

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cardiobench.errors import HubError
+from cardiobench.core.errors import HubError
 from cardiobench.hub.api import account, connect, explained
 from cardiobench.hub.commit import Creation, Edit, Target, Written, write
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from cardiobench.core.errors import MissingData, NotAllowed
 from cardiobench.data import catalog
 from cardiobench.data.prepare import NOTE, travelling_files
 from cardiobench.data.prepared import find_prepared, read_note
 from cardiobench.data.spec import DatasetSpec
-from cardiobench.errors import MissingData, NotAllowed
 from cardiobench.hub.cards import FRONT
 from cardiobench.hub.commit import Content, Creation, Edit, Snapshot, Target
 from cardiobench.hub.publish import Publication

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import cardiobench
-from cardiobench import resources
+from cardiobench.core import resources
 from cardiobench.hub.commit import Creation, Target
 from cardiobench.hub.publish import Publication
 from cardiobench.scoring.metrics import list_metrics

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import yaml
 
-from cardiobench.errors import NotAllowed
+from cardiobench.core.errors import NotAllowed
 from cardiobench.hub import cards
 from cardiobench.hub.commit import Creation, Snapshot, Target
 from cardiobench.hub.publish import Publication

@@ -5,18 +5,18 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.embeddings.store import folder_name
-from cardiobench.errors import BadData, MissingData
-from cardiobench.hub import words
+from cardiobench.hub import naming as words
 from cardiobench.hub.api import account, connect, explained
 from cardiobench.hub.commit import Target, read_snapshot
-from cardiobench.report.result import Result
-from cardiobench.report.tables import protocol_name
+from cardiobench.results.formatting import protocol_name
+from cardiobench.results.score_result import ScoreResult
 
 PUSHED = re.compile(rf"{words.NAMESPACE}/(?P<user>[\w.-]+)/[\w.-]+/[\w.-]+__[\w.-]+\.json")
 
 
-def pull(repository: str, revision: str = "main") -> list[tuple[str, Result]]:
+def pull(repository: str, revision: str = "main") -> list[tuple[str, ScoreResult]]:
     """All results in a model's repository.
 
     Args:
@@ -43,13 +43,13 @@ def pull(repository: str, revision: str = "main") -> list[tuple[str, Result]]:
     found = []
     for path, content in files.items():
         try:
-            found.append((PUSHED.fullmatch(path)["user"], Result.from_json(json.loads(content))))
+            found.append((PUSHED.fullmatch(path)["user"], ScoreResult.from_json(json.loads(content))))
         except (ValueError, AttributeError) as error:
             raise BadData(f"{path} of {target} is not a result file: {error}") from None
     return found
 
 
-def save(found: Sequence[tuple[str, Result]], out: Path) -> list[Path]:
+def save(found: Sequence[tuple[str, ScoreResult]], out: Path) -> list[Path]:
     """Write pulled results as `<out>/<user>/<org>__<model>/<revision>/<protocol>/<dataset>__<target>.json`.
 
     Raises:

@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cardiobench.errors import BadData, MissingData
-from cardiobench.hub import cards, eval_results, model_index, words
+from cardiobench.core.errors import BadData, MissingData
+from cardiobench.hub import cards, eval_results, model_index
+from cardiobench.hub import naming as words
 from cardiobench.hub.api import Account, account, connect, status
 from cardiobench.hub.commit import Edit, Snapshot, Target, Written, write
-from cardiobench.report.record import is_record
-from cardiobench.report.result import Result
-from cardiobench.report.tables import protocol_name
+from cardiobench.results.analysis_result import is_analysis
+from cardiobench.results.formatting import protocol_name
+from cardiobench.results.score_result import ScoreResult
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -21,20 +22,20 @@ TITLE = "CardioBench results"
 UNNAMED = "you"  # stands for the user where a rehearsal has no token
 
 
-def find_results(folder: Path) -> list[Result]:
+def find_results(folder: Path) -> list[ScoreResult]:
     """Every result below a folder, or the one result of a file; `MissingData` when there is none.
 
     Records of studies, which lie beside them, are no scores of a task and have no place on a model's card.
     """
     paths = (
-        [folder] if folder.is_file() else [path for path in sorted(folder.rglob("*__*.json")) if not is_record(path)]
+        [folder] if folder.is_file() else [path for path in sorted(folder.rglob("*__*.json")) if not is_analysis(path)]
     )
     if not paths:
         raise MissingData(f"no result in {folder}. Run: accelerate launch -m cardiobench.eval --model ID")
-    return [Result.load(path) for path in paths]
+    return [ScoreResult.load(path) for path in paths]
 
 
-def of_model(results: Sequence[Result], name: str, repository: str) -> list[Result]:
+def of_model(results: Sequence[ScoreResult], name: str, repository: str) -> list[ScoreResult]:
     """The results of a model, under the name of its repository.
 
     Args:
@@ -62,7 +63,7 @@ def of_model(results: Sequence[Result], name: str, repository: str) -> list[Resu
 
 
 def push(
-    results: Sequence[Result],
+    results: Sequence[ScoreResult],
     repository: str,
     *,
     send: bool,
@@ -101,7 +102,7 @@ def push(
 
 
 def edit(
-    results: Sequence[Result], repository: str, user: Account, endpoint: str, revisions: Mapping[str, str | None]
+    results: Sequence[ScoreResult], repository: str, user: Account, endpoint: str, revisions: Mapping[str, str | None]
 ) -> Edit:
     """What the files of the repository should be with these results in them."""
     name = user.name or UNNAMED
@@ -149,34 +150,34 @@ def dataset_revision(api: "HfApi", name: str, version: str) -> str | None:
     return next((tag.target_commit for tag in tags if tag.name == f"v{version}"), None)
 
 
-def json_of(result: Result) -> bytes:
-    """The result file, as `Result.save` writes it."""
+def json_of(result: ScoreResult) -> bytes:
+    """The result file, as `ScoreResult.save` writes it."""
     return (json.dumps(result.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def kept(there: bytes | None, new: Result) -> Result:
+def kept(there: bytes | None, new: ScoreResult) -> ScoreResult:
     """The result that is there where the new one says the same, else the new one.
 
     When it was made, with which versions, and at which commit of the model's repository does not count: pushing results
     makes a commit there itself, and running the same line again would never come to an end.
     """
     try:
-        old = Result.from_json(json.loads(there)) if there else None
+        old = ScoreResult.from_json(json.loads(there)) if there else None
     except (ValueError, AttributeError, BadData):
         old = None
     return old if old is not None and _said(old) == _said(new) else new
 
 
-def _said(result: Result) -> bytes:
+def _said(result: ScoreResult) -> bytes:
     model = {key: value for key, value in result.model.items() if key != "revision"}
     return json_of(replace(result, model=model, stamp={}))
 
 
-def _datasets(results: Sequence[Result]) -> set[tuple[str, str]]:
+def _datasets(results: Sequence[ScoreResult]) -> set[tuple[str, str]]:
     return {(words.dataset_id(result), str(result.dataset.get("version", ""))) for result in results}
 
 
-def _protocols(result: Result, results: Sequence[Result], there: Snapshot, user: str) -> set[str]:
+def _protocols(result: ScoreResult, results: Sequence[ScoreResult], there: Snapshot, user: str) -> set[str]:
     """Under which protocols the user has results of a task: those of now, and those that are there already."""
     now = {protocol_name(other) for other in results if other.task == result.task}
     file, home = f"/{result.task.replace('/', '__')}.json", f"{words.NAMESPACE}/{user}/"

@@ -36,8 +36,8 @@ from typing import Any
 from cardiobench.hub.api import account, connect
 from cardiobench.hub.commit import Creation, Edit, Snapshot, Target, Written, write
 from cardiobench.hub.push_results import UNNAMED, json_of
-from cardiobench.report.result import Result
-from cardiobench.report.tables import protocol_name
+from cardiobench.results.formatting import protocol_name
+from cardiobench.results.score_result import ScoreResult
 
 TEXT, NUMBER, COUNT, FLAG = "string", "float64", "int64", "bool"
 COLUMNS = {
@@ -74,12 +74,12 @@ model, task and protocol stands beside the older one (`date`). Push yours with
 
 `value`, `low` and `high` are a score and its 95 % interval over patients; fractions lie in [0, 1], measurements have the
 `unit`. `ranks` marks the metric that ranks models; floors and `beats_floor` belong to it and are null in the other rows.
-`result` is the whole result as JSON, which `cardiobench.report.result.Result.from_json` reads.
+`result` is the whole result as JSON, which `cardiobench.results.score_result.ScoreResult.from_json` reads.
 """
 
 
 def push_to_dataset(
-    results: Sequence[Result],
+    results: Sequence[ScoreResult],
     repository: str,
     *,
     private: bool = False,
@@ -116,7 +116,7 @@ def push_to_dataset(
     )
 
 
-def edit(results: Sequence[Result], repository: str, user: str) -> Edit:
+def edit(results: Sequence[ScoreResult], repository: str, user: str) -> Edit:
     """The card where there is none, and one file with the results that the user's files there do not hold."""
 
     def files(there: Snapshot) -> dict[str, bytes]:
@@ -135,7 +135,7 @@ def edit(results: Sequence[Result], repository: str, user: str) -> Edit:
     return files
 
 
-def records(result: Result, user: str) -> list[dict[str, Any]]:
+def records(result: ScoreResult, user: str) -> list[dict[str, Any]]:
     """The rows of one result, a metric each."""
     rows = []
     for metric, estimate in result.overall.items():
@@ -179,7 +179,7 @@ def records(result: Result, user: str) -> list[dict[str, Any]]:
     return rows
 
 
-def result_id(result: Result) -> str:
+def result_id(result: ScoreResult) -> str:
     """First 16 hex digits of the SHA-256 of the result file."""
     return hashlib.sha256(json_of(result)).hexdigest()[:16]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from cardiobench.errors import BadData
+from cardiobench.core.errors import BadData
 
 Edit = tuple[int, int, str]
 """Characters from start to stop become the text."""

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cardiobench.errors import MissingExtra
+from cardiobench.core.errors import MissingExtra
 from cardiobench.leaderboard import table
 from cardiobench.leaderboard.source import load
-from cardiobench.report.boards import MARKS
-from cardiobench.report.collect import Collection
+from cardiobench.report.overview import MARKS
+from cardiobench.results.collect import Collection
 
 if TYPE_CHECKING:
     import gradio

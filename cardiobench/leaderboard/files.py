@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import cardiobench
-from cardiobench.errors import BadData, UnwritableOutput
+from cardiobench.core.errors import BadData, UnwritableOutput
 from cardiobench.hub.commit import Creation, Target
 from cardiobench.hub.publish import Publication
 from cardiobench.leaderboard.source import is_repository

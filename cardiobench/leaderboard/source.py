@@ -4,10 +4,10 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from cardiobench.errors import BadData, MissingData
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.hub.api import account, connect, explained
 from cardiobench.hub.commit import Target, read_snapshot
-from cardiobench.report.collect import Collection, EditedResult, Entry, Problem, assemble, collect, read_result
+from cardiobench.results.collect import Collection, EditedResult, Entry, Problem, assemble, collect, read_result
 
 
 def load(sources: Sequence[str], revision: str = "main") -> Collection:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from cardiobench.report import tables
-from cardiobench.report.boards import Cell, boards, kind_of, marks, skill
-from cardiobench.report.collect import Collection, Entry
-from cardiobench.report.page.words import percent, score_row
-from cardiobench.report.pictures.ink import short
+from cardiobench.report.overview import Cell, boards, kind_of, marks, skill
+from cardiobench.report.page.naming import percent, score_row
+from cardiobench.report.plots.style import short
+from cardiobench.results import formatting as tables
+from cardiobench.results.collect import Collection, Entry
 
 LONG = 80
 SCORES = (

@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from cardiobench.errors import BadModel
-from cardiobench.registry import unknown_name
-from cardiobench.resources import folder
+from cardiobench.core.errors import BadModel
+from cardiobench.core.registry import unknown_name
+from cardiobench.core.resources import folder
 
 REQUIRED = ("id", "revision", "adapter", "modalities", "licence", "access", "preprocessing", "pretraining_data", "seen")
 OPTIONAL = ("published", "weights", "embedding", "poolings", "variants", "native", "public_weights", "hub")

@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cardiobench.errors import BadModel, MissingExtra
+from cardiobench.core.errors import BadModel, MissingExtra
 from cardiobench.models.base import Encoder
 from cardiobench.models.cards import ModelCard, card, find_card, list_models
+from cardiobench.models.files import ModelFiles
 from cardiobench.models.frames import FrameSettings, frame_settings
-from cardiobench.models.source import Source
+from cardiobench.models.registry import adapter
 
 RULES = (
     "a registered name",
@@ -42,7 +43,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class LoaderMatch:
     """A loader, and why it is the one.
 
     Attributes:
@@ -60,7 +61,7 @@ class Found:
     card: ModelCard | None = None
 
 
-def detect(source: Source, trust_remote_code: bool = False, facts: Mapping[str, Any] | None = None) -> Found:
+def detect(source: ModelFiles, trust_remote_code: bool = False, facts: Mapping[str, Any] | None = None) -> LoaderMatch:
     """The loader that fits a model's files.
 
     Args:
@@ -105,9 +106,11 @@ def detect(source: Source, trust_remote_code: bool = False, facts: Mapping[str, 
     return _by_keys(source)
 
 
-def _by_files(rule: str, source: Source, frames: FrameSettings, load: Callable, poolings: tuple[str, ...]) -> Found:
+def _by_files(
+    rule: str, source: ModelFiles, frames: FrameSettings, load: Callable, poolings: tuple[str, ...]
+) -> LoaderMatch:
     poolings = _first(poolings, _own_facts(source).get("pooling"), source, "pooling")
-    return Found(rule, lambda pooling, variant: load(source, rule, pooling=pooling, frames=frames), poolings)
+    return LoaderMatch(rule, lambda pooling, variant: load(source, rule, pooling=pooling, frames=frames), poolings)
 
 
 def _known_to_transformers(model_type: str) -> bool:
@@ -118,7 +121,7 @@ def _known_to_transformers(model_type: str) -> bool:
     return model_type in CONFIG_MAPPING
 
 
-def _own_code(source: Source, frames: FrameSettings, trusted: bool) -> Found:
+def _own_code(source: ModelFiles, frames: FrameSettings, trusted: bool) -> LoaderMatch:
     if not trusted:
         raise BadModel(
             f"{source.name} brings its own Python code (auto_map in config.json). It is not run unless you ask for it: "
@@ -127,12 +130,12 @@ def _own_code(source: Source, frames: FrameSettings, trusted: bool) -> Found:
     from cardiobench.models import from_transformers
 
     rule = "config.json has auto_map and its code was trusted -> transformers with the model's own code"
-    return Found(
+    return LoaderMatch(
         rule, lambda pooling, variant: from_transformers.load(source, rule, frames=frames, trust_remote_code=True)
     )
 
 
-def _own_facts(source: Source) -> dict[str, Any]:
+def _own_facts(source: ModelFiles) -> dict[str, Any]:
     """What a `cardiobench.json` beside the weights says; {} where there is none.
 
     Raises:
@@ -145,7 +148,7 @@ def _own_facts(source: Source) -> dict[str, Any]:
     return facts
 
 
-def _like(source: Source, name: str, why: str) -> Found:
+def _like(source: ModelFiles, name: str, why: str) -> LoaderMatch:
     """The adapter of a registered model for other weights of the same network."""
     found = card(name)
     return registered(
@@ -155,21 +158,19 @@ def _like(source: Source, name: str, why: str) -> Found:
     )
 
 
-def registered(found: ModelCard, source: Source, rule: str) -> Found:
+def registered(found: ModelCard, source: ModelFiles, rule: str) -> LoaderMatch:
     """The adapter of a card on some files."""
-    from cardiobench.models.load import adapter
-
     make = adapter(found.adapter)
     poolings, variants = found.poolings, found.variants
     own = _own_facts(source)
     poolings = _first(poolings, own.get("pooling"), source, "pooling")
     variants = _first(variants, own.get("variant"), source, "variant")
-    return Found(
+    return LoaderMatch(
         rule, lambda pooling, variant: make(found, source, pooling=pooling, variant=variant), poolings, variants, found
     )
 
 
-def _first(names: tuple[str, ...], wanted: str | None, source: Source, what: str) -> tuple[str, ...]:
+def _first(names: tuple[str, ...], wanted: str | None, source: ModelFiles, what: str) -> tuple[str, ...]:
     """The names with the wanted one in front, which makes it the default."""
     if wanted is None:
         return names
@@ -178,7 +179,7 @@ def _first(names: tuple[str, ...], wanted: str | None, source: Source, what: str
     return (wanted, *(name for name in names if name != wanted))
 
 
-def _by_keys(source: Source) -> Found:
+def _by_keys(source: ModelFiles) -> LoaderMatch:
     """The adapter whose network has the keys of the weights."""
     from cardiobench.models.weights import read_shapes
 
@@ -201,7 +202,7 @@ def _matching_name(file: str) -> bool:
     return not Path(file).name.startswith(("optimizer", "scheduler", "training_args", "rng_state"))
 
 
-def _nothing_fits(source: Source, seen: Mapping[str, list[str]]) -> str:
+def _nothing_fits(source: ModelFiles, seen: Mapping[str, list[str]]) -> str:
     keys = "".join(f" {file} begins with the keys {', '.join(names[:3])}." for file, names in list(seen.items())[:3])
     views = any("classifier.2.weight" in names and "features.0.0.weight" in names for names in seen.values())
     if views:

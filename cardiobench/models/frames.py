@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import FrameSampling
-from cardiobench.errors import BadModel
 
 # What a frame-wise model looks at unless told otherwise: 16 consecutive frames from the key frame on
 # (arXiv 2510.00520, "at most 16 frames").

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from cardiobench.errors import BadModel, MissingExtra
+from cardiobench.core.errors import BadModel, MissingExtra
+from cardiobench.models.files import ModelFiles, digest, first_line
 from cardiobench.models.frames import WHOLE, FrameSettings
 from cardiobench.models.image import ImageEncoder, ImageTextEncoder, picture_by_picture
-from cardiobench.models.source import Source, digest, first_line
 from cardiobench.models.weights import load_exactly, read_weights
 
 CONFIG = "open_clip_config.json"
@@ -51,7 +51,7 @@ class TextTower(ImageTower):
 
 
 def load(
-    source: Source, loaded_by: str, *, pooling: str = "", frames: FrameSettings = WHOLE, no_text: str = ""
+    source: ModelFiles, loaded_by: str, *, pooling: str = "", frames: FrameSettings = WHOLE, no_text: str = ""
 ) -> ImageEncoder:
     """Encoder of an open_clip model, with its text tower when its tokenizer can be had.
 
@@ -106,7 +106,7 @@ def load(
     )
 
 
-def _network(source: Source) -> torch.nn.Module:
+def _network(source: ModelFiles) -> torch.nn.Module:
     import open_clip
 
     root, hush = logging.getLogger(), _NotFromOpenClip()
@@ -157,7 +157,7 @@ class Tokenize:
         return self.tokenizer(list(texts))
 
 
-def _tokenizer(source: Source) -> tuple[Tokenize | None, str]:
+def _tokenizer(source: ModelFiles) -> tuple[Tokenize | None, str]:
     """The tokenizer and what it is; or None and why there is none."""
     import open_clip
     from open_clip.tokenizer import HFTokenizer

@@ -2,11 +2,11 @@
 
 import torch
 
-from cardiobench.errors import BadModel, MissingExtra
+from cardiobench.core.errors import BadModel, MissingExtra
+from cardiobench.models.files import ModelFiles, digest
 from cardiobench.models.frames import WHOLE, FrameSettings
 from cardiobench.models.image import ImageEncoder, picture_by_picture
 from cardiobench.models.pooling import pool
-from cardiobench.models.source import Source, digest
 from cardiobench.models.weights import difference, read_weights, refuse_difference
 
 CONFIG = "config.json"
@@ -31,7 +31,7 @@ class Tokens(torch.nn.Module):
         return self.network.fc_norm(pool(patches, self.pooling))
 
 
-def poolings(source: Source) -> tuple[str, ...]:
+def poolings(source: ModelFiles) -> tuple[str, ...]:
     """Poolings of a model's tokens, its own first; () where it has one only.
 
     A DINOv3 is read at its class token by default, as its authors do; timm's own default is the mean.
@@ -49,7 +49,7 @@ def poolings(source: Source) -> tuple[str, ...]:
     return (own, *(name for name in ("cls", "mean", "max") if name != own))
 
 
-def load(source: Source, loaded_by: str, *, pooling: str = "", frames: FrameSettings = WHOLE) -> ImageEncoder:
+def load(source: ModelFiles, loaded_by: str, *, pooling: str = "", frames: FrameSettings = WHOLE) -> ImageEncoder:
     """Encoder of a timm model: the pooled features in front of its classifier.
 
     Args:
@@ -93,7 +93,7 @@ def load(source: Source, loaded_by: str, *, pooling: str = "", frames: FrameSett
     )
 
 
-def _loaded(source: Source, state: dict[str, torch.Tensor]) -> torch.nn.Module:
+def _loaded(source: ModelFiles, state: dict[str, torch.Tensor]) -> torch.nn.Module:
     """The network with its classifier and exactly these weights.
 
     timm loads them through the architecture's own filter, which renames the keys of older checkpoints. The filter may
@@ -118,7 +118,7 @@ def _loaded(source: Source, state: dict[str, torch.Tensor]) -> torch.nn.Module:
         raise BadModel(f"timm {timm.__version__} cannot load the weights of {source.name}: {error}.") from error
 
 
-def _network(source: Source) -> torch.nn.Module:
+def _network(source: ModelFiles) -> torch.nn.Module:
     """The architecture that the configuration names, without its weights."""
     try:
         import timm

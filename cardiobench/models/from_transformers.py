@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from huggingface_hub.errors import StrictDataclassError
 
+from cardiobench.core.errors import BadModel, MissingExtra
 from cardiobench.data.media.types import FrameSampling
-from cardiobench.errors import BadModel, MissingExtra
+from cardiobench.models.files import ModelFiles, digest, first_line
 from cardiobench.models.frames import WHOLE, FrameSettings
 from cardiobench.models.image import ImageEncoder, ImageTextEncoder, on_device
 from cardiobench.models.pooling import pool
 from cardiobench.models.processors import Frames, Patches, Tokens, WholeClip, processor, settings, tokenizer
-from cardiobench.models.source import Source, digest, first_line
 from cardiobench.models.weights import refuse_difference, refuse_unreadable
 
 CONFIG = "config.json"
@@ -63,7 +63,7 @@ def poolings(config: dict[str, Any]) -> tuple[str, ...]:
 
 
 def load(
-    source: Source,
+    source: ModelFiles,
     loaded_by: str,
     *,
     pooling: str = "",
@@ -91,7 +91,7 @@ def load(
 
 
 def _encoder(
-    source: Source, loaded_by: str, pooling: str, frames: FrameSettings, trust_remote_code: bool
+    source: ModelFiles, loaded_by: str, pooling: str, frames: FrameSettings, trust_remote_code: bool
 ) -> ImageEncoder:
     weights = source.weights(WEIGHTS)
     refuse_unreadable(weights)
@@ -141,7 +141,7 @@ def _encoder(
     )
 
 
-def _loaded(source: Source, trust_remote_code: bool) -> tuple[torch.nn.Module, bool]:
+def _loaded(source: ModelFiles, trust_remote_code: bool) -> tuple[torch.nn.Module, bool]:
     """The network, whole, and whether its pooler was trained.
 
     The checkpoint is loaded into the class it was saved from, head and all, so that every key has its place; the head

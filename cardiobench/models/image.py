@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip, FrameSampling
-from cardiobench.errors import BadModel
 from cardiobench.models.device import placed
 from cardiobench.models.frames import KEY_FRAMES, WHOLE, FrameSettings
 

@@ -2,30 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cardiobench.errors import BadModel, MissingExtra
+from cardiobench.core.errors import BadModel
 from cardiobench.models.base import Encoder
 from cardiobench.models.cards import ModelCard, find_card
-from cardiobench.models.detect import Found, detect, registered
-from cardiobench.models.source import Source, given_files, open_source
+from cardiobench.models.detect import LoaderMatch, detect, registered
+from cardiobench.models.files import ModelFiles, given_files, resolve_model_files
+from cardiobench.models.registry import BY_FILES, NO_ADAPTER, adapter
 
 if TYPE_CHECKING:
     import torch
 
-# Adapter of a model card -> the function that makes its encoder: from the card alone for a model without weights, else
-# from the card, the files, and the names of a pooling and a variant.
-ADAPTERS = {
-    "constant": "cardiobench.models.baselines.constant:Constant",
-    "random-vit": "cardiobench.models.baselines.random_vit:RandomVit",
-    "pixel-motion": "cardiobench.models.baselines.pixel_motion:PixelMotion",
-    "ecg-morphology": "cardiobench.models.baselines.ecg_morphology:EcgMorphology",
-    "minirocket": "cardiobench.models.baselines.minirocket:MiniRocket",
-}
-BY_FILES = "files"  # adapter of a card whose files say by themselves which library loads them
-NO_ADAPTER = "none"  # adapter of a card of a model that nobody outside its authors' house can load
 PRECISIONS = ("auto", "fp32", "bf16")
 
 
@@ -50,14 +39,14 @@ class ModelPlan:
     name: str
     rule: str
     card: ModelCard | None
-    source: Source | None
+    source: ModelFiles | None
     pooling: str
     variant: str
     poolings: tuple[str, ...]
     variants: tuple[str, ...]
     warnings: tuple[str, ...]
     make: Callable[[], Encoder]
-    newest: bool = False
+    unpinned: bool = False
 
 
 def load_model(
@@ -105,7 +94,7 @@ def load_model(
         import torch
 
         encoder = encoder.to(torch.device(device))
-    return completed(encoder, plan, effective(precision, encoder, plan, str(device or "cpu")))
+    return finalize_encoder(encoder, plan, resolve_precision(precision, encoder, plan, str(device or "cpu")))
 
 
 def plan_model(
@@ -123,7 +112,7 @@ def plan_model(
     warnings: tuple[str, ...] = ()
     if card is None:
         if weights is None:
-            source = open_source(name, revision, code=trust_remote_code)
+            source = resolve_model_files(name, revision, code=trust_remote_code)
         else:
             source = given_files(name, Path(weights))
         found = detect(source, trust_remote_code)
@@ -145,20 +134,20 @@ def plan_model(
         variants=found.variants,
         warnings=warnings,
         make=lambda: found.load(chosen, named),
-        newest=source is not None and bool(source.commit) and revision is None and not (card and card.revision),
+        unpinned=source is not None and bool(source.commit) and revision is None and not (card and card.revision),
     )
 
 
-def _without_weights(card: ModelCard, weights: str | Path | None) -> Found:
+def _without_weights(card: ModelCard, weights: str | Path | None) -> LoaderMatch:
     if card.adapter == NO_ADAPTER:
         raise BadModel(f"{card.id} cannot be loaded: {card.access}. Its card says what would be needed.")
     if weights is not None:
         raise BadModel(f"{card.id} has no weights, and {weights} was given. Leave --weights out.")
     make = adapter(card.adapter)
-    return Found(f"'{card.id}' is registered -> {card.adapter}", lambda pooling, variant: make(card), card=card)
+    return LoaderMatch(f"'{card.id}' is registered -> {card.adapter}", lambda pooling, variant: make(card), card=card)
 
 
-def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None, code: bool) -> Source:
+def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None, code: bool) -> ModelFiles:
     """The files of a registered model: those given, or those of its repository at the pinned revision.
 
     Raises:
@@ -174,14 +163,14 @@ def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None,
             f"(files: {', '.join(card.weights)})."
         )
     try:
-        source = open_source(card.id, revision or card.revision, code=code)
+        source = resolve_model_files(card.id, revision or card.revision, code=code)
     except BadModel as error:
         raise BadModel(f"{error} Files that you have already are given with --weights PATH.") from error
     pinned = revision in (None, card.revision)
     return replace(source, checksums=card.weights if pinned else {})
 
 
-def _of_card(card: ModelCard, source: Source, trust_remote_code: bool) -> Found:
+def _of_card(card: ModelCard, source: ModelFiles, trust_remote_code: bool) -> LoaderMatch:
     """The loader of a registered model with weights."""
     if card.adapter == NO_ADAPTER:
         raise BadModel(f"{card.id} has no adapter here, whatever its weights. Its card says what would be needed.")
@@ -217,7 +206,7 @@ def _choice(name: str, what: str, wanted: str | None, offered: tuple[str, ...]) 
     return wanted
 
 
-def effective(precision: str, encoder: Encoder, plan: ModelPlan, device: str) -> str:
+def resolve_precision(precision: str, encoder: Encoder, plan: ModelPlan, device: str) -> str:
     """The precision that `auto` stands for, fp32 or bf16.
 
     Raises:
@@ -231,7 +220,7 @@ def effective(precision: str, encoder: Encoder, plan: ModelPlan, device: str) ->
     return "bf16" if lowered else "fp32"
 
 
-def completed(encoder: Encoder, plan: ModelPlan, precision: str) -> Encoder:
+def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> Encoder:
     """The encoder with what was decided for it: it is part of the embedding key, and of every result."""
     chosen = {
         "pooling": plan.pooling,
@@ -249,21 +238,3 @@ def completed(encoder: Encoder, plan: ModelPlan, precision: str) -> Encoder:
     encoder.preprocessing = {**encoder.preprocessing, **{key: value for key, value in chosen.items() if value}}
     encoder.warnings = (*encoder.warnings, *plan.warnings)
     return encoder
-
-
-def adapter(name: str) -> Callable[..., Encoder]:
-    """The function that makes the encoder of a registered model.
-
-    Raises:
-        BadModel: no adapter of that name.
-        MissingExtra: a package it needs is not installed.
-    """
-    module, _, attribute = ADAPTERS.get(name, name).partition(":")
-    if not attribute:
-        raise BadModel(f"no adapter '{name}'. Give 'module:class', or one of: {', '.join(sorted(ADAPTERS))}.")
-    try:
-        return getattr(import_module(module), attribute)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("cardiobench"):
-            raise BadModel(f"no adapter '{name}': there is no module {error.name}.") from error
-        raise MissingExtra(f"the model adapter '{name}'", "models", error.name or "torch") from error

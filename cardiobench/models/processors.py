@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from cardiobench.errors import BadModel
+from cardiobench.core.errors import BadModel
+from cardiobench.models.files import ModelFiles, first_line
 from cardiobench.models.image import stretch
-from cardiobench.models.source import Source, first_line
 
 SETTINGS = ("preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json")
 TOKENIZER_FILES = (
@@ -39,7 +39,7 @@ FAMILY_DEFAULTS = {
 }
 
 
-def processor(source: Source, config: Any, trust_remote_code: bool) -> tuple[Any, tuple[str, ...]]:
+def processor(source: ModelFiles, config: Any, trust_remote_code: bool) -> tuple[Any, tuple[str, ...]]:
     """The image or video processor saved with a model, or its family's default at the model's image size.
 
     Returns:
@@ -68,7 +68,7 @@ def _describes_images(settings: dict) -> bool:
                  "video_processor_type", "do_normalize"} & set(settings))  # fmt: skip
 
 
-def _family_default(source: Source, config: Any) -> tuple[Any, tuple[str, ...]]:
+def _family_default(source: ModelFiles, config: Any) -> tuple[Any, tuple[str, ...]]:
     import transformers
 
     seen = ", ".join(source.files) or "none"
@@ -211,7 +211,7 @@ class Tokens:
         return padded["input_ids"]
 
 
-def tokenizer(source: Source, config: Any, trust_remote_code: bool) -> tuple[Tokens | None, str]:
+def tokenizer(source: ModelFiles, config: Any, trust_remote_code: bool) -> tuple[Tokens | None, str]:
     """The tokenizer saved with a two-tower model and its class; or None and why there is none."""
     import transformers
 

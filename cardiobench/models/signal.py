@@ -6,8 +6,8 @@ from functools import cache
 import numpy as np
 from scipy.signal import firwin, resample_poly
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import Ecg
-from cardiobench.errors import BadMedia
 
 
 def checked(ecg: Ecg) -> np.ndarray:

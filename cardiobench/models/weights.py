@@ -11,9 +11,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 
-from cardiobench.errors import BadModel
-from cardiobench.models.shells import settings_as_shells
-from cardiobench.models.source import first_line
+from cardiobench.core.errors import BadModel
+from cardiobench.models.files import first_line
+from cardiobench.models.pickle_stubs import settings_as_shells
 
 # Keys under which checkpoints keep the table of tensors, beside optimiser and settings.
 WRAPPERS = ("state_dict", "model", "weights", "encoder")

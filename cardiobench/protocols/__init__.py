@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from cardiobench.registry import unknown_name
+from cardiobench.core.registry import unknown_name
 
 if TYPE_CHECKING:
-    from cardiobench.config import RunConfig
-    from cardiobench.protocols.base import EvalProtocol
-    from cardiobench.protocols.study import StudyProtocol
+    from cardiobench.core.config import RunConfig
+    from cardiobench.protocols.base import PredictionProtocol
+    from cardiobench.protocols.study import AnalysisProtocol
 
 # Answering protocols first (protocols/base.py), then studies (protocols/study.py), in the order in which they are run.
 _CLASSES = {
@@ -43,7 +43,7 @@ def choose(names: Sequence[str]) -> tuple[str, ...]:
     return list_protocols() if ALL in names else tuple(dict.fromkeys(names))
 
 
-def protocol(name: str, config: "RunConfig | None" = None, **options) -> "EvalProtocol | StudyProtocol":
+def protocol(name: str, config: "RunConfig | None" = None, **options) -> "PredictionProtocol | AnalysisProtocol":
     """The protocol of that name; `UnknownName` with the nearest name otherwise.
 
     Args:

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from cardiobench import resources
+from cardiobench.core import resources
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import unit
-from cardiobench.errors import NotApplicable
 from cardiobench.models.base import Encoder, TextEncoder
-from cardiobench.protocols.study import Finding, Study
+from cardiobench.protocols.study import Analysis, AnalysisOutput
 from cardiobench.protocols.zero_shot import embed_texts, ladder_sentences, no_text_tower
-from cardiobench.report.record import number
+from cardiobench.results.analysis_result import number
 from cardiobench.scoring.bootstrap import estimate, resample
 from cardiobench.scoring.metrics import Sample, load_formula, load_metric
 
@@ -38,7 +38,7 @@ class Alignment:
         """Each task that asks for a number."""
         return {task.name: (task,) for task in tasks if task.kind == "regression"}
 
-    def describe(self, study: Study, encoder: Encoder) -> Finding:
+    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Pearson r along the axis, with both projections for the figure."""
         (task,) = study.tasks
         if not isinstance(encoder, TextEncoder):
@@ -47,12 +47,12 @@ class Alignment:
         templates = prompts(task, data.prompts)[0]["templates"]
         sentences, numbers = ladder_sentences(task, templates)
         vectors = embed_texts(encoder, sentences).reshape(len(templates), -1, encoder.dim)
-        texts, ladder = unit(vectors).mean(axis=0), numbers[: len(numbers) // len(templates)]
+        texts, prompt_grid = unit(vectors).mean(axis=0), numbers[: len(numbers) // len(templates)]
         test = data.lines("test")
         recordings, truth, patients = unit(data.features[test]), data.labels[test], data.patients[test]
         metric = formula()
-        found = metric.compute(truth, recordings, texts, ladder, seed=study.seed)
-        axis, _ = metric.text_axis(texts, ladder)
+        found = metric.compute(truth, recordings, texts, prompt_grid, seed=study.seed)
+        axis, _ = metric.text_axis(texts, prompt_grid)
         if axis is None:
             raise NotApplicable(
                 f"{encoder.name} gives the same vector to every prompt of {task.name}: there is no axis"
@@ -73,10 +73,10 @@ class Alignment:
             "p_value": number(found["p_value"], n=len(test), n_patients=len(set(patients))),
         }
         second = across_axis(texts, axis)
-        return Finding(
+        return AnalysisOutput(
             values,
             {
-                "texts": points(unit(texts), axis, second, number=ladder),
+                "texts": points(unit(texts), axis, second, number=prompt_grid),
                 "recordings": points(recordings, axis, second, id=data.rows["id"].to_numpy()[test], measured=truth),
             },
             {"prompts": prompt_digest(task, data.prompts), "templates": len(templates), "unit": task.unit},

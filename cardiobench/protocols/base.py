@@ -73,7 +73,7 @@ class Output:
 
 
 @runtime_checkable
-class EvalProtocol(Protocol):
+class PredictionProtocol(Protocol):
     """A named rule. `variants` lists its named decodings for a task, one result each; `("",)` when there is one only."""
 
     name: str
@@ -87,7 +87,7 @@ class EvalProtocol(Protocol):
         ...
 
 
-def options(protocol: EvalProtocol) -> dict[str, Any]:
+def options(protocol: PredictionProtocol) -> dict[str, Any]:
     """The options of a protocol, for the stamp."""
     return asdict(protocol)
 

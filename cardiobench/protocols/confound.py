@@ -9,8 +9,8 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
-from cardiobench.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.cross_validation.cells import f1, nested
@@ -19,13 +19,13 @@ from cardiobench.protocols.cross_validation.folds import balanced_folds
 from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, points, read_grids
 from cardiobench.protocols.representation.sample import LEAST, Sample, candidates, draw
 from cardiobench.protocols.representation.subjects import labels_across
-from cardiobench.protocols.study import Finding, Study
-from cardiobench.report.record import number
-from cardiobench.report.result import Estimate
+from cardiobench.protocols.study import Analysis, AnalysisOutput
+from cardiobench.results.analysis_result import number
+from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, patient_weights
 
 if TYPE_CHECKING:
-    from cardiobench.config import RunConfig
+    from cardiobench.core.config import RunConfig
 
 PLACE = "hospital"
 """Column of a dataset's rows that says which of several hospitals a record is from."""
@@ -95,7 +95,7 @@ class Confound:
         """Each label across its datasets, and each task whose dataset mixes several hospitals."""
         return {**labels_across(tasks), **{task.name: (task,) for task in tasks if _mixes_hospitals(task)}}
 
-    def describe(self, study: Study, encoder: Encoder) -> Finding:
+    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Identity, own, carried and mixed scores, and what the place alone says."""
         if any(task.kind != "binary" for task in study.tasks):
             raise NotApplicable(f"{study.subject} has no two classes, which are carried from place to place here")
@@ -129,7 +129,7 @@ class Confound:
             .rename_axis(index="place")
             .reset_index(),
         }
-        return Finding(values, tables, {"probe": PROBE, "places": list(records.places)}, warnings)
+        return AnalysisOutput(values, tables, {"probe": PROBE, "places": list(records.places)}, warnings)
 
     def _answers(self, records: Records, codes: np.ndarray, seed: int, lines: np.ndarray | None = None) -> "Answers":
         """Out-of-fold answers of a code."""
@@ -244,7 +244,7 @@ def place_alone(records: Records) -> np.ndarray:
     return np.array(shares)[records.place]
 
 
-def identity_accuracy(records: Records, answers: np.ndarray, study: Study) -> Estimate:
+def identity_accuracy(records: Records, answers: np.ndarray, study: Analysis) -> Estimate:
     """Mean over places of the share of records that were told to be from it, with its interval over patients."""
     right = (answers == records.place).astype(float)
     member = (records.place[:, None] == np.arange(len(records.places))).astype(float)

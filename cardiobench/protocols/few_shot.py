@@ -14,8 +14,8 @@ from cardiobench.protocols.features import standardiser
 from cardiobench.protocols.linear.model import linear_models
 from cardiobench.protocols.probe import LinearProbe, check_learnable
 from cardiobench.protocols.ranking import Ranking, Scored
-from cardiobench.protocols.study import Finding, Study, each_task
-from cardiobench.report.result import Estimate
+from cardiobench.protocols.study import Analysis, AnalysisOutput, each_task
+from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import interval
 
 
@@ -43,7 +43,7 @@ class FewShot:
         """One task at a time."""
         return each_task(tasks)
 
-    def describe(self, study: Study, encoder: Encoder) -> Finding:
+    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """The curve over sizes, with an interval over draws and test patients, and the probe on everybody."""
         (task,) = study.tasks
         data = study.data(task)
@@ -78,7 +78,7 @@ class FewShot:
         )
         lacking = [size for size in self.sizes if size not in sizes]
         warnings = [f"too few patients for {', '.join(map(str, lacking))} of each kind"] if lacking else []
-        return Finding(values, {"curve": table, "draws": pd.DataFrame(rows)}, {}, tuple(warnings))
+        return AnalysisOutput(values, {"curve": table, "draws": pd.DataFrame(rows)}, {}, tuple(warnings))
 
     def _answers(self, data: TaskData, lines: np.ndarray, test: np.ndarray, scale) -> np.ndarray:
         labels, classes = data.labels[lines], len(data.task.classes)

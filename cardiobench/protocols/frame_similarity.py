@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import unit
-from cardiobench.errors import NotApplicable
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.study import Finding, Study
+from cardiobench.protocols.study import Analysis, AnalysisOutput
 from cardiobench.scoring.bootstrap import estimate, resample
 
 BETWEEN = "between patients"
@@ -36,7 +36,7 @@ class FrameSimilarity:
                 found[task.dataset] = (*found.get(task.dataset, ()), task)
         return found
 
-    def describe(self, study: Study, encoder: Encoder) -> Finding:
+    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Mean cosine within clips and between patients, and the matrix of the clips of the commonest length."""
         if not getattr(encoder, "frame_wise", False):
             raise NotApplicable(f"{encoder.name} looks at a clip as a whole: it has no vectors of frames")
@@ -74,10 +74,10 @@ class FrameSimilarity:
         apart = gaps.groupby("frames_apart", as_index=False)["cosine"].mean()
         clip_table = pd.DataFrame({"patient_id": patients, "frames": lengths, "mean_cosine": within})
         options = {"frames": common, "clips_in_matrix": int((lengths == common).sum())}
-        return Finding(values, {"matrix": table, "apart": apart, "clips": clip_table}, options)
+        return AnalysisOutput(values, {"matrix": table, "apart": apart, "clips": clip_table}, options)
 
 
-def clips_of_test(study: Study) -> tuple[list[np.ndarray], np.ndarray]:
+def clips_of_test(study: Analysis) -> tuple[list[np.ndarray], np.ndarray]:
     """Unit vectors (frames, dim) of each test clip of two frames or more, each clip once, and their patients."""
     found: dict[str, tuple[np.ndarray, str]] = {}
     for task in study.tasks:

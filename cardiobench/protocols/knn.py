@@ -7,15 +7,15 @@ import numpy as np
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import unit
-from cardiobench.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import Output, TaskData
 from cardiobench.protocols.features import standardiser
 
 if TYPE_CHECKING:
-    from cardiobench.config import RunConfig
+    from cardiobench.core.config import RunConfig
 
 PAPER_SEED = 42
 

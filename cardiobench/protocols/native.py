@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.spec import VIEWS, Task
-from cardiobench.errors import BadModel, NotApplicable
 from cardiobench.models.base import Encoder, NativeHeads
 from cardiobench.protocols.base import Output, TaskData
 

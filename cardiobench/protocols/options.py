@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from cardiobench.errors import CardioBenchError
-from cardiobench.registry import unknown_name
+from cardiobench.core.errors import CardioBenchError
+from cardiobench.core.registry import unknown_name
 
 OWN_FLAGS = {"seed": "--seed", "profile": "--profile", "grids": "--grids", "classifiers": "--classifiers"}
 

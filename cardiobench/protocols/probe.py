@@ -7,15 +7,15 @@ import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 from threadpoolctl import threadpool_limits
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
-from cardiobench.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import Output, TaskData
 from cardiobench.protocols.linear.logistic import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.linear.model import LinearModel, linear_models
 
 if TYPE_CHECKING:
-    from cardiobench.config import RunConfig
+    from cardiobench.core.config import RunConfig
 
 SMALL = 5_000_000  # numbers; below it, threads that wait for each other cost more than they do
 

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.embeddings.store import unit
-from cardiobench.errors import NotApplicable
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.linear.model import LinearModel
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
-from cardiobench.errors import NotApplicable
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.base import Output
 from cardiobench.protocols.numeric_prompts import RULES
 from cardiobench.protocols.ranking import Ranking
-from cardiobench.protocols.study import Finding, Study, each_task
+from cardiobench.protocols.study import Analysis, AnalysisOutput, each_task
 from cardiobench.protocols.zero_shot import ZeroShot, no_text_tower
-from cardiobench.report.record import number
+from cardiobench.results.analysis_result import number
 
 # Spellings that say the same; the released prompts of arXiv:2510.00520 are capitals with a blank before the full stop.
 SPELLINGS: Mapping[str, Callable[[str], str]] = {
@@ -41,7 +41,7 @@ class PromptSensitivity:
         """One task at a time."""
         return each_task(tasks)
 
-    def describe(self, study: Study, encoder: Encoder) -> Finding:
+    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """A score for every way to ask."""
         (task,) = study.tasks
         if not isinstance(encoder, TextEncoder):
@@ -68,7 +68,7 @@ class PromptSensitivity:
             values |= {f"{rule} {name}".strip(): number(value, n=len(asked)) for name, value in spread.items()}
         table = pd.DataFrame(rows).assign(floor=ranking.floor(), metric=ranking.key, unit=task.unit)
         options = {"prompt_set": version, "prompts": prompt_digest(task, data.prompts)}
-        return Finding(values, {"wordings": table}, options)
+        return AnalysisOutput(values, {"wordings": table}, options)
 
 
 def ways(task: Task, texts: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str, dict[str, list[str]], float]]:

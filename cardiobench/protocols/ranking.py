@@ -7,7 +7,7 @@ import pandas as pd
 
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import Output, TaskData, aggregate
-from cardiobench.report.result import Estimate
+from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, interval, resample
 from cardiobench.scoring.floors import best_constant
 from cardiobench.scoring.metrics import Metric, load_metric

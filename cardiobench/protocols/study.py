@@ -1,8 +1,8 @@
 """What a study is: a rule that describes a model's embeddings, alone, across datasets or beside another model's.
 
-A protocol that answers the test recordings of a task is an `EvalProtocol` (protocols/base.py) and is scored by
-`scoring/`. A study finds something else: a curve, a geometry, an agreement. It gives a `Finding`, which is saved as a
-`Record` with its figures.
+A protocol that answers the test recordings of a task is an `PredictionProtocol` (protocols/base.py) and is scored by
+`scoring/`. A study finds something else: a curve, a geometry, an agreement. It gives a `AnalysisOutput`, which is saved as a
+`AnalysisResult` with its figures.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ import pandas as pd
 from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
-from cardiobench.report.result import Estimate
+from cardiobench.results.score_result import Estimate
 
 if TYPE_CHECKING:
     from cardiobench.protocols.base import TaskData
@@ -27,7 +27,7 @@ SAME = 1e-6  # of the largest component: what rounding leaves between equal vect
 
 
 @dataclass(frozen=True)
-class Change:
+class Perturbation:
     """A disturbance of recordings: every one of them is changed before the model sees it.
 
     Attributes:
@@ -67,8 +67,8 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What a study found; see `cardiobench.report.record.Record` for the fields."""
+class AnalysisOutput:
+    """What a study found; see `cardiobench.results.analysis_result.AnalysisResult` for the fields."""
 
     values: Mapping[str, Estimate]
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Study:
+class Analysis:
     """One model's embeddings of the tasks of one subject, read when they are asked for.
 
     Attributes:
@@ -95,14 +95,14 @@ class Study:
     model: Mapping[str, Any]
     seed: int
     resamples: int
-    open: "Callable[[Task, Change | None], TaskData]" = field(repr=False)
+    open: "Callable[[Task, Perturbation | None], TaskData]" = field(repr=False)
     truth: Callable[[Task], pd.DataFrame] = field(repr=False)
 
     @cached_property
     def _opened(self) -> "dict[tuple[str, str], TaskData]":
         return {}
 
-    def data(self, task: Task, change: Change | None = None) -> "TaskData":
+    def data(self, task: Task, change: Perturbation | None = None) -> "TaskData":
         """Recordings, labels and embeddings of a task."""
         place = task.name, change.key if change else ""
         if place not in self._opened:
@@ -111,11 +111,11 @@ class Study:
 
 
 @runtime_checkable
-class StudyProtocol(Protocol):
+class AnalysisProtocol(Protocol):
     """A named study of one model.
 
-    One that also compares models has a method `across(studies: Sequence[Study]) -> Finding`, called with the studies
-    of two models or more on the same subject. One that disturbs recordings has `changes(task: Task) -> tuple[Change, ...]`:
+    One that also compares models has a method `across(studies: Sequence[Analysis]) -> AnalysisOutput`, called with the studies
+    of two models or more on the same subject. One that disturbs recordings has `changes(task: Task) -> tuple[Perturbation, ...]`:
     the disturbances under which test recordings of a task have to be encoded.
     """
 
@@ -125,12 +125,12 @@ class StudyProtocol(Protocol):
         """What there is to look at among these tasks: subject -> its tasks."""
         ...
 
-    def describe(self, study: Study, encoder: Encoder) -> Finding:
+    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """What is found; raises `NotApplicable` where the model cannot take part."""
         ...
 
 
-def disturbances(protocol: StudyProtocol, tasks: Sequence[Task]) -> tuple[Change, ...]:
+def perturbations(protocol: AnalysisProtocol, tasks: Sequence[Task]) -> tuple[Perturbation, ...]:
     """All that a study does to the recordings of these tasks; usually nothing."""
     if not hasattr(protocol, "changes"):
         return ()
@@ -142,7 +142,7 @@ def each_task(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
     return {task.name: (task,) for task in tasks}
 
 
-def collapsed(study: Study) -> tuple[str, ...]:
+def collapsed(study: Analysis) -> tuple[str, ...]:
     """A sentence for each task of whose test recordings the model gives all the same vector."""
     sentences = []
     for task in study.tasks:

@@ -8,16 +8,16 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.metrics import f1_score
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import unit
-from cardiobench.errors import NotApplicable
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.base import Output, TaskData, aggregate
 from cardiobench.protocols.numeric_prompts import RULES
 
 if TYPE_CHECKING:
-    from cardiobench.config import RunConfig
+    from cardiobench.core.config import RunConfig
 
 PLACE = "<#>"
 THRESHOLD = "threshold"
@@ -101,10 +101,10 @@ class ZeroShot:
 
 def ladder_sentences(task: Task, templates: Sequence[str]) -> tuple[list[str], np.ndarray]:
     """Every template with every number of the task's ladder, template by template, and the number in each."""
-    if task.ladder is None:
+    if task.prompt_grid is None:
         raise NotApplicable(f"{task.name} has no ladder of numbers for its prompts")
-    sentences = [template.replace(PLACE, text) for template in templates for text in task.ladder.texts()]
-    return sentences, np.tile(task.ladder.values(), len(templates))
+    sentences = [template.replace(PLACE, text) for template in templates for text in task.prompt_grid.texts()]
+    return sentences, np.tile(task.prompt_grid.values(), len(templates))
 
 
 def embed_texts(encoder: TextEncoder, texts: Sequence[str]) -> np.ndarray:

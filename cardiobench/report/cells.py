@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from cardiobench.data import catalog
-from cardiobench.report.result import Result
+from cardiobench.results.score_result import ScoreResult
 
 PLACE = ["model", "dataset", "label", "size"]
 """What a cell of the paper's Table 3 is; the best classifier and pooling stand for it."""
@@ -33,7 +33,7 @@ COLUMNS = [
 ]
 
 
-def all_cells(results: Sequence[Result]) -> pd.DataFrame:
+def all_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
     """A row a result of the cross-validation.
 
     Returns:
@@ -74,7 +74,7 @@ def _generated(dataset: str) -> bool:
     return dataset in catalog.list_datasets() and catalog.spec(dataset).generated
 
 
-def best_cells(results: Sequence[Result]) -> pd.DataFrame:
+def best_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
     """The best classifier and pooling of each model, dataset, label and size: by median F1, ties by the smaller IQR.
 
     Where there are several seeds, those of the smallest one only: the best of several draws would flatter.

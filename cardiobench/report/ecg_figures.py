@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.report.ecg_tables import LABELS, MODELS
-from cardiobench.report.pictures.ink import FLOOR, INK, MUTED, subplots
-from cardiobench.report.record import Record
+from cardiobench.report.plots.style import FLOOR, INK, MUTED, subplots
+from cardiobench.results.analysis_result import AnalysisResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ PUBLISHED = {("PKUDigitalHealth/ECGFounder", "af"): 0.36}
 """(model, label) -> the share that the paper's text gives."""
 
 
-def shared(records: Sequence[Record], k: int = 50) -> pd.DataFrame:
+def shared(records: Sequence[AnalysisResult], k: int = 50) -> pd.DataFrame:
     """The numbers behind the figure, a row a model and label that has an overlap.
 
     Args:
@@ -44,7 +44,7 @@ def shared(records: Sequence[Record], k: int = 50) -> pd.DataFrame:
     return pd.DataFrame([rows[place] for place in order], columns=columns)
 
 
-def figures(records: Sequence[Record], k: int = 50) -> dict[str, "Figure"]:
+def figures(records: Sequence[AnalysisResult], k: int = 50) -> dict[str, "Figure"]:
     """The bars of all models that have an overlap; none where there is none."""
     found = shared(records, k)
     return {"ecg_figure_1": _bars(found, k)} if len(found) else {}

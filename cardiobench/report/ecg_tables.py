@@ -7,10 +7,10 @@ import pandas as pd
 from cardiobench.data.ecg_subsets import SIZES
 from cardiobench.report.cells import SETTING, best_cells
 from cardiobench.report.contamination import contamination
-from cardiobench.report.published import published
-from cardiobench.report.record import Record
-from cardiobench.report.result import Result
 from cardiobench.report.sensitivity import order_changes
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.published import published
+from cardiobench.results.score_result import ScoreResult
 
 MODELS = {
     "wanglab/ecg-fm": "ECG-FM",
@@ -36,7 +36,7 @@ NOTE = (
 )
 
 
-def tables(results: Sequence[Result], records: Sequence[Record]) -> dict[str, pd.DataFrame]:
+def tables(results: Sequence[ScoreResult], records: Sequence[AnalysisResult]) -> dict[str, pd.DataFrame]:
     """Every table of the ECG paper that these results and records can fill, and what the paper leaves out.
 
     Returns:
@@ -108,9 +108,9 @@ def printed_f1(model: str, dataset: str, label: str, size: str) -> float | None:
     return _printed(task, model, "f1_median", condition)
 
 
-def table_4(records: Sequence[Record]) -> pd.DataFrame:
+def table_4(records: Sequence[AnalysisResult]) -> pd.DataFrame:
     """Neighbours, centroids and clusters by label and by dataset, a row a model, a column a level, measure and label."""
-    found: dict[str, dict[str, Record]] = {}
+    found: dict[str, dict[str, AnalysisResult]] = {}
     for record in records:
         if record.protocol == "representation" and record.subject in LABELS and len(record.models) == 1:
             found.setdefault(record.models[0]["name"], {}).setdefault(record.subject, record)
@@ -137,7 +137,7 @@ def _cell_3(row, model: str, label: str, dataset: str, size: str) -> str:
     return f"{_two(row.f1_median)}{'*' if row.seen else ''}{'~' if row.twin else ''}{theirs}"
 
 
-def _cell_4(record: Record | None, label: str, key: str, model: str) -> str:
+def _cell_4(record: AnalysisResult | None, label: str, key: str, model: str) -> str:
     if record is None:
         return _published_4(label, key, model)
     value = record.values[key].value if key in record.values else float("nan")

@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cardiobench.errors import MissingExtra
-from cardiobench.report import deltas, ranks, tables
-from cardiobench.report.boards import find_task
-from cardiobench.report.collect import Entry, Problem
-from cardiobench.report.pictures.draw import Job, draw_all
-from cardiobench.report.result import Result, predictions_path
+from cardiobench.core.errors import MissingExtra
+from cardiobench.report import probe_gain as deltas
+from cardiobench.report import ranks
+from cardiobench.report.overview import find_task
+from cardiobench.report.plots.draw import Job, draw_all
+from cardiobench.results import formatting as tables
+from cardiobench.results.collect import Entry, Problem
+from cardiobench.results.score_result import ScoreResult, predictions_path
 
 PAGE, PICTURES = "report.md", "report"
 
@@ -24,7 +26,7 @@ the paired interval of (model - floor) lies on one side of zero, `tied` that it 
 
 
 def write_page(
-    found: list[tuple[Path, Result]],
+    found: list[tuple[Path, ScoreResult]],
     out: Path,
     *,
     pictures: Mapping[str, list[Path]] | None = None,
@@ -40,7 +42,7 @@ def write_page(
         pictures: task -> pictures that are drawn already; drawn here when None.
         problems: what was found and is not ranked.
     """
-    by_task: dict[str, list[tuple[Path, Result]]] = {}
+    by_task: dict[str, list[tuple[Path, ScoreResult]]] = {}
     for path, result in found:
         by_task.setdefault(result.task, []).append((path, result))
     files: list[Path] = []
@@ -65,7 +67,7 @@ def write_page(
 
 
 def _draw(
-    by_task: Mapping[str, list[tuple[Path, Result]]], folder: Path
+    by_task: Mapping[str, list[tuple[Path, ScoreResult]]], folder: Path
 ) -> tuple[dict[str, list[Path]], list[Path], list[Problem]]:
     """Draw what the HTML page has of each task: PNG by task, all files, and what could not be drawn."""
     jobs = [
@@ -89,7 +91,7 @@ def _draw(
     return images, files, [problem for done in made for problem in done.problems]
 
 
-def rank_table(found: list[tuple[Path, Result]], problems: Sequence[Problem]) -> str:
+def rank_table(found: list[tuple[Path, ScoreResult]], problems: Sequence[Problem]) -> str:
     """Which models are better, of the answers that can be read; a sentence where the pairs are more than a page should wait for."""
     unread = {problem.where for problem in problems}
     fit = [(p, r) for p, r in found if find_task(r.task) and str(predictions_path(p)) not in unread]
@@ -118,7 +120,7 @@ def problem_list(problems: Sequence[Problem]) -> str:
     return "\n".join([*head, *rows]) + "\n"
 
 
-def _section(task: str, results: list[Result], drawn: list[Path], out: Path) -> str:
+def _section(task: str, results: list[ScoreResult], drawn: list[Path], out: Path) -> str:
     lines = [f"## {tables.markdown_text(task)}", ""]
     known = find_task(task)
     if known and known.description:
@@ -132,7 +134,7 @@ def _section(task: str, results: list[Result], drawn: list[Path], out: Path) -> 
     return "\n".join(lines) + "\n"
 
 
-def _groups(results: list[Result]) -> list[str]:
+def _groups(results: list[ScoreResult]) -> list[str]:
     """Scores by group, for the results that have them."""
     rows = []
     for result in tables.ordered(results):

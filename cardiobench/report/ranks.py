@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pandas as pd
 
+from cardiobench.core.errors import CardioBenchError
 from cardiobench.data import catalog
-from cardiobench.errors import CardioBenchError
-from cardiobench.report import tables
-from cardiobench.report.predictions_file import read_predictions
-from cardiobench.report.result import Result, predictions_path
+from cardiobench.results import formatting as tables
+from cardiobench.results.predictions_file import read_predictions
+from cardiobench.results.score_result import ScoreResult, predictions_path
 from cardiobench.scoring.bootstrap import RESAMPLES
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.ranks import Pair, compare_all, ranked
 
-Found = Sequence[tuple[Path, Result]]
+Found = Sequence[tuple[Path, ScoreResult]]
 RANK_COLUMNS = ("task", "protocol", "rank", "model", "metric", "score", "tied with")
 PAIR_COLUMNS = ("task", "protocol", "model", "other", "difference", "95 % CI", "p (Holm)", "better")
 ALONE = "–"
@@ -24,7 +24,7 @@ MOST_PAIRS = 60  # that a page compares
 
 def contests(found: Found) -> tuple[dict[tuple[str, str], dict[str, Predictions]], list[str]]:
     """(task, protocol) -> model -> predictions, where two models or more answered the same units; and what was left out."""
-    together: dict[tuple[str, str], list[tuple[Path, Result]]] = {}
+    together: dict[tuple[str, str], list[tuple[Path, ScoreResult]]] = {}
     for path, result in found:
         together.setdefault((result.task, tables.protocol_name(result)), []).append((path, result))
     made, left_out = {}, []
@@ -59,7 +59,7 @@ def _names(entries: Found) -> list[str]:
     ]
 
 
-def _read(path: Path, result: Result) -> Predictions:
+def _read(path: Path, result: ScoreResult) -> Predictions:
     frame = read_predictions(predictions_path(path))
     return Predictions(catalog.task(result.task), frame, result.coverage["expected"], source=result.model["name"])
 
@@ -144,6 +144,6 @@ def markdown(found: Found) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def _examples(found: Found) -> dict[tuple[str, str], Result]:
+def _examples(found: Found) -> dict[tuple[str, str], ScoreResult]:
     """A result of each contest, for its metric and unit."""
     return {(result.task, tables.protocol_name(result)): result for _, result in found}

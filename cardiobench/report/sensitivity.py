@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.report.cells import all_cells
-from cardiobench.report.record import Record
-from cardiobench.report.result import Result
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.score_result import ScoreResult
 
 CHOICES = ("classifier", "pooling", "seed")
 SCORES = ["task", "size", "model", "varied", "setting", "rest", "score"]
 COLUMNS = ["task", "size", "varied", "one", "other", "models", "pairs", "turned", "share turned", "another is best"]
 
 
-def order_changes(results: Sequence[Result], records: Sequence[Record]) -> pd.DataFrame:
+def order_changes(results: Sequence[ScoreResult], records: Sequence[AnalysisResult]) -> pd.DataFrame:
     """Two settings of one choice at a time, all else equal: of the pairs of models, how many stand the other way round.
 
     Choices: classifier, pooling and seed of the cross-validation (by median F1), and k of the SHAP overlap. A pair that
@@ -71,7 +71,7 @@ def _of_cells(cells: pd.DataFrame) -> list[tuple]:
     ]
 
 
-def _of_overlap(records: Sequence[Record]) -> list[tuple]:
+def _of_overlap(records: Sequence[AnalysisResult]) -> list[tuple]:
     """Rows of `SCORES`: the overlap of each model at each k."""
     return [
         (record.subject, "", record.models[0]["name"], "k", key.removeprefix("overlap_at_"), "", found.value)

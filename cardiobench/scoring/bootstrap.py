@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from cardiobench.report.result import Estimate
+from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.metrics import Metric, Sample
 
 RESAMPLES = 1000

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cardiobench.errors import BadPredictions
+from cardiobench.core.errors import BadPredictions
+from cardiobench.core.tables import some
 from cardiobench.scoring.bootstrap import RESAMPLES, interval, resample
 from cardiobench.scoring.metrics import load_metric
 from cardiobench.scoring.predictions import Predictions
-from cardiobench.scoring.tables import some
 
 
 @dataclass(frozen=True)

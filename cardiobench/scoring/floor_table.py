@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import MissingData
+from cardiobench.core.registry import unknown_name
 from cardiobench.data import catalog
-from cardiobench.data.source import open_source
+from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
-from cardiobench.errors import MissingData
-from cardiobench.registry import unknown_name
-from cardiobench.report.published import Published, published
-from cardiobench.report.result import Floor
+from cardiobench.results.published import Published, published
+from cardiobench.results.score_result import Floor
+from cardiobench.scoring.bundled_labels import shipped_references
 from cardiobench.scoring.floors import constant, floors
 from cardiobench.scoring.metrics import load_metric
-from cardiobench.scoring.shipped import shipped_references
 
 BALANCED = "classes balanced: constant 0.33 macro, 0.67 F1"
 
@@ -85,7 +85,7 @@ def task_floors(task: Task, data_dir: Path | None = None, seed: int = 0) -> Task
 
 def _references(task: Task, data_dir: Path | None) -> tuple[pd.DataFrame, str]:
     try:
-        source = open_source(task.dataset, data_dir, need_media=False)
+        source = open_dataset(task.dataset, data_dir, need_media=False)
     except MissingData as error:
         known = shipped_references(task)
         if known is None:

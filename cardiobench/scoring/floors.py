@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data.spec import Task
-from cardiobench.report.result import Floor, Verdict
+from cardiobench.results.score_result import Floor, Verdict
 from cardiobench.scoring.bootstrap import interval
 from cardiobench.scoring.metrics import Metric, Sample
 

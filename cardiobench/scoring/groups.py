@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import BadData
 from cardiobench.data.spec import Group
-from cardiobench.errors import BadData
-from cardiobench.report.result import Breakdown, Gap
+from cardiobench.results.score_result import Breakdown, Gap
 from cardiobench.scoring.bootstrap import estimate, interval
 from cardiobench.scoring.metrics import Metric, Sample
 

@@ -10,8 +10,8 @@ from types import ModuleType
 
 import numpy as np
 
-from cardiobench.registry import unknown_name
-from cardiobench.resources import folder
+from cardiobench.core.registry import unknown_name
+from cardiobench.core.resources import folder
 
 # Importing evaluate takes 4 s, and 14 s where transformers is installed; a formula needs neither.
 _WRAPPER_LIBRARIES = {"datasets", "evaluate"}

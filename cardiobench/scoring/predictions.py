@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import BadPredictions
+from cardiobench.core.tables import numbers_of, read_table, some, text_of, write_parquet
+from cardiobench.data.references import check_references, class_names_of
 from cardiobench.data.spec import Task
-from cardiobench.errors import BadPredictions
 from cardiobench.scoring.metrics import Sample
-from cardiobench.scoring.references import check_references, class_names_of
-from cardiobench.scoring.tables import numbers_of, read_table, some, text_of, write_parquet
 
 ID_COLUMNS = ("FileName", "HashedFileName", "unique_id", "study_id", "patient_id", "query_key", "patient_view_id")
 SUM_TOLERANCE = 1e-3

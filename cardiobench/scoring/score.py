@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cardiobench.report.result import Estimate, Floor, Result, Verdict, stamp
+from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdict, stamp
 from cardiobench.scoring.bootstrap import RESAMPLES, estimate, resample
 from cardiobench.scoring.floors import floor_sample, floors, is_collapsed, verdict
 from cardiobench.scoring.groups import MIN_PATIENTS, breakdown, resamples_by_group, split_rows
@@ -29,7 +29,7 @@ def score(
     dataset: Mapping[str, Any] | None = None,
     model: Mapping[str, Any] | None = None,
     seen_in_pretraining: bool | None = None,
-) -> Result:
+) -> ScoreResult:
     """Score predictions against their references.
 
     Args:
@@ -83,7 +83,7 @@ def score(
     skipped = {name: why for split in splits.values() for name, why in split.skipped.items()}
     collapsed = is_collapsed(task, sample)
     sentences = _warnings(predictions, overall[key], floor, beats, collapsed, bool(ranking.direction[key]))
-    return Result(
+    return ScoreResult(
         task=task.name,
         metric=key,
         higher_is_better=bool(ranking.direction[key]),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data import (
     AGE_GROUPS,
     SEX_GROUPS,
@@ -12,13 +13,12 @@ from cardiobench.data import (
     CardioBuilder,
     DatasetSpec,
     Group,
-    Ladder,
+    PromptGrid,
     Task,
     as_number,
     catalog,
 )
-from cardiobench.data.audit import Finding
-from cardiobench.errors import BadData, MissingData
+from cardiobench.data.audit_finding import AuditFinding
 
 VIEW = {"2CH": "A2C", "4CH": "A4C"}
 SPLIT = {"train": "subgroup_training.txt", "validation": "subgroup_validation.txt", "test": "subgroup_testing.txt"}
@@ -54,7 +54,7 @@ SPEC = DatasetSpec(
             label_range=(0, 100),
             scored_by="patient_id",
             groups=(SEX_GROUPS, AGE_GROUPS, Group("image_quality", "patient_image_quality")),
-            ladder=Ladder(0, 100, 1),
+            prompt_grid=PromptGrid(0, 100, 1),
             description="ejection fraction of a patient: mean of the answers for the two- and the four-chamber view",
         ),
         Task(
@@ -179,21 +179,21 @@ class Camus(CardioBuilder):
         return {"patient in no subgroup list": tuple(sorted(there - set(cls.splits(raw))))}
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Patients whose two views state different ejection fractions, and the test list against the published one."""
         base = cls.base(raw)
         told = {patient: {cls.facts(base, patient, view).get("ef") for view in VIEW} for patient in cls.splits(raw)}
         differing = tuple(patient for patient, efs in told.items() if len(efs - {None}) > 1)
-        yield Finding("EF of 2CH and 4CH differ (2CH counts)", len(differing), "patients", differing)
+        yield AuditFinding("EF of 2CH and 4CH differ (2CH counts)", len(differing), "patients", differing)
         published = set(pd.read_csv(catalog.dataset_folder("camus") / "splits" / "published_test.csv")["patient_id"])
         test = set(listed.loc[listed["split"] == "test", "patient_id"])
-        yield Finding(
+        yield AuditFinding(
             "test patients not in the published test list",
             len(test - published),
             "patients",
             tuple(sorted(test - published)),
         )
-        yield Finding(
+        yield AuditFinding(
             "published test patients not in this test list",
             len(published - test),
             "patients",

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
-from cardiobench.data.audit import Finding
+from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.rows import is_twin
 
 SETS = ("asd", "pah")
@@ -136,7 +136,7 @@ class CardiacNet(CardioBuilder):
         return f"{row[row['cohort']]}:{series}{name['number']}"
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Names of controls that stand in both sets, and those of them whose split differs: training on both sets at once leaks."""
         names = listed["file"].str.rpartition("_")[2]
         controls = {
@@ -145,8 +145,8 @@ class CardiacNet(CardioBuilder):
         asd, pah = (controls[cohort] for cohort in SETS)
         shared = asd.index.intersection(pah.index)
         differing = shared[asd[shared].to_numpy() != pah[shared].to_numpy()]
-        yield Finding("names of controls that stand in both sets", len(shared), "names", tuple(shared))
-        yield Finding(
+        yield AuditFinding("names of controls that stand in both sets", len(shared), "names", tuple(shared))
+        yield AuditFinding(
             "names of controls in both sets whose split differs",
             len(differing),
             "names",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Group, Task, cinc
-from cardiobench.data.audit import Finding
+from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
 from cardiobench.data.spec import IN_ALL
 
@@ -63,14 +63,14 @@ class ChapmanNingbo(CardioBuilder):
         """One row a header."""
         for hospital in HOSPITALS:
             folder = cinc.source_folder(raw, hospital)
-            for row in cinc.record_rows(raw, folder, "JS") if folder else ():
+            for row in cinc.analysis_rows(raw, folder, "JS") if folder else ():
                 yield {**row, "hospital": hospital}
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Codes that nobody lists, and records without any; records and positives of each hospital."""
         yield from cinc.findings(listed)
         for hospital in HOSPITALS:
             rows = listed[listed["hospital"] == hospital]
             positives = ", ".join(f"{names[1]} {(rows[target] == names[1]).sum()}" for target, names in CLASSES.items())
-            yield Finding(f"records of {hospital}", len(rows), "records", note=positives)
+            yield AuditFinding(f"records of {hospital}", len(rows), "records", note=positives)

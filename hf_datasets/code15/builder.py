@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import BadData, BadMedia
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
 from cardiobench.data.media.ecg_hdf5 import open_tracings, read_hdf5
@@ -15,7 +16,6 @@ from cardiobench.data.rows import inside, shorten
 from cardiobench.data.spec import IN_ALL
 from cardiobench.data.splits import hashed_split
 from cardiobench.data.tables import read_table
-from cardiobench.errors import BadData, BadMedia
 
 TABLE = "exams.csv"
 DIAGNOSES = ("1dAVb", "RBBB", "LBBB", "SB", "ST", "AF")

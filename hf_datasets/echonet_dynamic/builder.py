@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Ladder, Task
+from cardiobench.core.errors import BadData
+from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, PromptGrid, Task
 from cardiobench.data.tables import numbers, read_table
-from cardiobench.errors import BadData
 
 SPLIT = {"TRAIN": "train", "VAL": "validation", "TEST": "test"}
 
@@ -29,7 +29,7 @@ SPEC = DatasetSpec(
             ("mae",),
             unit="%",
             label_range=(0, 100),
-            ladder=Ladder(0, 100, 1),
+            prompt_grid=PromptGrid(0, 100, 1),
             description="ejection fraction, a video at a time; one video a patient",
         ),
         Task(

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Ladder, Task
-from cardiobench.data.audit import Finding
+from cardiobench.core.errors import BadData
+from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, PromptGrid, Task
+from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.rows import shorten
 from cardiobench.data.tables import numbers, read_table
-from cardiobench.errors import BadData
 
 SPLIT = {"train": "train", "val": "validation", "test": "test"}
 DIASTOLE = {"IVSd": "ivsd", "LVIDd": "lvidd", "LVPWd": "lvpwd"}
 HIGHEST_MEDIAN = {"IVSd": 3.0, "LVIDd": 10.0, "LVPWd": 3.0}  # cm; beyond it the whole column is in another unit
-THICKNESS, DIAMETER = Ladder(0.5, 2.0, 0.1, decimals=1), Ladder(2.0, 8.0, 0.1, decimals=1)
+THICKNESS, DIAMETER = PromptGrid(0.5, 2.0, 0.1, decimals=1), PromptGrid(2.0, 8.0, 0.1, decimals=1)
 
 
-def _task(target: str, ladder: Ladder, words: str) -> Task:
+def _task(target: str, prompt_grid: PromptGrid, words: str) -> Task:
     return Task(
         f"echonet_lvh/{target}",
         "regression",
@@ -26,7 +26,7 @@ def _task(target: str, ladder: Ladder, words: str) -> Task:
         unit="cm",
         label_range=(0, 20),
         scored_by="file",
-        ladder=ladder,
+        prompt_grid=prompt_grid,
         description=f"{words} at end-diastole, a video at a time",
     )
 
@@ -140,17 +140,21 @@ class EchonetLvh(CardioBuilder):
         return {"video without a diastolic measurement": tuple(left)}
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Kinds of measurement in the table, repeated ones, and key frames that differ within a video or lie beyond its end."""
         table = cls.listed(raw)
         kinds = tuple(f"{calc} {count}" for calc, count in table["Calc"].value_counts().items())
-        yield Finding("kinds of measurement in the table", len(kinds), "kinds", kinds, f"read: {shorten(DIASTOLE)}")
+        yield AuditFinding(
+            "kinds of measurement in the table", len(kinds), "kinds", kinds, f"read: {shorten(DIASTOLE)}"
+        )
         diastole = table[table["Calc"].isin(list(DIASTOLE))]
         empty = diastole.loc[diastole["CalcValue"].isna(), "HashedFileName"]
-        yield Finding("diastolic measurements without a value (left out)", len(empty), "rows", tuple(empty))
+        yield AuditFinding("diastolic measurements without a value (left out)", len(empty), "rows", tuple(empty))
         repeated = diastole.loc[diastole.duplicated(["HashedFileName", "Calc"]), "HashedFileName"].unique()
-        yield Finding("videos with a measurement repeated (the first counts)", len(repeated), "videos", tuple(repeated))
+        yield AuditFinding(
+            "videos with a measurement repeated (the first counts)", len(repeated), "videos", tuple(repeated)
+        )
         apart = listed.loc[listed["file"].duplicated(), "file"].unique()
-        yield Finding("videos measured in more than one diastolic frame", len(apart), "videos", tuple(apart))
+        yield AuditFinding("videos measured in more than one diastolic frame", len(apart), "videos", tuple(apart))
         beyond = listed.loc[listed["key_frame"] >= listed["n_frames"], "id"]
-        yield Finding("key frames beyond the end, if counted from 0", len(beyond), "rows", tuple(beyond))
+        yield AuditFinding("key frames beyond the end, if counted from 0", len(beyond), "rows", tuple(beyond))

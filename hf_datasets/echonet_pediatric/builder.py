@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench.data import SEX_GROUPS, VIEWS, CardioBuilder, DatasetSpec, Group, Ladder, Task
+from cardiobench.core.errors import BadData, MissingData
+from cardiobench.data import SEX_GROUPS, VIEWS, CardioBuilder, DatasetSpec, Group, PromptGrid, Task
 from cardiobench.data.tables import numbers, read_table
-from cardiobench.errors import BadData, MissingData
 
 FOLDS = {0: "test", 1: "validation", **dict.fromkeys(range(2, 10), "train")}
 PICTURED = ("A4C", "PSAX")
@@ -44,7 +44,7 @@ SPEC = DatasetSpec(
             unit="%",
             label_range=(0, 100),
             groups=GROUPS,
-            ladder=Ladder(0, 100, 1),
+            prompt_grid=PromptGrid(0, 100, 1),
             description="ejection fraction of a child, a video at a time, both views",
         ),
         Task(

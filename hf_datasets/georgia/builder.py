@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Task, cinc
-from cardiobench.data.audit import Finding
+from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
 from cardiobench.data.splits import hashed_split
 
@@ -45,9 +45,9 @@ class Georgia(CardioBuilder):
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
         """One row a header."""
-        yield from cinc.record_rows(raw, cinc.source_folder(raw, "georgia") or raw, "E")
+        yield from cinc.analysis_rows(raw, cinc.source_folder(raw, "georgia") or raw, "E")
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Codes that nobody lists, and records without any."""
         yield from cinc.findings(listed)

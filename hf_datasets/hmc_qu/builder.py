@@ -8,10 +8,10 @@ from zipfile import BadZipFile
 
 import pandas as pd
 
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
-from cardiobench.data.audit import Finding
+from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.media.optional import require
-from cardiobench.errors import BadData, MissingData
 
 CLASSES = ("no_STEMI", "STEMI")
 SHEETS = ("A2C", "A4C")
@@ -171,18 +171,18 @@ class HmcQu(CardioBuilder):
         }
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Which segment columns were read, and names that the sheet spells otherwise than the release's folder did."""
         base, fixed = cls.base(raw), cls.fixed()
         for view in SHEETS:
             columns = tuple(read_sheet(base, view).columns[1:])
-            yield Finding(f"segment columns read from the {view} sheet", len(columns), "columns", columns)
+            yield AuditFinding(f"segment columns read from the {view} sheet", len(columns), "columns", columns)
         other = [
             f"{view}/{name}"
             for view, name, _ in cls.named(raw)
             if (view, spelled(name)) in fixed.index and fixed.loc[(view, spelled(name)), "path"] != f"{view}/{name}.avi"
         ]
-        yield Finding(
+        yield AuditFinding(
             "names that the sheet spells otherwise than the published split", len(other), "recordings", tuple(other)
         )
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.data import CardioBuilder, DatasetSpec, Ladder, Task
-from cardiobench.data.audit import Finding
+from cardiobench.data import CardioBuilder, DatasetSpec, PromptGrid, Task
+from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.splits import hashed_split
 from cardiobench.data.tables import read_table
 
@@ -37,7 +37,7 @@ SPEC = DatasetSpec(
             unit="%",
             label_range=(0, 100),
             scored_by="study_id",
-            ladder=Ladder(0, 100, 1),
+            prompt_grid=PromptGrid(0, 100, 1),
             description="ejection fraction of a study: mean of the answers for all its recordings",
         ),
     ),
@@ -99,16 +99,20 @@ class MimicIvEcho(CardioBuilder):
             }
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """How many studies have an ejection fraction, and which results could not be read as one."""
         fractions = cls.fractions(raw)
         studies = listed.drop_duplicates("study_id")
         bare = studies.loc[studies["ef"].isna(), "study_id"]
-        yield Finding("studies without an ejection fraction", len(bare), "studies", tuple(bare), f"of {len(studies)}")
+        yield AuditFinding(
+            "studies without an ejection fraction", len(bare), "studies", tuple(bare), f"of {len(studies)}"
+        )
         odd = fractions.loc[fractions["ef"].isna(), "result"].astype(str)
-        yield Finding("ejection fractions that are no percentage (left out)", len(odd), "results", tuple(odd.unique()))
+        yield AuditFinding(
+            "ejection fractions that are no percentage (left out)", len(odd), "results", tuple(odd.unique())
+        )
         twice = fractions.dropna(subset="ef").groupby("measurement_id")["ef"].nunique()
         twice = twice.index[twice > 1]
-        yield Finding(
+        yield AuditFinding(
             "measurements with several ejection fractions (the first counts)", len(twice), "measurements", tuple(twice)
         )

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cardiobench.data import AGE_GROUPS, SEX_GROUPS, VIEWS, CardioBuilder, DatasetSpec, Group, Ladder, Task
+from cardiobench.data import AGE_GROUPS, SEX_GROUPS, VIEWS, CardioBuilder, DatasetSpec, Group, PromptGrid, Task
 from cardiobench.data.phantom.echo import EchoRecord, echo_clip, echo_patients
 from cardiobench.data.phantom.kept import kept
 
@@ -46,7 +46,7 @@ SPEC = DatasetSpec(
             scored_by="patient_id",
             where={"view": ("A2C", "A4C")},
             groups=GROUPS,
-            ladder=Ladder(0, 100, 1),
+            prompt_grid=PromptGrid(0, 100, 1),
             description="ejection fraction of a patient: mean over the apical two- and four-chamber recordings",
         ),
         Task(

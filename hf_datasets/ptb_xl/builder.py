@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from cardiobench.core.errors import BadData
 from cardiobench.data import CardioBuilder, DatasetSpec, Group, Task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
 from cardiobench.data.tables import read_table
-from cardiobench.errors import BadData
 
 OVER_89 = 300  # how the release writes every age above 89
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
-from cardiobench.data.audit import Finding
+from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.rows import is_twin
 
 CLASSES = ("normal", "abnormal")
@@ -99,12 +99,12 @@ class SegRwma(CardioBuilder):
         return {"recording in no split": tuple(name for name in there if name not in known)}
 
     @classmethod
-    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[Finding]:
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Recordings that the release is said to have (198 patients x 3 views x 3 modes) and the split lacks."""
         published = {f"patient{n}-{mode}-{view}" for n, mode, view in product(range(1, PATIENTS + 1), MODES, APICAL)}
         lacking = sorted(
             published - set(fixed()["path"].str.removeprefix("wallMotion/").str.removesuffix("_image.nii.gz"))
         )
-        yield Finding(
+        yield AuditFinding(
             "recordings of the release that the published split lacks", len(lacking), "recordings", tuple(lacking)
         )

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
 from cardiobench.data.tables import read_table
-from cardiobench.errors import BadData, MissingData
 
 CLASSES = ("no_AS", "AS")
 DIAGNOSIS = {  # any stenosis, mild ones too, is a positive (the echo benchmark's rule)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cardiobench import api
-from cardiobench.data import catalog, open_source
+from cardiobench.data import catalog, open_dataset
 from cardiobench.data.builder import CardioBuilder, features
 from cardiobench.data.prompts import prompts
 from cardiobench.data.rows import RowTable
@@ -50,7 +50,7 @@ def test_builder_and_spec(name):
         assert {group.column for group in task.groups} <= set(columns)
         assert tuple(getattr(columns[task.target], "names", ())) == task.classes
         if task.kind == "regression":
-            assert task.unit and task.label_range and task.ladder
+            assert task.unit and task.label_range and task.prompt_grid
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -146,7 +146,7 @@ def test_what_is_shipped(name):
 
 
 def references(name, raw):
-    table: RowTable = (source := open_source(name.partition("/")[0], raw, need_media=False)).table
+    table: RowTable = (source := open_dataset(name.partition("/")[0], raw, need_media=False)).table
     assert table.absent == {}, "the complete split"
     return source.references(catalog.task(name))
 

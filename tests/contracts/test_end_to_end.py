@@ -15,13 +15,13 @@ from sklearn.metrics import f1_score, mean_absolute_error
 
 import cardiobench
 from cardiobench import api
-from cardiobench.config import RunConfig
+from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog, decode
 from cardiobench.data.phantom.twins import TWINS
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
-from cardiobench.report.result import predictions_path
-from cardiobench.runner import run
+from cardiobench.results.score_result import predictions_path
+from cardiobench.runner.run import run
 
 BASELINE = {"echo": "cardiobench/pixel-motion", "ecg": "cardiobench/ecg-morphology"}
 PATIENTS = {"echo": 14, "ecg": 40}  # of a twin: enough for every task to have training and test rows of both classes

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import yaml
 
-from cardiobench.errors import UnknownName
-from cardiobench.resources import folder
+from cardiobench.core.errors import UnknownName
+from cardiobench.core.resources import folder
 from cardiobench.scoring.metrics import list_metrics, load_formula, load_metric
 
 from .metric_cases import BAD, CASES

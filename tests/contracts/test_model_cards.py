@@ -8,14 +8,15 @@ import pytest
 import torch
 import yaml
 
+from cardiobench.core.errors import BadModel, UnknownName
+from cardiobench.core.resources import folder
 from cardiobench.data.catalog import list_datasets, list_tasks
 from cardiobench.data.media.types import Clip, Ecg
-from cardiobench.errors import BadModel, UnknownName
 from cardiobench.models.base import Encoder
 from cardiobench.models.cards import REQUIRED, card, find_card, list_models, read_card
-from cardiobench.models.load import ADAPTERS, BY_FILES, NO_ADAPTER, adapter, load_model
 from cardiobench.models.pooling import POOLINGS
-from cardiobench.resources import folder
+from cardiobench.models.load import load_model
+from cardiobench.models.registry import ADAPTERS, BY_FILES, NO_ADAPTER, adapter
 
 PATHS = sorted(folder("model_cards").glob("*.md"))
 WITHOUT_WEIGHTS = [name for name in list_models() if not card(name).weights and card(name).adapter != NO_ADAPTER]

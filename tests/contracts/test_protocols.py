@@ -2,13 +2,13 @@
 
 import pytest
 
-from cardiobench.config import RunConfig
+from cardiobench.core.config import RunConfig
 from cardiobench.protocols import list_protocols, protocol
-from cardiobench.protocols.base import EvalProtocol
-from cardiobench.protocols.study import StudyProtocol
-from cardiobench.report.record import Record
-from cardiobench.report.result import Result
-from cardiobench.runner import run
+from cardiobench.protocols.base import PredictionProtocol
+from cardiobench.protocols.study import AnalysisProtocol
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.run import run
 
 # What a model of ECGs without text and without heads of its own cannot do, and the word that says so.
 CANNOT = {
@@ -26,7 +26,7 @@ CANNOT = {
 def test_is_one_of_the_two_kinds(name):
     made = protocol(name, RunConfig(models=()))
     assert made.name == name
-    assert isinstance(made, EvalProtocol) != isinstance(made, StudyProtocol)
+    assert isinstance(made, PredictionProtocol) != isinstance(made, AnalysisProtocol)
 
 
 @pytest.mark.slow
@@ -54,4 +54,4 @@ def test_runs_or_says_why_not(name, tmp_path):
     for path in outcome.files:
         assert path.is_file() and path.stat().st_size
         if path.suffix == ".json":
-            (Record if outcome.records else Result).load(path)
+            (AnalysisResult if outcome.records else ScoreResult).load(path)

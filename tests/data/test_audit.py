@@ -5,11 +5,11 @@ import json
 import pandas as pd
 import pytest
 
-from cardiobench.cli import main
+from cardiobench.cli.main import main
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data import catalog
 from cardiobench.data.audit import audit_folder, crossing, loose_groups
 from cardiobench.data.rows import TWIN_MARK
-from cardiobench.errors import BadData, MissingData
 from tests.data.recordings import write_avi, write_nifti
 
 DYNAMIC = "FileName,EF,ESV,EDV,FrameHeight,FrameWidth,FPS,NumberOfFrames,Split\n"

@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
+from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.data import catalog
 from cardiobench.data.phantom.twins import TWINS
 from cardiobench.data.twin import write_twin
-from cardiobench.errors import BadData, BadMedia, MissingData
 
 NAMES = sorted(TWINS)
 SPLIT_SHIPPED = ("cardiacnet", "segrwma")

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from cardiobench.data import catalog, open_source
-from cardiobench.errors import BadData, MissingData
+from cardiobench.core.errors import BadData, MissingData
+from cardiobench.data import catalog, open_dataset
 from cardiobench.scoring.groups import labels_of
 from tests.data.recordings import write_nifti
 
@@ -46,7 +46,7 @@ def edit(raw, patient, view, old, new):
 
 
 def opened(raw, **options):
-    return open_source("camus", raw, allow_missing=True, **options)
+    return open_dataset("camus", raw, allow_missing=True, **options)
 
 
 def test_two_rows_a_patient(raw):
@@ -104,7 +104,7 @@ def test_views_that_disagree_are_told(raw):
 def test_a_patient_without_a_folder_is_counted(raw):
     (raw / "CAMUS_public/database_split/subgroup_testing.txt").write_text("patient0001\npatient0047\npatient0051\n")
     with pytest.raises(MissingData, match=r"2 of 12 files .*patient0051_2CH_half_sequence\.nii\.gz.*--allow-missing"):
-        open_source("camus", raw)
+        open_dataset("camus", raw)
     source = opened(raw)
     assert source.coverage() == {"missing_files": 2, "absent_rows": 94} and len(source.frame) == 10
 

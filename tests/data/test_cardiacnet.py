@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
-from cardiobench.data import catalog, open_source
+from cardiobench.core.errors import MissingData
+from cardiobench.data import catalog, open_dataset
 from cardiobench.data.audit import crossing, loose_groups
 from cardiobench.data.rows import TWIN_MARK
-from cardiobench.errors import MissingData
 from tests.data.recordings import write_nifti
 from tests.data.splitting import two_draws
 
@@ -35,7 +35,7 @@ def raw(tmp_path):
 
 
 def opened(raw):
-    return open_source("cardiacnet", raw, allow_missing=True)
+    return open_dataset("cardiacnet", raw, allow_missing=True)
 
 
 def test_rows_of_both_sets(raw):
@@ -63,7 +63,7 @@ def test_units_have_the_names_of_published_predictions(raw):
 
 def test_every_published_video_is_listed_and_what_is_not_here_is_counted(raw):
     with pytest.raises(MissingData, match=r"699 of 704 files"):
-        open_source("cardiacnet", raw)
+        open_dataset("cardiacnet", raw)
     assert opened(raw).coverage() == {"missing_files": 699, "absent_rows": 0}
 
 
@@ -86,7 +86,7 @@ def test_videos_in_no_split_are_named_and_masks_are_not(raw):
 
 def test_a_smaller_twin_is_whole(raw):
     (raw / TWIN_MARK).write_text("{}")
-    source = open_source("cardiacnet", raw)
+    source = open_dataset("cardiacnet", raw)
     assert len(source.frame) == 5 and source.table.twin and source.coverage() == {"missing_files": 0, "absent_rows": 0}
 
 

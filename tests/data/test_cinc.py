@@ -8,8 +8,8 @@ import pytest
 import wfdb
 from scipy.io import savemat
 
-from cardiobench.data import catalog, cinc, open_source
-from cardiobench.errors import BadData, BadMedia, MissingData
+from cardiobench.core.errors import BadData, BadMedia, MissingData
+from cardiobench.data import catalog, cinc, open_dataset
 
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 
@@ -39,7 +39,7 @@ def georgia(tmp_path):
 
 
 def opened(raw, name="georgia"):
-    return open_source(name, raw, allow_missing=True)
+    return open_dataset(name, raw, allow_missing=True)
 
 
 def found(source):
@@ -54,7 +54,7 @@ def test_the_real_georgia_records(shared):
     """Ages, sexes, codes and first stored samples of three headers, read by hand."""
     raw = shared / "data" / "samples" / "cinc2021"
     with pytest.raises(MissingData, match="train 9 of 7251, validation 1 of 1039, test 1 of 2054"):
-        open_source("georgia", raw)
+        open_dataset("georgia", raw)
     source = opened(raw)
     assert len(source.frame) == 11 and source.frame["sex"].value_counts().to_dict() == {"M": 8, "F": 3}
     by_hand = {
@@ -78,7 +78,7 @@ def test_the_real_georgia_records(shared):
 def test_the_real_ptb_xl_copies(shared):
     """Records of another source of the Challenge, with the unit `mv` in lower case; values of HR06002's header by hand."""
     folder = shared / "data" / "samples" / "cinc2021" / "training" / "ptb-xl"
-    rows = {row["id"]: row for row in cinc.record_rows(folder, folder, "HR")}
+    rows = {row["id"]: row for row in cinc.analysis_rows(folder, folder, "HR")}
     assert len(rows) == 5
     row = rows["HR06002"]
     assert (row["sex"], row["age"], row["dx"]) == ("M", 29.0, "426177001,426783006,713426002")
@@ -182,7 +182,7 @@ def test_the_folder_names_the_hospital(hospitals, below):
 
 def test_the_whole_count_is_checked_although_its_splits_are_unknown(hospitals):
     with pytest.raises(MissingData, match="in all 3 of 45152 rows"):
-        open_source("chapman_ningbo", hospitals)
+        open_dataset("chapman_ningbo", hospitals)
     source = opened(hospitals, "chapman_ningbo")
     assert source.table.absent == {"in all": 45149} and source.coverage() == {"missing_files": 0, "absent_rows": 45149}
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cardiobench.data import open_source
-from cardiobench.errors import BadData, BadMedia, MissingData
+from cardiobench.core.errors import BadData, BadMedia, MissingData
+from cardiobench.data import open_dataset
 
 COLUMNS = ("exam_id", "age", "is_male", "nn_predicted_age", "1dAVb", "RBBB", "LBBB", "SB", "ST", "AF", "patient_id",
            "death", "timey", "normal_ecg", "trace_file")  # fmt: skip
@@ -56,7 +56,7 @@ def raw(tmp_path):
 
 
 def opened(raw):
-    return open_source("code15", raw, allow_missing=True)
+    return open_dataset("code15", raw, allow_missing=True)
 
 
 def test_the_real_exams(shared, tmp_path):
@@ -121,7 +121,7 @@ def test_the_order_of_columns_does_not_matter_and_flags_may_be_numbers(raw):
 
 def test_the_whole_count_is_checked(raw):
     with pytest.raises(MissingData, match="in all 4 of 345779 rows"):
-        open_source("code15", raw)
+        open_dataset("code15", raw)
 
 
 # ---- bad input --------------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def test_the_whole_count_is_checked(raw):
 def test_a_missing_part_is_named_and_its_exams_counted(raw):
     (raw / "exams_part1.hdf5").unlink()
     with pytest.raises(MissingData, match=r"1 of 2 files .* exams_part1\.hdf5"):
-        open_source("code15", raw)
+        open_dataset("code15", raw)
     source = opened(raw)
     assert source.table.missing == ("exams_part1.hdf5",)
     assert list(source.frame["id"]) == ["11", "13"] and len(source.table.listed) == 4

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cardiobench.cli import main
-from cardiobench.config import RunConfig
-from cardiobench.data import Task, catalog, open_source
+from cardiobench.cli.main import main
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import BadData, NotApplicable, UnwritableOutput
+from cardiobench.data import Task, catalog, open_dataset
 from cardiobench.data.ecg_subsets import SIZES, Subset, draw_subset, draw_subsets, read_subset, write_subset
-from cardiobench.errors import BadData, NotApplicable, UnwritableOutput
 from cardiobench.protocols.cross_validation.protocol import CrossValidation
 
 TASK = Task("toy/cd", "binary", "cd", ("f1_macro",), ("no CD", "CD"))
@@ -116,7 +116,7 @@ def test_other_tasks_and_sizes_are_refused():
 
 def test_real_records():
     """The bundled sample: 58 records with and 58 without a conduction disturbance, of which a patient may have several."""
-    source, task = open_source("ptb_xl_sample"), catalog.task("ptb_xl_sample/cd")
+    source, task = open_dataset("ptb_xl_sample"), catalog.task("ptb_xl_sample/cd")
     table = source.references(task)
     sick = table.loc[table["y_true"] == "CD", "patient_id"]
     well = table.loc[(table["y_true"] == "no CD") & ~table["patient_id"].isin(sick), "patient_id"]
@@ -138,7 +138,7 @@ def test_the_command_writes_what_cross_validation_draws(profile, needed, tmp_pat
     line = ["subsets", "ptb_xl_sample/cd", "--out", str(tmp_path / "new"), "--seed", "7", "--profile", profile]
     assert main(line) == 0
     (path,) = (tmp_path / "new").iterdir()
-    source, task = open_source("ptb_xl_sample"), catalog.task("ptb_xl_sample/cd")
+    source, task = open_dataset("ptb_xl_sample"), catalog.task("ptb_xl_sample/cd")
     config = RunConfig(models=("cardiobench/ecg-morphology",), seed=7, profile=profile)
     rows = CrossValidation().configured(config).narrow(source.task_rows(task), task, "XS.lr")
     subset = read_subset(path)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cardiobench.data import catalog, open_source
-from cardiobench.errors import BadData, MissingData
+from cardiobench.core.errors import BadData, MissingData
+from cardiobench.data import catalog, open_dataset
 from tests.data.recordings import write_avi
 
 EF, VIEW = catalog.task("echonet_dynamic/ef"), catalog.task("echonet_dynamic/view")
@@ -30,7 +30,7 @@ def write(raw, text):
 
 
 def test_rows(raw):
-    source = open_source("echonet_dynamic", raw, allow_missing=True)
+    source = open_dataset("echonet_dynamic", raw, allow_missing=True)
     got = source.frame.set_index("id")
     assert got["split"].to_dict() == {"0X1A": "train", "0X2B": "validation", "0X3C": "test", "0X4D": "test"}
     assert got.loc["0X1A", ["patient_id", "ef", "esv", "edv", "fps", "view"]].tolist() == ["0X1A", 55.25, 40.1, 90.5, 50, "A4C"]  # fmt: skip
@@ -41,20 +41,20 @@ def test_rows(raw):
 
 
 def test_the_folder_itself_is_accepted_too(raw):
-    assert len(open_source("echonet_dynamic", raw / "EchoNet-Dynamic", allow_missing=True).frame) == 4
+    assert len(open_dataset("echonet_dynamic", raw / "EchoNet-Dynamic", allow_missing=True).frame) == 4
 
 
 def test_the_complete_release_is_10030_videos_and_less_is_refused(raw):
     assert sum(catalog.spec("echonet_dynamic").expected.values()) == 10_030
     with pytest.raises(MissingData, match=r"train 1 of 7465, validation 1 of 1288, test 2 of 1277.*--allow-missing"):
-        open_source("echonet_dynamic", raw)
+        open_dataset("echonet_dynamic", raw)
 
 
 def test_missing_videos_are_listed(raw):
     (raw / "EchoNet-Dynamic/Videos/0X3C.avi").unlink()
     with pytest.raises(MissingData, match=r"1 of 4 files .*0X3C\.avi"):
-        open_source("echonet_dynamic", raw)
-    source = open_source("echonet_dynamic", raw, allow_missing=True)
+        open_dataset("echonet_dynamic", raw)
+    source = open_dataset("echonet_dynamic", raw, allow_missing=True)
     assert source.table.missing == ("EchoNet-Dynamic/Videos/0X3C.avi",) and len(source.references(EF)) == 4
 
 
@@ -73,10 +73,10 @@ def test_missing_videos_are_listed(raw):
 def test_strange_tables_are_refused_by_name(raw, old, new, message):
     write(raw, (HEADER + ROWS).replace(old, new))
     with pytest.raises(BadData, match=message):
-        open_source("echonet_dynamic", raw, allow_missing=True)
+        open_dataset("echonet_dynamic", raw, allow_missing=True)
 
 
 def test_an_empty_table(raw):
     write(raw, "")
     with pytest.raises(BadData, match=r"FileList\.csv is empty"):
-        open_source("echonet_dynamic", raw, allow_missing=True)
+        open_dataset("echonet_dynamic", raw, allow_missing=True)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cardiobench.data import catalog, open_source
-from cardiobench.errors import BadData, MissingData
+from cardiobench.core.errors import BadData, MissingData
+from cardiobench.data import catalog, open_dataset
 from tests.data.recordings import write_avi
 
 IVSD, LVIDD, LVPWD, VIEW = (catalog.task(f"echonet_lvh/{target}") for target in ("ivsd", "lvidd", "lvpwd", "view"))
@@ -43,7 +43,7 @@ def edit(raw, old, new):
 
 
 def test_a_row_is_a_measured_frame(raw):
-    source = open_source("echonet_lvh", raw)
+    source = open_dataset("echonet_lvh", raw)
     got = source.frame.set_index("id")
     assert set(got.index) == {"0XA_1", "0XB_0", "0XB_2", "0XD_0"}
     assert got.loc["0XA_1", ["file", "split", "media", "key_frame", "lvidd", "ivsd", "lvpwd", "view"]].tolist() == [
@@ -56,7 +56,7 @@ def test_a_row_is_a_measured_frame(raw):
 
 
 def test_a_video_is_the_unit_and_the_first_of_repeated_measurements_counts(raw):
-    source = open_source("echonet_lvh", raw)
+    source = open_dataset("echonet_lvh", raw)
     truth = {task.target: source.references(task).set_index("id")["y_true"].to_dict() for task in (LVIDD, IVSD, LVPWD)}
     assert truth == {
         "lvidd": {"0XA": 4.5, "0XB": 5.5},
@@ -70,16 +70,16 @@ def test_videos_in_one_folder(raw):
     (raw / "videos").mkdir()
     for path in raw.glob("Batch*/*.avi"):
         path.rename(raw / "videos" / path.name)
-    assert open_source("echonet_lvh", raw).frame["media"].tolist()[0] == "videos/0XA.avi"
+    assert open_dataset("echonet_lvh", raw).frame["media"].tolist()[0] == "videos/0XA.avi"
 
 
 def test_missing_and_double_videos(raw):
     (raw / "Batch1/0XA.avi").unlink()
     with pytest.raises(MissingData, match=r"1 of 3 files .*0XA\.avi"):
-        open_source("echonet_lvh", raw)
+        open_dataset("echonet_lvh", raw)
     write_avi(raw / "Batch1" / "0XB.avi")
     with pytest.raises(BadData, match=r"0XB\.avi lies in Batch1/0XB\.avi and in Batch2/0XB\.avi"):
-        open_source("echonet_lvh", raw, allow_missing=True)
+        open_dataset("echonet_lvh", raw, allow_missing=True)
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_missing_and_double_videos(raw):
 def test_strange_tables_are_refused_by_name(raw, old, new, message):
     edit(raw, old, new)
     with pytest.raises(BadData, match=message):
-        open_source("echonet_lvh", raw)
+        open_dataset("echonet_lvh", raw)
 
 
 def test_what_the_audit_adds(raw):
     edit(raw, "IVSd,1.4,2,", "IVSd,1.4,3,")
-    source = open_source("echonet_lvh", raw)
+    source = open_dataset("echonet_lvh", raw)
     kinds, empty, repeated, apart, beyond = catalog.builder("echonet_lvh").findings(raw, source.table.listed)
     assert "LVIDs 2" in kinds.examples
     assert empty.count == 0

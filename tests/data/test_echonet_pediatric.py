@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from cardiobench.data import catalog, open_source
-from cardiobench.errors import BadData, MissingData
+from cardiobench.core.errors import BadData, MissingData
+from cardiobench.data import catalog, open_dataset
 from cardiobench.scoring.groups import labels_of
 from tests.data.recordings import write_avi
 
@@ -35,7 +35,7 @@ def write(folder, a4c, psax=PSAX):
 
 
 def test_rows_of_both_views(raw):
-    source = open_source("echonet_pediatric", raw)
+    source = open_dataset("echonet_pediatric", raw)
     got = source.frame.set_index("id")
     assert got["split"].to_dict() == {
         "CR01-V1-000001.avi": "test", "CR01-V2-000002.avi": "test", "CR02-V1-000001.avi": "validation",
@@ -64,7 +64,7 @@ def test_body_mass_is_compared_within_the_age(tmp_path):
     old = [f"CRO{i}-V-1.avi,60,F,15,{20 + i},100,{2 + i % 8}" for i in range(9)]
     test = ["CRT1-V-1.avi,60,F,2,17.9,100,0", "CRT2-V-1.avi,60,F,15,20.5,100,0", "CRT3-V-1.avi,60,F,0,15,100,0"]
     write(tmp_path, "\n".join(young + old + test) + "\n")
-    got = open_source("echonet_pediatric", tmp_path).frame.set_index("patient_id")["bmi_for_age"]
+    got = open_dataset("echonet_pediatric", tmp_path).frame.set_index("patient_id")["bmi_for_age"]
     assert [got[f"CRY{i}"] for i in range(9)] == ["lower third"] * 3 + ["middle third"] * 3 + ["upper third"] * 3
     assert got["CRT1"] == "upper third" and got["CRT2"] == "lower third", (
         "17.9 is much at two, 20.5 is little at fifteen"
@@ -86,10 +86,10 @@ def test_body_mass_is_compared_within_the_age(tmp_path):
 def test_strange_tables_are_refused_by_name(raw, old, new, message):
     write(raw, A4C.replace(old, new, 1))
     with pytest.raises(BadData, match=message):
-        open_source("echonet_pediatric", raw, allow_missing=True)
+        open_dataset("echonet_pediatric", raw, allow_missing=True)
 
 
 def test_one_view_alone_is_not_the_release(raw):
     (raw / "PSAX" / "FileList.csv").unlink()
     with pytest.raises(MissingData, match=r"PSAX/FileList\.csv is not in"):
-        open_source("echonet_pediatric", raw, allow_missing=True)
+        open_dataset("echonet_pediatric", raw, allow_missing=True)

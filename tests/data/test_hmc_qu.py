@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from cardiobench.data import catalog, open_source
-from cardiobench.errors import BadData, MissingData
+from cardiobench.core.errors import BadData, MissingData
+from cardiobench.data import catalog, open_dataset
 from tests.data.recordings import write_avi
 from tests.data.splitting import two_draws
 
@@ -38,7 +38,7 @@ def save(folder, view, table, base="HMC-QU", ending="xlsx"):
 
 
 def opened(raw):
-    return open_source("hmc_qu", raw, allow_missing=True)
+    return open_dataset("hmc_qu", raw, allow_missing=True)
 
 
 @pytest.mark.parametrize("base, ending", [("HMC-QU", "xlsx"), ("HMC_QU", "csv"), ("", "csv")])
@@ -136,7 +136,7 @@ def test_sheets_that_cannot_be_read(tmp_path):
 
 def test_the_whole_release_is_322_recordings(tmp_path):
     with pytest.raises(MissingData, match=r"train \d+ of 227"):
-        open_source("hmc_qu", release(tmp_path))
+        open_dataset("hmc_qu", release(tmp_path))
 
 
 def test_the_shipped_split_is_the_published_one(shared):

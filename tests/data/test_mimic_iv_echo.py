@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from cardiobench.data import catalog, open_source
-from cardiobench.errors import BadData, MissingData
+from cardiobench.core.errors import BadData, MissingData
+from cardiobench.data import catalog, open_dataset
 
 EF = catalog.task("mimic_iv_echo/ef")
 RECORDS = """subject_id,study_id,acquisition_datetime,dicom_filepath
@@ -55,7 +55,7 @@ def raw(tmp_path):
 
 
 def test_rows_and_units(raw):
-    source = open_source("mimic_iv_echo", raw)
+    source = open_dataset("mimic_iv_echo", raw)
     got = source.frame.set_index("id")
     assert got.loc["90000001_0002", ["patient_id", "study_id", "split", "measurement_id", "ef"]].tolist() == [
         "10000032", "90000001", split_of("10000032"), "7001", 55,
@@ -66,7 +66,7 @@ def test_rows_and_units(raw):
 
 
 def test_the_audit_says_what_could_not_be_read(raw):
-    source = open_source("mimic_iv_echo", raw)
+    source = open_dataset("mimic_iv_echo", raw)
     bare, odd, twice = catalog.builder("mimic_iv_echo").findings(raw, source.table.listed)
     assert bare.examples == ("90000003",) and odd.examples == (">55",) and twice.examples == ("7002",)
 
@@ -74,14 +74,14 @@ def test_the_audit_says_what_could_not_be_read(raw):
 def test_a_release_without_measurements_has_records_and_no_labels(raw):
     (raw / "structured-measurement.csv.gz").unlink()
     (raw / "echo-study-list.csv").write_text("subject_id,study_id,study_datetime\n10000032,90000001,x\n")
-    source = open_source("mimic_iv_echo", raw)
+    source = open_dataset("mimic_iv_echo", raw)
     assert len(source.frame) == 4 and source.references(EF).empty
 
 
 def test_what_is_missing_is_named(raw):
     (raw / "files/p10/p10000055/s90000003/90000003_0001.dcm").unlink()
     with pytest.raises(MissingData, match=r"1 of 4 files .*90000003_0001\.dcm"):
-        open_source("mimic_iv_echo", raw)
+        open_dataset("mimic_iv_echo", raw)
     (raw / "echo-record-list.csv").write_text(RECORDS.replace("dicom_filepath", "dicom_path"))
     with pytest.raises(BadData, match=r"no column 'dicom_filepath'.*nearest is 'dicom_path'"):
-        open_source("mimic_iv_echo", raw)
+        open_dataset("mimic_iv_echo", raw)

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cardiobench.config import RunConfig
-from cardiobench.data import catalog, open_source
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import BadData
+from cardiobench.data import catalog, open_dataset
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
-from cardiobench.errors import BadData
-from cardiobench.runner import run
+from cardiobench.runner.run import run
 
 SAMPLE = catalog.dataset_folder("ptb_xl_sample") / "data"
 
@@ -49,7 +49,7 @@ def test_the_unmodified_client_reads_it(prepared, tmp_path):
     sizes, names, identity, label, first, rate = json.loads(printed[0])
     assert sizes == {"train": 50, "validation": 14, "test": 52} and names == ["no CD", "CD"] and rate == 100
     assert printed[1] == identity
-    source = open_source("ptb_xl_sample")
+    source = open_dataset("ptb_xl_sample")
     number = list(source.frame["id"]).index(identity)
     assert names[label] == source.frame["cd"][number]
     np.testing.assert_array_equal(np.float32(first), source.recording(number).signal[0])
@@ -59,7 +59,7 @@ def test_a_changed_label_is_never_served_from_a_cache(tmp_path, monkeypatch):
     """Neither by the product nor by the client, which knows a local folder by its name and its card alone."""
 
     def labels():
-        source = open_source("ptb_xl", prepare("ptb_xl", raw, tmp_path, allow_missing=True))
+        source = open_dataset("ptb_xl", prepare("ptb_xl", raw, tmp_path, allow_missing=True))
         by_client = {
             row["id"]: part.features["cd"].int2str(row["cd"])
             for part in datasets.load_dataset("cardiobench/ptb_xl").values()
@@ -106,7 +106,7 @@ def test_the_score_is_the_same_from_raw_and_prepared_data(prepared, tmp_path):
 
 def test_two_processes_prepare_the_same_rows(prepared, tmp_path):
     prepare("ptb_xl_sample", None, tmp_path, num_proc=2)
-    first, second = (open_source("ptb_xl_sample", folder).frame for folder in (prepared, tmp_path))
+    first, second = (open_dataset("ptb_xl_sample", folder).frame for folder in (prepared, tmp_path))
     pd.testing.assert_frame_equal(first, second)
 
 
@@ -115,14 +115,14 @@ def test_a_folder_of_another_version_is_refused(prepared, tmp_path):
     note = copy / "cardiobench" / "ptb_xl_sample" / "cardiobench.json"
     note.write_text(note.read_text().replace('"version": "1.0.0"', '"version": "0.9.0"'))
     with pytest.raises(BadData, match=r"version 0\.9\.0 .* Make it again"):
-        open_source("ptb_xl_sample", copy)
+        open_dataset("ptb_xl_sample", copy)
 
 
 def test_a_prepared_clip_has_its_bytes_inside(tmp_path):
     folder = prepare("phantom_echo", None, tmp_path)
-    source = open_source("phantom_echo", tmp_path)
+    source = open_dataset("phantom_echo", tmp_path)
     assert source.raw == folder
-    generated = open_source("phantom_echo")
+    generated = open_dataset("phantom_echo")
     names = list(generated.frame["id"])
     for number in (0, len(names) // 2):
         original = generated.recording(names.index(source.frame["id"][number]))

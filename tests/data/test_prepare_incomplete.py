@@ -12,10 +12,10 @@ import yaml
 from scipy.io import loadmat, savemat
 
 from cardiobench import api
-from cardiobench.data import catalog, open_source
+from cardiobench.core.errors import BadMedia, MissingData
+from cardiobench.data import catalog, open_dataset
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
-from cardiobench.errors import BadMedia, MissingData
 
 CD = catalog.task("georgia/cd")
 
@@ -53,7 +53,7 @@ def test_recordings_that_cannot_be_read_are_all_named(damaged, tmp_path, process
 def test_what_cannot_be_read_is_left_out_on_demand_and_counted(damaged, tmp_path):
     folder = prepare("georgia", damaged, tmp_path, allow_missing=True)
     assert json.loads((folder / "cardiobench.json").read_text())["unreadable"] == ["E00002", "E00005", "E00007"]
-    source = open_source("georgia", tmp_path)
+    source = open_dataset("georgia", tmp_path)
     assert len(source.frame) == 17 and len(source.table.listed) == 20
     assert source.coverage() == {"missing_files": 3, "absent_rows": 0}
 
@@ -64,8 +64,8 @@ def test_the_coverage_is_counted_against_the_same_rows_as_from_the_raw_folder(ge
     with pytest.raises(MissingData, match=r"1 of 20 files .*E00003\.mat"):
         prepare("georgia", raw, tmp_path)
     prepare("georgia", raw, tmp_path, allow_missing=True)
-    from_raw = open_source("georgia", raw, allow_missing=True).references(CD)
-    prepared = open_source("georgia", tmp_path / "cardiobench")
+    from_raw = open_dataset("georgia", raw, allow_missing=True).references(CD)
+    prepared = open_dataset("georgia", tmp_path / "cardiobench")
     assert "E00003" not in set(prepared.frame["id"])
     left, right = (table.sort_values("id").reset_index(drop=True) for table in (prepared.references(CD), from_raw))
     pd.testing.assert_frame_equal(left, right, check_dtype=False)
@@ -81,12 +81,12 @@ def test_an_empty_file_is_a_missing_one(tmp_path):
     folder = prepare("echonet_dynamic", tmp_path / "raw", tmp_path, allow_missing=True)
     (missing,) = json.loads((folder / "cardiobench.json").read_text())["missing"]
     assert missing.endswith(f"{video.name} (empty)")
-    assert video.stem not in set(open_source("echonet_dynamic", tmp_path).frame["id"])
+    assert video.stem not in set(open_dataset("echonet_dynamic", tmp_path).frame["id"])
 
 
 def test_a_split_without_rows_is_no_split(tmp_path, monkeypatch):
     write_twin("echonet_dynamic", tmp_path / "raw", patients=3)
-    assert set(open_source("echonet_dynamic", tmp_path / "raw").frame["split"]) == {"train", "test"}
+    assert set(open_dataset("echonet_dynamic", tmp_path / "raw").frame["split"]) == {"train", "test"}
     folder = prepare("echonet_dynamic", tmp_path / "raw", tmp_path)
     monkeypatch.chdir(tmp_path)
     loaded = datasets.load_dataset("cardiobench/echonet_dynamic")

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 import wfdb
 
-from cardiobench.data import catalog, open_source
+from cardiobench.core.errors import BadData, BadMedia, MissingData
+from cardiobench.data import catalog, open_dataset
 from cardiobench.data.ecg_labels import conduction, fibrillation
 from cardiobench.data.media import LEADS
-from cardiobench.errors import BadData, BadMedia, MissingData
 
 SAMPLE = catalog.dataset_folder("ptb_xl_sample")
 
@@ -25,7 +25,7 @@ def test_labels_by_hand():
 
 
 def test_the_sample_is_half_positive_and_keeps_patients_together():
-    source = open_source("ptb_xl_sample")
+    source = open_dataset("ptb_xl_sample")
     counts = source.frame.groupby(["split", "cd"]).size().to_dict()
     assert counts == {
         ("train", "CD"): 25,
@@ -41,7 +41,7 @@ def test_the_sample_is_half_positive_and_keeps_patients_together():
 
 def test_a_record_is_what_its_header_says():
     """First samples of record 1 in the header: I -119, II -55, III 64 of 1000 per mV."""
-    source = open_source("ptb_xl_sample")
+    source = open_dataset("ptb_xl_sample")
     ecg = source.recording(list(source.frame["id"]).index("00001"))
     assert ecg.fs == 100 and ecg.signal.shape == (1000, 12) and ecg.signal.dtype == "float32"
     assert ecg.signal[0, :3] == pytest.approx([-0.119, -0.055, 0.064])
@@ -61,8 +61,8 @@ def test_the_sample_is_drawn_as_it_says(shared):
 def test_the_real_records(shared):
     raw = shared / "data" / "samples" / "ptb-xl"
     with pytest.raises(MissingData, match=r"train 276 of 17418, validation 70 of 2183, test 54 of 2198"):
-        open_source("ptb_xl", raw)
-    source = open_source("ptb_xl", raw, allow_missing=True)
+        open_dataset("ptb_xl", raw)
+    source = open_dataset("ptb_xl", raw, allow_missing=True)
     assert source.table.absent == {"train": 17142, "validation": 2113, "test": 2144} and len(source.frame) == 400
     table = pd.read_csv(raw / "ptbxl_database.csv")
     conduction = {"1AVB", "2AVB", "3AVB", "CRBBB", "IRBBB", "CLBBB", "ILBBB", "LAFB", "LPFB", "IVCD", "WPW"}
@@ -75,10 +75,10 @@ def test_the_real_records(shared):
 def test_the_real_records_at_500_hz(shared):
     """First samples of record 1 in its header: I -115, II -50, III 65 of 1000 per mV; all 60 as the wfdb package reads them."""
     raw = shared / "data" / "samples" / "ptb-xl"
-    source = open_source("ptb_xl_500", raw, allow_missing=True)
+    source = open_dataset("ptb_xl_500", raw, allow_missing=True)
     assert len(source.frame) == 60 and len(source.table.missing) == 340
     assert source.table.missing[0] == "records500/00000/00061_hr.dat"
-    slow = open_source("ptb_xl", raw, allow_missing=True).frame
+    slow = open_dataset("ptb_xl", raw, allow_missing=True).frame
     columns = ["id", "patient_id", "split", "sex", "cd", "af"]
     pd.testing.assert_frame_equal(source.frame[columns], slow[columns].head(60))
     assert source.recording(0).signal[0, :3] == pytest.approx([-0.115, -0.05, 0.065])
@@ -91,7 +91,7 @@ def test_the_real_records_at_500_hz(shared):
 def test_the_paper_s_labels_stand_beside_the_corrected_ones(shared):
     """Of the 400 records, those whose only conduction statement is LPFB differ."""
     raw = shared / "data" / "samples" / "ptb-xl"
-    frame = open_source("ptb_xl", raw, allow_missing=True).frame
+    frame = open_dataset("ptb_xl", raw, allow_missing=True).frame
     others = "1AVB 2AVB 3AVB CRBBB IRBBB CLBBB ILBBB LAFB IVCD WPW".split()
     codes = frame["scp_codes"].map(ast.literal_eval).map(set)
     assert (frame["cd_paper"] == "CD").tolist() == [bool(found & set(others)) for found in codes]
@@ -105,14 +105,14 @@ def test_statements_that_cannot_be_read_are_named(copy):
     table.loc[3, "scp_codes"] = "{'NORM': 100.0"
     table.to_csv(path, index=False)
     with pytest.raises(BadData, match=f"ecg_id {table.loc[3, 'ecg_id']} is"):
-        open_source("ptb_xl", copy, allow_missing=True)
+        open_dataset("ptb_xl", copy, allow_missing=True)
 
 
 def test_a_record_without_its_header_is_missing(copy):
     victim = sorted((copy / "records100").rglob("*.hea"))[0]
     victim.unlink()
     with pytest.raises(MissingData, match=f"1 of 116 files .*{victim.name}"):
-        open_source("ptb_xl", copy)
+        open_dataset("ptb_xl", copy)
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_ages_over_89_are_marked_and_not_used_as_numbers(copy):
     table = pd.read_csv(path)
     table.loc[0, "age"] = 300
     table.to_csv(path, index=False)
-    row = open_source("ptb_xl", copy, allow_missing=True).frame.iloc[0]
+    row = open_dataset("ptb_xl", copy, allow_missing=True).frame.iloc[0]
     assert pd.isna(row["age"]) and row["age_group"] == ">80"
 
 
@@ -134,14 +134,14 @@ def test_a_missing_record_and_a_header_without_data(copy):
     victim = sorted((copy / "records100").rglob("*.dat"))[0]
     victim.unlink()
     with pytest.raises(MissingData, match=f"1 of 116 files .*{victim.name}"):
-        open_source("ptb_xl", copy)
-    assert len(open_source("ptb_xl", copy, allow_missing=True).frame) == 115
+        open_dataset("ptb_xl", copy)
+    assert len(open_dataset("ptb_xl", copy, allow_missing=True).frame) == 115
 
 
 def test_a_truncated_record_is_named_when_it_is_read(copy):
     victim = sorted((copy / "records100").rglob("*.dat"))[0]
     victim.write_bytes(victim.read_bytes()[:5000])
-    source = open_source("ptb_xl", copy, allow_missing=True)
+    source = open_dataset("ptb_xl", copy, allow_missing=True)
     with pytest.raises(BadMedia, match=victim.stem):
         source.recording(0)
 
@@ -152,4 +152,4 @@ def test_a_patient_in_two_folds_is_refused(copy):
     table.loc[table["strat_fold"] == 10, "patient_id"] = table.loc[table["strat_fold"] == 1, "patient_id"].iloc[0]
     table.to_csv(path, index=False)
     with pytest.raises(BadData, match="stand in two splits"):
-        open_source("ptb_xl", copy, allow_missing=True)
+        open_dataset("ptb_xl", copy, allow_missing=True)

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data.rows import TWIN_MARK, inside, row_table
-from cardiobench.data.spec import AGE_GROUPS, DatasetSpec, Group, Ladder, Task
-from cardiobench.errors import BadData, MissingData
+from cardiobench.data.spec import AGE_GROUPS, DatasetSpec, Group, PromptGrid, Task
 
 SPEC = DatasetSpec(
     name="toy",
@@ -138,11 +138,12 @@ def test_another_generator_is_another_dataset():
 
 
 def test_ladders_and_groups():
-    assert len(Ladder(0, 100, 1).values()) == 101
+    assert len(PromptGrid(0, 100, 1).values()) == 101
     assert (
-        Ladder(2.0, 8.0, 0.1, decimals=1).texts()[:2] == ("2.0", "2.1") and len(Ladder(2.0, 8.0, 0.1, 1).values()) == 61
+        PromptGrid(2.0, 8.0, 0.1, decimals=1).texts()[:2] == ("2.0", "2.1")
+        and len(PromptGrid(2.0, 8.0, 0.1, 1).values()) == 61
     )
-    assert Ladder(0.5, 2.0, 0.1, 1).values()[-1] == 2.0
+    assert PromptGrid(0.5, 2.0, 0.1, 1).values()[-1] == 2.0
     with pytest.raises(ValueError, match="2 edges need 3 labels"):
         Group("age", "age", (1, 2), ("a", "b"))
     cut = pd.cut([45, 46, 80, 81], [-float("inf"), *AGE_GROUPS.edges, float("inf")], labels=AGE_GROUPS.labels)

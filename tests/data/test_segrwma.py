@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from cardiobench.data import catalog, open_source
+from cardiobench.core.errors import MissingData
+from cardiobench.data import catalog, open_dataset
 from cardiobench.data.rows import TWIN_MARK
-from cardiobench.errors import MissingData
 from tests.data.recordings import write_nifti
 
 TASKS = {view: catalog.task(f"segrwma/rwma_{view.lower()}") for view in ("A2C", "A3C", "A4C")}
@@ -22,7 +22,7 @@ def raw(tmp_path):
 
 
 def opened(raw):
-    return open_source("segrwma", raw, allow_missing=True)
+    return open_dataset("segrwma", raw, allow_missing=True)
 
 
 def test_rows(raw):
@@ -53,9 +53,9 @@ def test_units_and_counts_of_the_published_split(raw):
 
 def test_what_is_missing_is_counted(raw):
     with pytest.raises(MissingData, match=r"1656 of 1660 files"):
-        open_source("segrwma", raw)
+        open_dataset("segrwma", raw)
     (raw / TWIN_MARK).write_text("{}")
-    assert len(open_source("segrwma", raw).frame) == 4
+    assert len(open_dataset("segrwma", raw).frame) == 4
 
 
 def test_recordings_in_no_split(raw):

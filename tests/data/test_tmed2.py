@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from cardiobench.data import catalog, open_source
-from cardiobench.errors import BadData, MissingData
+from cardiobench.core.errors import BadData, MissingData
+from cardiobench.data import catalog, open_dataset
 
 FOLD = "approved_users_only/DEV479/TMED2_fold0_labeledpart.csv"
 AS, VIEW = catalog.task("tmed2/as"), catalog.task("tmed2/view")
@@ -45,7 +45,7 @@ OWN = [
 
 
 def test_rows_of_a_release_with_ids_of_its_own(tmp_path):
-    source = open_source("tmed2", release(tmp_path, OWN), allow_missing=True)
+    source = open_dataset("tmed2", release(tmp_path, OWN), allow_missing=True)
     got = source.frame.set_index("id")
     assert got.loc["90003s2_0.png", ["patient_id", "study_id", "split", "view", "as"]].tolist() == [
         "90003",
@@ -66,14 +66,14 @@ def test_rows_of_a_release_with_ids_of_its_own(tmp_path):
 
 def test_a_study_without_parasternal_images_is_answered_by_all_it_has(tmp_path):
     table = [row for row in OWN if row[0] != "90003s2_1.png"]
-    source = open_source("tmed2", release(tmp_path, table), allow_missing=True)
+    source = open_dataset("tmed2", release(tmp_path, table), allow_missing=True)
     assert "90003s2" in set(source.references(AS)["id"])
     assert "90003s2_0.png" in set(source.task_rows(AS)["id"]) and "90001s1_1.png" not in set(source.task_rows(AS)["id"])
 
 
 def test_the_tables_alone_in_their_own_folder(tmp_path):
     release(tmp_path, OWN)
-    assert len(open_source("tmed2", tmp_path / "approved_users_only", allow_missing=True).frame) == 6
+    assert len(open_dataset("tmed2", tmp_path / "approved_users_only", allow_missing=True).frame) == 6
 
 
 def test_the_fixed_split_is_the_releases_but_for_one_study(tmp_path):
@@ -85,14 +85,14 @@ def test_the_fixed_split_is_the_releases_but_for_one_study(tmp_path):
         (f"{study}_0.png", "PLAX", "no_AS", word.get(split, split)) for study, split in fixed.itertuples(index=False)
     ]
     raw = release(tmp_path, [*table, ("5611s1_0.png", "PLAX", "severe_AS", "test")], pictures=False)
-    source = open_source("tmed2", raw, need_media=False)
+    source = open_dataset("tmed2", raw, need_media=False)
     assert "5611s1" not in set(source.frame["study_id"])
     assert source.table.excluded == {"study in no split": ("5611s1",)}
 
 
 def test_a_release_that_contradicts_the_fixed_split_is_refused(tmp_path):
     with pytest.raises(BadData, match=r"study 1009s2 is 'test' there and 'train'"):
-        open_source("tmed2", release(tmp_path, [("1009s2_0.png", "PLAX", "no_AS", "test")]), allow_missing=True)
+        open_dataset("tmed2", release(tmp_path, [("1009s2_0.png", "PLAX", "no_AS", "test")]), allow_missing=True)
 
 
 @pytest.mark.parametrize(
@@ -105,21 +105,21 @@ def test_a_release_that_contradicts_the_fixed_split_is_refused(tmp_path):
 )
 def test_strange_labels_are_named(tmp_path, extra, message):
     with pytest.raises(BadData, match=message):
-        open_source("tmed2", release(tmp_path, [*OWN, extra]), allow_missing=True)
+        open_dataset("tmed2", release(tmp_path, [*OWN, extra]), allow_missing=True)
 
 
 def test_where_it_was_looked_for_and_what_to_do(tmp_path):
     with pytest.raises(
         MissingData, match=r"(?s)TMED-2 was not found in .*tmed\.cs\.tufts\.edu.*--data-dir.*cardiobench phantom tmed2"
     ) as caught:
-        open_source("tmed2", tmp_path)
+        open_dataset("tmed2", tmp_path)
     assert str(tmp_path) in str(caught.value)
 
 
 def test_one_folder_too_high(tmp_path):
     release(tmp_path / "downloads", OWN)
     with pytest.raises(MissingData, match=r"looks like it.*Use --data-dir .*downloads"):
-        open_source("tmed2", tmp_path)
+        open_dataset("tmed2", tmp_path)
 
 
 def test_a_missing_column_names_the_nearest(tmp_path):
@@ -127,4 +127,4 @@ def test_a_missing_column_names_the_nearest(tmp_path):
     path = tmp_path / FOLD
     path.write_text(path.read_text().replace("diagnosis_label", "diagnosis_lable", 1))
     with pytest.raises(BadData, match=r"no column 'diagnosis_label'.*nearest is 'diagnosis_lable'"):
-        open_source("tmed2", tmp_path)
+        open_dataset("tmed2", tmp_path)

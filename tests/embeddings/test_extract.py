@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 import torch
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.embeddings.extract import PartEncoder, Piece, extract
 from cardiobench.embeddings.store import EmbeddingStore
-from cardiobench.errors import BadMedia
 
 CPU = torch.device("cpu")
 

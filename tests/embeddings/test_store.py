@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from cardiobench.core.errors import BadData, UnwritableOutput
 from cardiobench.embeddings.store import Embeddings, EmbeddingStore, folder_name, missing
-from cardiobench.errors import BadData, UnwritableOutput
 
 
 def store(folder, **key):

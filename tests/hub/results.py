@@ -1,11 +1,11 @@
 """Results by hand, of tasks that there are."""
 
-from cardiobench.report.result import Breakdown, Estimate, Floor, Gap, Result, Verdict
+from cardiobench.results.score_result import Breakdown, Estimate, Floor, Gap, ScoreResult, Verdict
 
 MODEL = "org/model"
 
 
-def result(task="tmed2/as", protocol="probe", value=0.7123456789012345, **changes) -> Result:
+def result(task="tmed2/as", protocol="probe", value=0.7123456789012345, **changes) -> ScoreResult:
     """A result of a classification; `changes` are further fields."""
     fields = {
         "task": task,
@@ -44,10 +44,10 @@ def result(task="tmed2/as", protocol="probe", value=0.7123456789012345, **change
             "key": f"{task}{protocol}{value}",
         },
     }
-    return Result(**{**fields, **changes})
+    return ScoreResult(**{**fields, **changes})
 
 
-def regression(task="camus/ef", protocol="probe", value=7.25, **changes) -> Result:
+def regression(task="camus/ef", protocol="probe", value=7.25, **changes) -> ScoreResult:
     """A result of a measurement."""
     facts = {
         "metric": "mae",

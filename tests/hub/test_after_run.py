@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import pytest
 from huggingface_hub import ModelCard, constants
 
-from cardiobench import runner
-from cardiobench.cli import main
-from cardiobench.config import RunConfig
+from cardiobench.cli.main import main
+from cardiobench.core.config import RunConfig
+from cardiobench.core.console import Console
 from cardiobench.hub import commit
 from cardiobench.hub.after_run import push_all
-from cardiobench.report.collect import Collection
-from cardiobench.report.console import Console
-from cardiobench.report.record import Record
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.collect import Collection
+from cardiobench.runner import run as runner
 from tests.hub.conftest import ALICE, BOB
 from tests.hub.results import MODEL, regression, result
 
@@ -54,7 +54,7 @@ def saved(tmp_path):
     for one in (*RESULTS, older):
         name = f"{one.task.replace('/', '__')}.json"
         one.save(folder / "org__model" / one.model["revision"][:12] / "probe" / name)
-    Record("alignment", "camus/ef", ("camus/ef",), {}).save(
+    AnalysisResult("alignment", "camus/ef", ("camus/ef",), {}).save(
         folder / "org__model" / ("f" * 12) / "alignment" / "camus__ef.json"
     )
     return folder
@@ -165,7 +165,7 @@ def test_results_of_a_synthetic_twin_are_marked_wherever_they_stand(model, saved
 @pytest.fixture
 def ended(monkeypatch, tmp_path):
     """Gives a function that ends a run that made `RESULTS` on one of its processes."""
-    monkeypatch.setattr("cardiobench.report.collect.collect", lambda folders: Collection(()))
+    monkeypatch.setattr("cardiobench.results.collect.collect", lambda folders: Collection(()))
     monkeypatch.setattr("cardiobench.report.markdown.write_page", lambda found, folder, problems: [])
 
     def end(main_process=True, push_to_hub=True):

@@ -7,7 +7,7 @@ import yaml
 from huggingface_hub import EvalResult, ModelCard
 from huggingface_hub.repocard_data import eval_results_to_model_index
 
-from cardiobench.errors import BadData
+from cardiobench.core.errors import BadData
 from cardiobench.hub import cards, eval_results, model_index
 from tests.hub.results import regression, result
 

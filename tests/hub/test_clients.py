@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import HfApi, ModelCard
 
-from cardiobench.cli import main
+from cardiobench.cli.main import main
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
 from tests.hub.conftest import ALICE

@@ -8,8 +8,8 @@ import sys
 import pytest
 from huggingface_hub import ModelCard, constants
 
-from cardiobench.cli import main
-from cardiobench.errors import BadData, HubError
+from cardiobench.cli.main import main
+from cardiobench.core.errors import BadData, HubError
 from cardiobench.hub.push_results import push
 from cardiobench.hub.results_dataset import push_to_dataset
 from tests.hub.conftest import ALICE, BOB

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from cardiobench.cli.doctor import examine
+from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip
-from cardiobench.errors import BadModel
 from cardiobench.models import cards
 from cardiobench.models.cards import card
-from cardiobench.models.doctor import examine
 from cardiobench.models.load import load_model
 from tests.models.tiny import tiny_open_clip
 

@@ -6,11 +6,11 @@ import subprocess
 import pytest
 import yaml
 
-from cardiobench.cli import main
+from cardiobench.cli.main import main
+from cardiobench.core.errors import NotAllowed
 from cardiobench.data import catalog
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
-from cardiobench.errors import NotAllowed
 from cardiobench.hub import cards, publish_datasets, publish_metrics, publish_models
 from cardiobench.hub.commit import Creation, Target
 from cardiobench.hub.publish import Publication, publish

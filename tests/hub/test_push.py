@@ -7,11 +7,11 @@ import yaml
 from huggingface_hub import HfApi, ModelCard, metadata_update
 from huggingface_hub.repocard import metadata_eval_result
 
-from cardiobench.cli import main
-from cardiobench.errors import BadData, MissingData
+from cardiobench.cli.main import main
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.hub.pull_results import pull, save
 from cardiobench.hub.push_results import find_results, json_of, of_model, push
-from cardiobench.report.record import Record
+from cardiobench.results.analysis_result import AnalysisResult
 from tests.hub.conftest import ALICE, BOB
 from tests.hub.results import MODEL, regression, result
 
@@ -221,7 +221,7 @@ def test_which_results(tmp_path):
 
 def test_what_studies_found_is_not_pushed(tmp_path):
     """A record of a study lies beside the results of a run and is no score of a task."""
-    Record("alignment", "camus/ef", ("camus/ef",), {}).save(tmp_path / "alignment" / "camus__ef.json")
+    AnalysisResult("alignment", "camus/ef", ("camus/ef",), {}).save(tmp_path / "alignment" / "camus__ef.json")
     with pytest.raises(MissingData, match="no result in"):
         find_results(tmp_path)
     saved = regression().save(tmp_path / "probe" / "camus__ef.json")

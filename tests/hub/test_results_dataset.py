@@ -8,10 +8,10 @@ import re
 import pyarrow.parquet as pq
 import pytest
 
-from cardiobench.cli import main
+from cardiobench.cli.main import main
 from cardiobench.hub import results_dataset
 from cardiobench.hub.results_dataset import COLUMNS, push_to_dataset
-from cardiobench.report.result import Result
+from cardiobench.results.score_result import ScoreResult
 from tests.hub.conftest import BOB
 from tests.hub.results import regression, result
 
@@ -50,7 +50,7 @@ def test_a_record_has_the_documented_columns_and_the_whole_result(hub, client):
     assert table.schema.names == list(COLUMNS)
     row = {row["metric"]: row for row in table.to_pylist()}["f1_macro"]
     assert row["value"] is None and row["ranks"] and row["best_constant"] == 0.4413 and row["beats_floor"] == "yes"
-    assert Result.from_json(json.loads(row["result"])).to_json() == result(value=math.nan).to_json()
+    assert ScoreResult.from_json(json.loads(row["result"])).to_json() == result(value=math.nan).to_json()
     documented = re.findall(r"[a-z_]+", results_dataset.__doc__)
     assert set(COLUMNS) <= set(documented)
     card = hub.store.repository("dataset", REPOSITORY).files()["README.md"].decode()

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cardiobench.cli import main
-from cardiobench.errors import BadData, HubError, MissingData
+from cardiobench.cli.main import main
+from cardiobench.core.errors import BadData, HubError, MissingData
 from cardiobench.hub.results_dataset import push_to_dataset, records
 from cardiobench.leaderboard import table
 from cardiobench.leaderboard.files import files
 from cardiobench.leaderboard.source import load
-from cardiobench.report.result import Result
+from cardiobench.results.score_result import ScoreResult
 from tests.hub.conftest import client, hub  # noqa: F401
 from tests.hub.results import regression, result
 from tests.report import made
@@ -25,11 +25,11 @@ def send(*results):
     return push_to_dataset(results, REPOSITORY, send=True, show=lambda text: None)
 
 
-def consistent(**changes) -> Result:
+def consistent(**changes) -> ScoreResult:
     """A result whose numbers belong together."""
     from dataclasses import replace
 
-    from cardiobench.report.result import Verdict
+    from cardiobench.results.score_result import Verdict
 
     one = result(**changes)
     return replace(one, beats_floor=Verdict("yes", one.score.value - 0.4413, 0.2, 0.3))
@@ -132,7 +132,7 @@ def test_without_gradio_the_package_to_install_is_named(tmp_path, capsys):
 def test_a_measurement_is_shown_in_its_unit(hub, client):  # noqa: F811
     from dataclasses import replace
 
-    from cardiobench.report.result import Verdict
+    from cardiobench.results.score_result import Verdict
 
     send(replace(regression(), beats_floor=Verdict("yes", 2.25, 1.0, 3.0)))
     found = load([REPOSITORY])

@@ -12,14 +12,14 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
+from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip, FrameSampling
-from cardiobench.errors import BadModel
 from cardiobench.models import cards
 from cardiobench.models.base import TextEncoder
 from cardiobench.models.cards import card
 from cardiobench.models.detect import HUBERT_ECG, KEYS, RULES, detect
+from cardiobench.models.files import given_files
 from cardiobench.models.load import load_model, plan_model
-from cardiobench.models.source import given_files
 from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
 
 ECHO_CLIP = "mkaichristensen/echo-clip"

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cardiobench.config import RunConfig
+from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
 from cardiobench.data.twin import write_twin
 from cardiobench.models.cards import card, list_models
-from cardiobench.models.load import NO_ADAPTER
+from cardiobench.models.registry import NO_ADAPTER
 from cardiobench.protocols.stress import protocol as stress
-from cardiobench.report.result import predictions_path
-from cardiobench.runner import run
+from cardiobench.results.score_result import predictions_path
+from cardiobench.runner.run import run
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 
 pytestmark = pytest.mark.slow
@@ -131,7 +131,7 @@ CLIP_ENCODERS = {"echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM"}
 @pytest.fixture
 def undrawn(monkeypatch):
     """Records without their figures, which take most of the time and know no model."""
-    monkeypatch.setattr("cardiobench.describe.save_figures", lambda record, path: [])
+    monkeypatch.setattr("cardiobench.runner.analyze.save_figures", lambda record, path: [])
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -10,8 +10,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from cardiobench.errors import BadModel, UnknownName
-from cardiobench.models.load import ADAPTERS, load_model
+from cardiobench.core.errors import BadModel, UnknownName
+from cardiobench.models.load import load_model
+from cardiobench.models.registry import ADAPTERS
 from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
 
 MAKERS = {"siglip": tiny_siglip, "timm": tiny_timm, "open_clip": tiny_open_clip}

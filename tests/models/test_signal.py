@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import Ecg
-from cardiobench.errors import BadMedia
 from cardiobench.models.signal import checked, fit_length, resample, standardise
 
 

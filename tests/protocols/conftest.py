@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cardiobench.data.spec import Ladder, Task
+from cardiobench.data.spec import PromptGrid, Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.protocols.base import TaskData
 
-REGRESSION = Task("toy/ef", "regression", "ef", ("mae",), unit="%", ladder=Ladder(0, 100, 1))
+REGRESSION = Task("toy/ef", "regression", "ef", ("mae",), unit="%", prompt_grid=PromptGrid(0, 100, 1))
 BINARY = Task("toy/as", "binary", "as", ("f1_macro",), ("no", "yes"))
 VIEWS = Task("toy/view", "multiclass", "view", ("f1_macro",), ("A2C", "A4C", "PLAX"))
 

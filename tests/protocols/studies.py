@@ -1,13 +1,15 @@
 """A study of a task whose embeddings a test has made."""
 
-from cardiobench.protocols.study import Study
-from cardiobench.scoring.references import references_of
+from cardiobench.data.references import references_of
+from cardiobench.protocols.study import Analysis
 
 
-def study_of(data, changed=None, resamples=100, seed=0) -> Study:
+def study_of(data, changed=None, resamples=100, seed=0) -> Analysis:
     """`changed` gives the data of a change."""
 
     def opened(task, change):
         return data if change is None else changed(change)
 
-    return Study(data.task.name, (data.task,), {}, seed, resamples, opened, lambda task: references_of(data.rows, task))
+    return Analysis(
+        data.task.name, (data.task,), {}, seed, resamples, opened, lambda task: references_of(data.rows, task)
+    )

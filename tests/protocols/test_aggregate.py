@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from cardiobench.protocols import list_protocols, protocol
-from cardiobench.protocols.base import EvalProtocol, Output, aggregate, options
+from cardiobench.protocols.base import Output, PredictionProtocol, aggregate, options
 from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, task_data
 
 
@@ -37,5 +37,5 @@ def test_every_protocol_says_its_options():
     for name in list_protocols():
         made = protocol(name)
         assert made.name == name and options(made) == dataclasses.asdict(made)
-        if isinstance(made, EvalProtocol) and name != "cross_validation":  # which answers binary tasks only
+        if isinstance(made, PredictionProtocol) and name != "cross_validation":  # which answers binary tasks only
             assert made.variants(REGRESSION) and made.variants(BINARY)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompts
-from cardiobench.errors import NotApplicable
 from cardiobench.protocols.alignment import Alignment
 from cardiobench.protocols.zero_shot import ZeroShot
-from cardiobench.report.figures import alignment as figure
-from cardiobench.report.record import Record
+from cardiobench.report.plots import alignment as figure
+from cardiobench.results.analysis_result import AnalysisResult
 from tests.protocols.conftest import REGRESSION, task_data
 from tests.protocols.studies import study_of
 
@@ -94,7 +94,7 @@ def test_a_model_without_text_or_without_an_axis_does_not_take_part(drawn):
 
 def test_the_figure_shows_every_recording_and_r(drawn):
     finding = Alignment().describe(study_of(drawn, resamples=100), Pair())
-    record = Record(
+    record = AnalysisResult(
         "alignment", "toy/ef", ("toy/ef",), finding.values, finding.tables, finding.options, ({"name": "pair"},)
     )
     drawing = figure.draw(record)["axis"]

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Group, Task
-from cardiobench.errors import NotApplicable
 from cardiobench.protocols.confound import Answers, Confound, Records, place_alone
-from cardiobench.protocols.study import Study
-from cardiobench.report.figures import confound as figures
-from cardiobench.report.record import Record
+from cardiobench.protocols.study import Analysis
+from cardiobench.report.plots import confound as figures
+from cardiobench.results.analysis_result import AnalysisResult
 from tests.protocols.conftest import task_data
 from tests.protocols.test_representation import APART, embeddings, study
 
@@ -20,7 +20,7 @@ def hospital_study(features, labels, hospitals):
     task = Task("two/af", "binary", "af", ("f1_macro",), ("no", "yes"), groups=(Group("hospital", "hospital"),))
     names = np.where(labels == 1, "yes", "no")
     data = task_data(task, features, names, ["train"] * len(labels), hospital=hospitals)
-    return Study("two/af", (task,), {"name": "a/b"}, 0, 50, lambda task, change: data, lambda task: None)
+    return Analysis("two/af", (task,), {"name": "a/b"}, 0, 50, lambda task, change: data, lambda task: None)
 
 
 def values(finding):
@@ -117,15 +117,15 @@ def test_what_has_one_dataset_or_more_than_two_classes_says_so():
         QUICK.describe(study(embeddings(60, 10, names=("one",))), None)
     tasks = (catalog.task("camus/view"), catalog.task("tmed2/view"))
     with pytest.raises(NotApplicable, match="view has no two classes"):
-        QUICK.describe(Study("view", tasks, {}, 0, 10, None, None), None)
+        QUICK.describe(Analysis("view", tasks, {}, 0, 10, None, None), None)
 
 
 @pytest.mark.parametrize("places", ["datasets", "hospitals"])
 def test_the_figure_is_drawn_from_the_tables(places, tmp_path):
     made = study(embeddings(60, 10, of_class=2)) if places == "datasets" else hospital_study(*mixed_hospitals())
     finding = QUICK.describe(made, None)
-    record = Record("confound", made.subject, (), finding.values, finding.tables, models=({"name": "a/b"},))
+    record = AnalysisResult("confound", made.subject, (), finding.values, finding.tables, models=({"name": "a/b"},))
     record.save(tmp_path / "x__y.json")
-    (figure,) = figures.draw(Record.load(tmp_path / "x__y.json")).values()
+    (figure,) = figures.draw(AnalysisResult.load(tmp_path / "x__y.json")).values()
     titles = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert len(titles) == 5 and "chance 0." in figure.get_suptitle()

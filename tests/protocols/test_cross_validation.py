@@ -12,8 +12,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cardiobench.config import RunConfig
-from cardiobench.errors import BadData, NotApplicable, UnknownName
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import BadData, NotApplicable, UnknownName
 from cardiobench.protocols.cross_validation.cells import best_of, decided, flat, median_and_iqr, nested
 from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cardiobench.config import RunConfig
+from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
 from cardiobench.models.baselines.constant import Constant
 from cardiobench.protocols import list_protocols
-from cardiobench.report.record import Record
-from cardiobench.report.result import Result
-from cardiobench.runner import run
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.run import run
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.models.tiny import tiny_open_clip
@@ -56,7 +56,7 @@ def test_one_line_runs_every_protocol_and_draws_its_figures(config, tmp_path):
     }
     for record in outcome.records:
         (path,) = (file for file in outcome.files if file.suffix == ".json" and _of(record, file))
-        assert Record.load(path).tables.keys() == record.tables.keys()
+        assert AnalysisResult.load(path).tables.keys() == record.tables.keys()
         assert all(path.with_suffix(f".{name}.csv").is_file() for name in record.tables)
         drawn = [file for file in outcome.files if file.suffix == ".png" and _of(record, file)]
         assert drawn and all(file.stat().st_size > 5000 for file in drawn)
@@ -189,11 +189,11 @@ def test_the_views_of_tmed2_are_scored_over_those_that_it_has(shared):
 
 
 def test_deltas_pair_a_models_own_results():
-    from cardiobench.report import deltas
+    from cardiobench.report import probe_gain as deltas
 
     made = {}
     for protocol, value in (("zero_shot", 0.4), ("probe", 0.7)):
-        made[protocol] = Result.from_json(
+        made[protocol] = ScoreResult.from_json(
             RESULT | {"protocol": protocol, "overall": {"f1_macro": ESTIMATE | {"value": value}}}
         )
     (row,) = deltas.rows(list(made.values()))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cardiobench.protocols.few_shot import FewShot, drawn, most
-from cardiobench.report.figures import few_shot as figure
-from cardiobench.report.record import Record
+from cardiobench.report.plots import few_shot as figure
+from cardiobench.results.analysis_result import AnalysisResult
 from tests.protocols.conftest import BINARY, REGRESSION, task_data
 from tests.protocols.studies import study_of
 
@@ -73,7 +73,7 @@ def test_one_patient_of_a_regression_gives_its_own_number():
 
 def test_the_figure_has_a_point_a_size_and_the_floor(two_clouds):
     finding = FewShot(draws=3).describe(study_of(two_clouds), None)
-    record = Record("few_shot", "toy/as", ("toy/as",), finding.values, finding.tables, models=({"name": "m"},))
+    record = AnalysisResult("few_shot", "toy/as", ("toy/as",), finding.values, finding.tables, models=({"name": "m"},))
     axes = figure.draw(record)["curve"].axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "4", "8", "16", "all 60"]
     assert any("best constant" in text.get_text() for text in axes.get_legend().get_texts())

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
-from cardiobench.errors import NotApplicable
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.frame_similarity import FrameSimilarity
-from cardiobench.report.figures import frame_similarity as figure
-from cardiobench.report.record import Record
+from cardiobench.report.plots import frame_similarity as figure
+from cardiobench.results.analysis_result import AnalysisResult
 from tests.protocols.conftest import task_data
 from tests.protocols.studies import study_of
 
@@ -77,7 +77,7 @@ def test_each_clip_counts_once_however_many_tasks_it_answers():
 
 def test_the_figure_shows_the_matrix_and_the_level_between_patients():
     finding = found([at(0, 60, 120), at(90, 80, 70)], ["a", "b"])
-    record = Record("frame_similarity", "x", ("x/ef",), finding.values, finding.tables, models=({"name": "m"},))
+    record = AnalysisResult("frame_similarity", "x", ("x/ef",), finding.values, finding.tables, models=({"name": "m"},))
     left, right = figure.draw(record)["matrix"].axes[:2]
     np.testing.assert_allclose(np.diag(left.images[0].get_array()), 1)
     level = finding.values["frames between patients"].value

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.spec import VIEWS, Task
-from cardiobench.errors import BadModel, NotApplicable
 from cardiobench.protocols.base import aggregate
 from cardiobench.protocols.native import NativeAnswers
 from tests.protocols.conftest import BINARY, REGRESSION, task_data

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cardiobench.config import RunConfig
-from cardiobench.errors import CardioBenchError, UnknownName
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import CardioBenchError, UnknownName
 from cardiobench.protocols import list_protocols, protocol
 from cardiobench.protocols.base import options
 from cardiobench.protocols.options import OWN_FLAGS, fits, read_options

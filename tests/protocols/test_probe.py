@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cardiobench.errors import NotApplicable
+from cardiobench.core.errors import NotApplicable
 from cardiobench.protocols.linear.ridge import ridge_path, row_axes
 from cardiobench.protocols.probe import LinearProbe
 from tests.protocols.conftest import BINARY, VIEWS, task_data

@@ -8,16 +8,16 @@ import pytest
 from sklearn.manifold import trustworthiness
 from sklearn.neighbors import NearestNeighbors
 
-from cardiobench.config import RunConfig
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
-from cardiobench.errors import NotApplicable
 from cardiobench.protocols.representation import maps, overlap
 from cardiobench.protocols.representation.geometry import levels
 from cardiobench.protocols.representation.protocol import Representation
 from cardiobench.protocols.representation.sample import Drawn, Sample, draw
 from cardiobench.protocols.representation.subjects import EF_CLASSES, labels_across
-from cardiobench.protocols.study import Study
+from cardiobench.protocols.study import Analysis
 from tests.protocols.conftest import task_data
 
 NAMES = ("one", "two", "three")
@@ -50,7 +50,7 @@ def study(found, resamples=20, subject="cd"):
         task.name: task_data(task, features, np.where(labels == 1, "yes", "no"), ["train"] * len(labels))
         for task, (features, labels) in zip(members, found.values(), strict=True)
     }
-    return Study(
+    return Analysis(
         subject, members, {"name": "a/b"}, 0, resamples, lambda task, change: data[task.name], lambda task: None
     )
 
@@ -212,7 +212,7 @@ def test_drawn_records_are_balanced_one_a_patient_and_nested():
     labels = rng.choice(["no", "yes"], 300, p=[0.7, 0.3])
     owners = [f"p{number // 2}" for number in range(300)]
     data = task_data(task, np.arange(300)[:, None].astype(float), labels, ["train"] * 300, owners)
-    made = Study("cd", (task,), {}, 0, 10, lambda task, change: data, lambda task: None)
+    made = Analysis("cd", (task,), {}, 0, 10, lambda task, change: data, lambda task: None)
     (large,), (little,) = draw(made, 60).parts, draw(made, 20).parts
     assert np.bincount(large.labels).tolist() == [30, 30] and np.bincount(little.labels).tolist() == [10, 10]
     assert len(set(large.patients)) == 60
@@ -254,7 +254,7 @@ def test_classes_of_the_ejection_fraction():
         task.name: task_data(task, rng.normal(size=(75, 8)) + values[:, None], values, ["train"] * 75)
         for task in tasks_of_ef
     }
-    made = Study("ef", tasks_of_ef, {}, 0, 10, lambda task, change: data[task.name], lambda task: None)
+    made = Analysis("ef", tasks_of_ef, {}, 0, 10, lambda task, change: data[task.name], lambda task: None)
     drawn = draw(made, 90)
     assert drawn.classes == EF_CLASSES == ("reduced", "mildly reduced", "preserved")
     assert np.bincount(drawn.parts[0].labels).tolist() == [15, 15, 15], "as many as the fewest, 45 %"
@@ -295,16 +295,16 @@ def test_maps_are_the_same_twice_and_their_stability_is_measured_by_definition()
 
 
 def test_the_record_holds_all_tables_of_its_figures(small, tmp_path):
-    from cardiobench.report.figures import representation
-    from cardiobench.report.record import Record
+    from cardiobench.report.plots import representation
+    from cardiobench.results.analysis_result import AnalysisResult
 
     two = replace(small, map_settings=((10, 0.1), (20, 0.5)))
     finding = two.describe(study(embeddings(60, 120, of_class=10, of_dataset=10)), None)
-    record = Record(
+    record = AnalysisResult(
         "representation", "cd", (), finding.values, finding.tables, finding.options, models=({"name": "a/b"},)
     )
     record.save(tmp_path / "across__cd.json")
-    figures = representation.draw(Record.load(tmp_path / "across__cd.json"))
+    figures = representation.draw(AnalysisResult.load(tmp_path / "across__cd.json"))
     assert {"overlap", "maps", "stability"} <= set(figures)
     assert set(finding.tables["maps"].columns) == {"setting", "dataset", "label", "id", "x", "y"}
     assert len(finding.tables["maps"]) == 2 * 180
@@ -325,17 +325,17 @@ def test_two_models_are_as_alike_as_the_records_that_both_have(small):
     turned = {name: (3 * features @ turn, labels) for name, (features, labels) in one.items()}
     other = embeddings(60, 10, seed=2)
     studies = [study(found) for found in (one, turned, other)]
-    studies = [Study(**{**vars(made), "model": {"name": name}}) for made, name in zip(studies, "abc", strict=True)]
+    studies = [Analysis(**{**vars(made), "model": {"name": name}}) for made, name in zip(studies, "abc", strict=True)]
     found = small.across(studies)
     table = found.tables["cka"].set_index(["model", "other", "dataset"])["linear_cka"]
     assert len(table) == 3 * 4, "three pairs, three datasets and all of them"
     assert table["a", "b", "one"] == pytest.approx(1), "turned and scaled, but the same"
     assert table["a", "c", "two"] < 0.3
     assert found.values["linear_cka of a and b"].n == 180
-    figures = __import__("cardiobench.report.figures.representation", fromlist=["draw"])
-    from cardiobench.report.record import Record
+    figures = __import__("cardiobench.report.plots.representation", fromlist=["draw"])
+    from cardiobench.results.analysis_result import AnalysisResult
 
-    assert set(figures.draw(Record("representation", "cd", (), found.values, found.tables))) == {"cka"}
+    assert set(figures.draw(AnalysisResult("representation", "cd", (), found.values, found.tables))) == {"cka"}
 
 
 def test_one_model_with_two_poolings_has_two_names():

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
-from cardiobench.errors import NotApplicable
 from cardiobench.protocols.retrieval import protocol as retrieval
 from cardiobench.protocols.retrieval.captions import caption, statement
 from cardiobench.protocols.retrieval.protocol import Retrieval, by_chance, formula, scores
-from cardiobench.report.figures import retrieval as figure
-from cardiobench.report.record import Record
+from cardiobench.report.plots import retrieval as figure
+from cardiobench.results.analysis_result import AnalysisResult
 from tests.protocols.conftest import task_data
 from tests.protocols.studies import study_of
 
@@ -210,7 +210,7 @@ def test_what_cannot_take_part_says_why():
 def test_the_figure_has_a_bar_a_recall_and_a_line_a_finding():
     reader = Reader()
     finding = Retrieval().describe(study_of(pictured(reader)), reader)
-    record = Record("retrieval", "x", ("x/ef",), finding.values, finding.tables, models=({"name": "m"},))
+    record = AnalysisResult("retrieval", "x", ("x/ef",), finding.values, finding.tables, models=({"name": "m"},))
     axes = figure.draw(record)["recall"].axes
     assert [len(panel.patches) for panel in axes[:3]] == [6, 6, 3]
     assert len(axes[3].get_yticklabels()) == len(finding.tables["negation"]) == 2

@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from cardiobench.config import RunConfig
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
-from cardiobench.errors import NotApplicable
 from cardiobench.models.load import load_model
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.stress import ecg, echo
 from cardiobench.protocols.stress.protocol import Stress
-from cardiobench.report.figures import stress as figure
-from cardiobench.report.record import Record
+from cardiobench.report.plots import stress as figure
+from cardiobench.results.analysis_result import AnalysisResult
 from tests.protocols.conftest import BINARY, task_data
 from tests.protocols.studies import study_of
 
@@ -172,7 +172,7 @@ def test_the_probe_is_fitted_once_and_asked_again_under_each_change():
     table = finding.tables["scores"]
     assert table["score"].tolist() == [1.0, 0.0, 0.0] and table["floor"].unique() == pytest.approx(1 / 3)
     assert finding.values["probe: gain 1, change"].value == -1.0
-    record = Record("stress", "x/as", ("x/as",), finding.values, finding.tables, models=({"name": "m"},))
+    record = AnalysisResult("stress", "x/as", ("x/as",), finding.values, finding.tables, models=({"name": "m"},))
     panels = [axes for axes in figure.draw(record)["severity"].axes if axes.get_visible()]
     assert [axes.get_title(loc="left") for axes in panels] == ["gain"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from cardiobench.errors import NotApplicable, UnknownName
+from cardiobench.core.errors import NotApplicable, UnknownName
 from cardiobench.protocols.numeric_prompts import RULES, per_frame_median, rank_mean_median
 from cardiobench.protocols.zero_shot import ZeroShot
 from tests.protocols.conftest import BINARY, REGRESSION, task_data

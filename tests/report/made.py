@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data import catalog
-from cardiobench.report.result import Result, predictions_path
+from cardiobench.results.score_result import ScoreResult, predictions_path
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
@@ -47,7 +47,7 @@ def answers(task, references, quality, seed) -> pd.DataFrame:
 
 
 @cache
-def _scored(task: str, quality: float | None, seed: int) -> tuple[Predictions, Result]:
+def _scored(task: str, quality: float | None, seed: int) -> tuple[Predictions, ScoreResult]:
     found = catalog.task(task)
     references = truth(found)
     joined = Predictions.join(references, answers(found, references, quality, seed), found)

@@ -8,16 +8,16 @@ from cardiobench.report.cells import all_cells, best_cells
 from cardiobench.report.contamination import contamination, seen_effect
 from cardiobench.report.ecg_tables import tables
 from cardiobench.report.paper.write import write_tables
-from cardiobench.report.record import Record, number
-from cardiobench.report.result import Estimate, Floor, Result, Verdict
 from cardiobench.report.sensitivity import order_changes, turned
+from cardiobench.results.analysis_result import AnalysisResult, number
+from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdict
 
 FOUNDER = "PKUDigitalHealth/ECGFounder"
 
 
 def result(model="a/b", task="ptb_xl/cd", size="XS", classifier="logistic", f1=0.8, iqr=0.1, seed=0, seen=None, **more):
     facts = {"f1_median": f1, "f1_iqr": iqr, "f1_macro_median": f1, "auroc_median": 0.9}
-    return Result(
+    return ScoreResult(
         task=task,
         metric="f1_macro",
         higher_is_better=True,
@@ -37,7 +37,7 @@ def result(model="a/b", task="ptb_xl/cd", size="XS", classifier="logistic", f1=0
 
 
 def record(model, subject, seen=False, **values):
-    return Record(
+    return AnalysisResult(
         "representation",
         subject,
         (f"ptb_xl/{subject}",),
@@ -172,7 +172,9 @@ def test_figure_1_has_a_bar_a_model_and_label_and_the_published_share():
 
     def shares(model, subject, value):
         made = record(model, subject, chance_at_50=0.05, shuffled_at_50=0.4)
-        return Record(**{**vars(made), "values": {**made.values, "overlap_at_50": Estimate(value, 0.3, 0.9, 400, 400)}})
+        return AnalysisResult(
+            **{**vars(made), "values": {**made.values, "overlap_at_50": Estimate(value, 0.3, 0.9, 400, 400)}}
+        )
 
     made = [shares(FOUNDER, "af", 0.42), shares(FOUNDER, "cd", 0.6), shares("cardiobench/minirocket", "cd", 0.5)]
     (figure,) = figures(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cardiobench.report.record import Record, number
+from cardiobench.results.analysis_result import AnalysisResult, number
 from tests.report import made
 from tests.report.browser import chromium, violations, watched
 
@@ -43,7 +43,7 @@ def report(tmp_path_factory):
         {**curve, "patients": 60, "of_all": True, "counted": "patients"},
     ]
     tables = {"curve": pd.DataFrame(rows), "draws": pd.DataFrame([{"patients": 4, "score": 0.6}])}
-    study = Record(
+    study = AnalysisResult(
         "few_shot",
         "phantom_ecg/cd",
         ("phantom_ecg/cd",),
@@ -52,7 +52,7 @@ def report(tmp_path_factory):
         models=({"name": "org/one"},),
     )
     study.save(folder / "org__one/r1/few_shot/phantom_ecg__cd.json")
-    Record(
+    AnalysisResult(
         "few_shot",
         "phantom_ecg/af",
         ("phantom_ecg/af",),
@@ -221,9 +221,9 @@ def test_720_results_paint_at_once_in_a_page_that_is_not_large(browser, tmp_path
     from pathlib import Path
 
     from cardiobench.data import catalog
-    from cardiobench.report.collect import Entry, assemble
     from cardiobench.report.page.content import Drawings
     from cardiobench.report.page.render import write_html
+    from cardiobench.results.collect import Entry, assemble
 
     _, like = made._scored("phantom_echo/ef", 0.9, 1)
     tasks = [*catalog.list_tasks(), *(f"made_up_{number}/ef" for number in range(60))][:60]

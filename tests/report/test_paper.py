@@ -6,11 +6,11 @@ import re
 import pandas as pd
 import pytest
 
-from cardiobench.cli import main
+from cardiobench.cli.main import main
 from cardiobench.report.paper import ecg_grids, echo_tables
 from cardiobench.report.paper.grid import Entry, Grid, latex_text, placed
 from tests.report import made
-from tests.report.test_tables import result
+from tests.results.test_formatting import result
 
 
 def zero_shot(model, task, value, **more):

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cardiobench.cli import main
+from cardiobench.cli.main import main
 from cardiobench.data import catalog
 from cardiobench.report import ranks
-from cardiobench.report.collect import collect
 from cardiobench.report.markdown import write_page
-from cardiobench.report.result import Result, predictions_path
+from cardiobench.results.collect import collect
+from cardiobench.results.score_result import ScoreResult, predictions_path
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
@@ -81,7 +81,7 @@ def test_a_model_with_other_units_or_without_predictions_is_named_and_left_out(r
 
 def test_results_of_other_data_and_damaged_files_are_not_compared(results, capsys):
     path = results / "org__two" / "r1" / "probe" / "phantom_echo__ef.json"
-    other = dataclasses.replace(Result.load(path), dataset={"name": "phantom_echo", "version": "0.9"})
+    other = dataclasses.replace(ScoreResult.load(path), dataset={"name": "phantom_echo", "version": "0.9"})
     other.save(path)
     path.with_name("phantom_echo__view.json").write_text("{")
     assert main(["compare", str(results)]) == 0

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cardiobench.errors import BadPredictions
+from cardiobench.core.errors import BadPredictions
 from cardiobench.scoring.compare import compare, holm, two_sided
 from cardiobench.scoring.predictions import Predictions
 

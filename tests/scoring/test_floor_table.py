@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
-from cardiobench.cli import main
+from cardiobench.cli.main import main
+from cardiobench.core.errors import MissingData, UnknownName
 from cardiobench.data import catalog
-from cardiobench.errors import MissingData, UnknownName
-from cardiobench.report.published import published
+from cardiobench.results.published import published
+from cardiobench.scoring.bundled_labels import COUNTS, LABELS, shipped_references
 from cardiobench.scoring.floor_table import (
     BALANCED,
     BEATS,
@@ -21,7 +22,6 @@ from cardiobench.scoring.floor_table import (
     task_floors,
     tasks_named,
 )
-from cardiobench.scoring.shipped import COUNTS, LABELS, shipped_references
 
 ECHO = "arXiv:2510.00520"
 

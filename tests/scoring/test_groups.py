@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cardiobench.core.errors import BadData
 from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, Group
-from cardiobench.errors import BadData
 from cardiobench.scoring.groups import labels_of, split_rows
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cardiobench.errors import BadPredictions, CardioBenchError, MissingData
+from cardiobench.core.errors import BadPredictions, CardioBenchError, MissingData
 from cardiobench.scoring.predictions import Predictions, read_predictions
 
 from .factories import BINARY, VALUE, VIEWS3, references, test_rows

@@ -141,7 +141,7 @@ def test_recall_of_a_collapsed_model_is_nothing():
     assert RECALL(targets, targets)["recall_at_1"] == 1
 
 
-def ladder(rng, n=80, d=12, noise=0.5):
+def prompt_grid(rng, n=80, d=12, noise=0.5):
     """Texts along one direction, recordings along the same with noise."""
     base, direction = rng.normal(size=d) * 5, rng.normal(size=d)
     texts = base + np.linspace(0, 3, 101)[:, None] * direction + rng.normal(size=(101, d)) * 0.05
@@ -151,7 +151,7 @@ def ladder(rng, n=80, d=12, noise=0.5):
 
 
 def test_text_axis_against_scikit_learn_and_scipy():
-    values, vectors, texts = ladder(np.random.default_rng(0))
+    values, vectors, texts = prompt_grid(np.random.default_rng(0))
     found = AXIS(values, vectors, texts)
     unit = texts / np.linalg.norm(texts, axis=1, keepdims=True)
     pca = PCA(1).fit(unit)
@@ -167,7 +167,7 @@ def test_text_axis_against_scikit_learn_and_scipy():
 
 
 def test_text_axis_takes_its_sign_from_the_numbers():
-    values, vectors, texts = ladder(np.random.default_rng(1))
+    values, vectors, texts = prompt_grid(np.random.default_rng(1))
     found = AXIS(values, vectors, texts)["text_axis_pearson"]
     assert AXIS(values, vectors, texts[::-1])["text_axis_pearson"] == pytest.approx(-found)
     assert AXIS(values, vectors, texts[::-1], text_values=np.arange(101)[::-1])["text_axis_pearson"] == pytest.approx(
@@ -176,7 +176,7 @@ def test_text_axis_takes_its_sign_from_the_numbers():
 
 
 def test_text_axis_p_value_against_scipy():
-    values, vectors, texts = ladder(np.random.default_rng(2), n=12)
+    values, vectors, texts = prompt_grid(np.random.default_rng(2), n=12)
     values = np.random.default_rng(3).permutation(values)
     found = AXIS(values, vectors, texts, permutations=4000)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -186,11 +186,11 @@ def test_text_axis_p_value_against_scipy():
     ).pvalue  # fmt: skip
     assert 0.05 < expected < 0.95
     assert found["p_value"] == pytest.approx(expected, abs=0.05)
-    assert AXIS(*ladder(np.random.default_rng(0), noise=0.1))["p_value"] == pytest.approx(1 / 1001)
+    assert AXIS(*prompt_grid(np.random.default_rng(0), noise=0.1))["p_value"] == pytest.approx(1 / 1001)
 
 
 def test_text_axis_undefined():
-    values, vectors, texts = ladder(np.random.default_rng(0))
+    values, vectors, texts = prompt_grid(np.random.default_rng(0))
     same = np.tile(texts[0], (101, 1))
     assert np.isnan(AXIS(values, vectors, same)["text_axis_pearson"])
     assert np.isnan(AXIS(np.full(80, 0.1), vectors, texts)["p_value"])

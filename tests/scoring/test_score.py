@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
+from cardiobench.core.errors import BadPredictions
 from cardiobench.data.spec import Task
-from cardiobench.errors import BadPredictions
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.ecg_hdf5 import MAGIC, read_hdf5
 from cardiobench.data.media.ecg_wfdb import header_path, read_wfdb
 from cardiobench.data.media.file import COPY_AGAIN
 from cardiobench.data.media.types import Ecg
-from cardiobench.errors import BadMedia
 
 
 def read_ecg(source: Path, record: int | str | None = None, *, leads: Sequence[str] | None = None) -> Ecg:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.file import COPY_AGAIN
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.signal import lead_order, twelve_leads
 from cardiobench.data.media.types import LEADS, Ecg
-from cardiobench.errors import BadMedia
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.file import COPY_AGAIN
 from cardiobench.data.media.signal import lead_order, millivolts, twelve_leads
 from cardiobench.data.media.types import Ecg
-from cardiobench.errors import BadMedia
 
 BITS = {16: 16, 80: 8, 212: 12}  # a sample, by signal format
 _FORMAT = re.compile(r"(?P<format>\d+)(x(?P<per_frame>\d+))?(:(?P<skew>\d+))?(\+(?P<offset>\d+))?")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
-from cardiobench.errors import BadMedia
+from cardiobench.core.errors import BadMedia
 
 Format = Literal["avi", "mp4", "gif", "dicom", "nifti", "png", "jpeg"]
 

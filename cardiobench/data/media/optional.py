@@ -3,7 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-from cardiobench.errors import MissingExtra
+from cardiobench.core.errors import MissingExtra
 
 
 def require(module: str, feature: str) -> ModuleType:

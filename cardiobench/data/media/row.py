@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.clip import EVERY_FRAME, read_clip
 from cardiobench.data.media.signal import twelve_leads
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
-from cardiobench.errors import BadMedia
 
 
 def decode(row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Clip | Ecg:

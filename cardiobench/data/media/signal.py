@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import LEADS, Ecg
-from cardiobench.errors import BadMedia
 
 TAKE_OUT = "Take the record out of the dataset's table, or copy it again."
 

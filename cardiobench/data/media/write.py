@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from cardiobench.errors import MissingExtra
+from cardiobench.core.errors import MissingExtra
 
 
 def avi(frames: np.ndarray, fps: float, *, quality: int = 2) -> bytes:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from cardiobench.config import default_cache
+from cardiobench.core.config import default_cache
 
 
 def kept(name: str, generator: str, make: Callable[[], bytes]) -> bytes:

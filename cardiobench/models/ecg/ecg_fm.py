@@ -9,9 +9,9 @@ import numpy as np
 
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.wav2vec2_cmsc import Wav2Vec2Cmsc, published_keys
 from cardiobench.models.signal import interpolate, windows
-from cardiobench.models.source import Source
 from cardiobench.models.weights import read_weights
 
 FS = 500
@@ -47,7 +47,7 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "mean") -> np.ndarray:
     return pieces[:1] if variant == "first" else pieces
 
 
-def load(card: ModelCard, source: Source, *, pooling: str, variant: str) -> SignalEncoder:
+def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
     """ECG-FM from the pretrained checkpoint, or from the fine-tuned one where only that is given.
 
     Raises:

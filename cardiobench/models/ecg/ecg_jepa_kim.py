@@ -9,9 +9,9 @@ from scipy.signal import resample
 from cardiobench.data.media.types import LEADS
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.ecg_jepa_kim import EcgJepaKim
 from cardiobench.models.signal import windows
-from cardiobench.models.source import Source
 from cardiobench.models.weights import read_weights
 
 FS = 500
@@ -35,7 +35,7 @@ def prepare(signal: np.ndarray, fs: float) -> np.ndarray:
     return resample(windows(at_500[:, CHOSEN], WINDOW), SAMPLES, axis=1).transpose(0, 2, 1)
 
 
-def load(card: ModelCard, source: Source, *, pooling: str, variant: str) -> SignalEncoder:
+def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
     """The encoder of a checkpoint from the authors' drive; tokens lie lead after lead.
 
     Raises:

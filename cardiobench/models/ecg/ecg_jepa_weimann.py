@@ -5,12 +5,12 @@ from functools import partial
 import numpy as np
 import torch
 
-from cardiobench.errors import BadModel
+from cardiobench.core.errors import BadModel
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.ecg_jepa_weimann import SAMPLES, SIZES, EcgJepaWeimann
 from cardiobench.models.signal import resample, standardise, windows
-from cardiobench.models.source import Source
 from cardiobench.models.weights import below, read_weights
 
 FS = 500
@@ -54,7 +54,7 @@ def size_of(state: dict[str, torch.Tensor], what: str) -> str:
     return found[0]
 
 
-def load(card: ModelCard, source: Source, *, pooling: str, variant: str) -> SignalEncoder:
+def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
     """The target encoder of a checkpoint that the user has; `cls` pooling reads the register.
 
     Raises:

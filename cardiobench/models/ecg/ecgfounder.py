@@ -14,9 +14,9 @@ from scipy.signal import butter, filtfilt, iirnotch, medfilt
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.ecgfounder_heads import EcgFounder
 from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.net1d import Net1D
 from cardiobench.models.signal import interpolate, windows
-from cardiobench.models.source import Source
 from cardiobench.models.weights import read_weights
 
 FS = 500
@@ -73,7 +73,7 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "filtered") -> np.ndar
     return standardised(windows(clean, WINDOW)).transpose(0, 2, 1)
 
 
-def load(card: ModelCard, source: Source, *, pooling: str, variant: str) -> SignalEncoder:
+def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
     """ECGFounder for 12 leads; with mean pooling its own labels answer AF and CD.
 
     Raises:

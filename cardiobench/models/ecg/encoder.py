@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from cardiobench.core.errors import BadMedia, BadModel
 from cardiobench.data.media.types import LEADS, Ecg
-from cardiobench.errors import BadMedia, BadModel
 from cardiobench.models.cards import ModelCard
+from cardiobench.models.files import ModelFiles
 from cardiobench.models.pooling import pool
 from cardiobench.models.signal import checked
-from cardiobench.models.source import Source
 from cardiobench.models.weights import load_exactly
 
 SHORTEST = 1.0  # seconds: filters need something to run over
@@ -98,7 +98,7 @@ def loaded(build: Callable[[], torch.nn.Module], state: Mapping[str, torch.Tenso
     return network
 
 
-def described(card: ModelCard, source: Source, weights: list, pooling: str, variant: str) -> dict[str, Any]:
+def described(card: ModelCard, source: ModelFiles, weights: list, pooling: str, variant: str) -> dict[str, Any]:
     """What every encoder of a card says about itself; `preprocessing` holds the pooling and the variant."""
     chosen = {"pooling": pooling, "variant": variant} if variant else {"pooling": pooling}
     return {

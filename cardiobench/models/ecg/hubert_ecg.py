@@ -12,12 +12,12 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 from scipy.signal import decimate, filtfilt, firwin, resample
 
-from cardiobench.errors import BadMedia, BadModel
+from cardiobench.core.errors import BadMedia, BadModel
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.hubert_ecg import SIZES, build, published_keys, tokens
 from cardiobench.models.signal import windows
-from cardiobench.models.source import Source
 from cardiobench.models.weights import read_weights
 
 FS = 500
@@ -93,7 +93,7 @@ def config(settings: Mapping[str, Any], state: Mapping[str, torch.Tensor], what:
     return known[width]
 
 
-def load(card: ModelCard, source: Source, *, pooling: str, variant: str) -> SignalEncoder:
+def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
     """HuBERT-ECG of any size, from safetensors.
 
     Raises:
@@ -114,7 +114,7 @@ def load(card: ModelCard, source: Source, *, pooling: str, variant: str) -> Sign
     )
 
 
-def refuse_pickled_settings(source: Source) -> None:
+def refuse_pickled_settings(source: ModelFiles) -> None:
     """Raise `BadModel` where the only weights are a `.pt`: it holds the settings as objects of the model's own code."""
     pickled = [file for file in source.files if file.endswith((".pt", ".pth"))]
     if pickled and source.find(WEIGHTS) in (None, *pickled):

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from cardiobench.errors import MissingExtra
+from cardiobench.core.errors import MissingExtra
 
 BORDERS = {"truncate": int, "round": round}  # how a border's width is brought to whole pixels
 FILTERS = {"cubic": "INTER_CUBIC", "area": "INTER_AREA"}

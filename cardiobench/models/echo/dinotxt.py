@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from cardiobench.errors import BadModel, MissingExtra
+from cardiobench.core.errors import BadModel, MissingExtra
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.echo.encoder import CLIP_SCALE, loaded_by, no_scale
+from cardiobench.models.files import ModelFiles
 from cardiobench.models.frames import frame_settings
 from cardiobench.models.image import ImageTextEncoder, Normalised
 from cardiobench.models.nets.dinotxt import CONTEXT, DinoTxt
-from cardiobench.models.source import Source
 from cardiobench.models.weights import load_exactly, read_weights
 
 BACKBONE = ("dinov3_vitl16_pretrain_lvd1689m-8aa4cbdd.pth",)
@@ -49,7 +49,7 @@ def tokens(texts: Sequence[str]) -> torch.Tensor:
     return open_clip.tokenize(list(texts), CONTEXT)
 
 
-def load(card: ModelCard, source: Source, *, pooling: str = "", variant: str = "") -> ImageTextEncoder:
+def load(card: ModelCard, source: ModelFiles, *, pooling: str = "", variant: str = "") -> ImageTextEncoder:
     """dino.txt from the folder with DINOv3's ViT-L and the file of the vision head and the text encoder.
 
     Args:

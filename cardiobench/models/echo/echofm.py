@@ -6,9 +6,9 @@ import torch
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.echo.encoder import ClipEncoder, loaded_by, refuse_unknown
+from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.echofm import DIM, FRAMES, SIZE, EchoFM
 from cardiobench.models.pooling import pool
-from cardiobench.models.source import Source
 from cardiobench.models.weights import load_exactly, read_weights
 
 WEIGHTS = ("echofm_vitl.pth", "model.safetensors")
@@ -63,7 +63,7 @@ class EchoFMEncoder(ClipEncoder):
         return prepared(recording.frames)[None]
 
 
-def load(card: ModelCard, source: Source, *, pooling: str = "mean", variant: str = "") -> EchoFMEncoder:
+def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant: str = "") -> EchoFMEncoder:
     """EchoFM with the weights of `echofm_vitl.pth`, whose settings (`model_args`) have to be the published ones.
 
     Args:

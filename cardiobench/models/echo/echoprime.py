@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import torch
 
+from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.data.spec import VIEWS as BENCHMARK_VIEWS
-from cardiobench.errors import BadModel
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.echo.echoprime_clip import STRIDE, normalised, prepared
 from cardiobench.models.echo.echoprime_files import RETRIEVAL, read_retrieval
 from cardiobench.models.echo.echoprime_retrieval import VIEWS, WIDTH, Bank, SectionWeights, answers
 from cardiobench.models.echo.echoprime_text import EchoPrimePrompts, Videos, read_text_encoder
 from cardiobench.models.echo.encoder import CLIP_SCALE, ClipEncoder, loaded_by, no_scale, refuse_unknown
+from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.convnext import BASE, ConvNeXt
 from cardiobench.models.nets.mvit import FRAMES, MViT
-from cardiobench.models.source import Source
 from cardiobench.models.weights import load_exactly, read_weights
 
 log = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ def stenosis(shares: np.ndarray) -> np.ndarray:
 
 
 def load(
-    card: ModelCard, source: Source, *, pooling: str = "cls", variant: str = BY_NAME
+    card: ModelCard, source: ModelFiles, *, pooling: str = "cls", variant: str = BY_NAME
 ) -> EchoPrimeEncoder | EchoPrimePrompts:
     """EchoPrime from an unpacked download: the two networks, and the candidate bank where all of its files are there.
 
@@ -161,7 +161,7 @@ def load(
     )
 
 
-def _with_prompts(card: ModelCard, source: Source) -> EchoPrimePrompts:
+def _with_prompts(card: ModelCard, source: ModelFiles) -> EchoPrimePrompts:
     """The video encoder and the report encoder."""
     paths = source.weights(VIDEO)
     with torch.device("meta"):

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from cardiobench.errors import BadModel
+from cardiobench.core.errors import BadModel
 from cardiobench.models.echo.echoprime_retrieval import PHENOTYPES, SECTION_OF, VIEWS, WIDTH, Bank, SectionWeights
-from cardiobench.models.source import Source, first_line
+from cardiobench.models.files import ModelFiles, first_line
 
 SECTIONS = "MIL_weights.csv"
 STUDIES = "candidate_studies.csv"
@@ -26,7 +26,7 @@ SAFE = {(f"numpy.{core}.multiarray", name) for core in ("core", "_core") for nam
 }
 
 
-def read_retrieval(source: Source) -> tuple[SectionWeights, Bank]:
+def read_retrieval(source: ModelFiles) -> tuple[SectionWeights, Bank]:
     """Section weights and candidate bank of an EchoPrime download.
 
     Raises:
@@ -93,11 +93,11 @@ def _table(path: Path) -> pd.DataFrame:
 
 def _studies(path: Path) -> list[str]:
     table = _table(path)
-    if "Study" not in table.columns:
+    if "Analysis" not in table.columns:
         raise BadModel(
             f"{path} has the columns {', '.join(map(str, table.columns))}, expected Study. Download it again."
         )
-    return [str(study) for study in table["Study"]]
+    return [str(study) for study in table["Analysis"]]
 
 
 def _embeddings(path: Path) -> torch.Tensor:

@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
+from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip
-from cardiobench.errors import BadModel
 from cardiobench.models.echo.echoprime_clip import normalised, prepared
 from cardiobench.models.echo.encoder import ClipEncoder
+from cardiobench.models.files import ModelFiles, digest, resolve_model_files
 from cardiobench.models.nets.echoprime_text import EchoPrimeText
 from cardiobench.models.nets.mvit import MViT
-from cardiobench.models.source import Source, digest, open_source
 from cardiobench.models.weights import load_exactly, read_weights
 
 TEXT = ("echo_prime_text_encoder.pt", "echo_prime_text_encoder.safetensors")
@@ -85,7 +85,7 @@ class ReportTokens:
         return found["input_ids"], found["attention_mask"]
 
 
-def read_text_encoder(source: Source, what: str) -> tuple[EchoPrimeText, ReportTokens, Mapping[str, str]]:
+def read_text_encoder(source: ModelFiles, what: str) -> tuple[EchoPrimeText, ReportTokens, Mapping[str, str]]:
     """The report encoder of a download, its tokenizer, and facts about both for the embedding key.
 
     The tokenizer is not in the release: its `vocab.txt` lies in the folder, or in the Hub's cache under `TOKENIZER`.
@@ -111,14 +111,14 @@ def read_text_encoder(source: Source, what: str) -> tuple[EchoPrimeText, ReportT
     return network, ReportTokens(tokenizer), facts
 
 
-def _tokenizer(source: Source, what: str) -> tuple[Any, str]:
+def _tokenizer(source: ModelFiles, what: str) -> tuple[Any, str]:
     from transformers import BertTokenizer
 
     found = source.find((VOCABULARY,))
     if found is not None:
         return BertTokenizer.from_pretrained((source.folder / found).parent, local_files_only=True), VOCABULARY
     try:
-        hub = open_source(TOKENIZER)
+        hub = resolve_model_files(TOKENIZER)
     except BadModel as error:
         raise BadModel(
             f"{what}: prompts need the tokenizer of {TOKENIZER}, which is not in the release. Put its {VOCABULARY} beside "

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import torch
 
+from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import FrameSampling
-from cardiobench.errors import BadModel
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.device import placed
 

@@ -10,9 +10,9 @@ from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.echo.crop import centre, resized
 from cardiobench.models.echo.encoder import ClipEncoder, loaded_by, refuse_unknown
+from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.panecho import DIM, FRAMES, PanEcho, time_code
 from cardiobench.models.nets.panecho_heads import activated, by_head, head
-from cardiobench.models.source import Source
 from cardiobench.models.weights import load_exactly, read_weights
 
 WEIGHTS = ("panecho.pt", "model.safetensors")
@@ -122,7 +122,7 @@ class PanEchoEncoder(ClipEncoder):
         return np.add.reduceat(column, first) / [len(unit) for unit in units]
 
 
-def load(card: ModelCard, source: Source, *, pooling: str = "mean", variant: str = "four_clips") -> PanEchoEncoder:
+def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant: str = "four_clips") -> PanEchoEncoder:
     """PanEcho with the weights of `panecho.pt`.
 
     Args:

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from cardiobench.errors import NotApplicable
+from cardiobench.core.errors import NotApplicable
 
 Split = tuple[np.ndarray, np.ndarray]
 """Positions to fit on, and positions held out."""

@@ -11,8 +11,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from cardiobench.errors import BadData
-from cardiobench.registry import unknown_name
+from cardiobench.core.errors import BadData
+from cardiobench.core.registry import unknown_name
 
 Point = Mapping[str, Any]
 Grid = Mapping[str, Sequence[Any]]

@@ -8,19 +8,19 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from cardiobench.core.errors import NotApplicable
+from cardiobench.core.registry import unknown_name
 from cardiobench.data.ecg_subsets import SIZES, draw_subset
 from cardiobench.data.spec import Task
-from cardiobench.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import Output, TaskData
 from cardiobench.protocols.cross_validation.cells import Folded, flat, median_and_iqr, nested
 from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds
 from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, described, points, read_grids
-from cardiobench.registry import unknown_name
 
 if TYPE_CHECKING:
-    from cardiobench.config import RunConfig
+    from cardiobench.core.config import RunConfig
 
 
 @dataclass(frozen=True)

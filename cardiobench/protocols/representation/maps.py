@@ -9,7 +9,7 @@ from scipy.spatial import procrustes
 from sklearn.manifold import trustworthiness
 from sklearn.neighbors import NearestNeighbors
 
-from cardiobench.errors import MissingExtra
+from cardiobench.core.errors import MissingExtra
 
 SETTINGS = tuple((neighbours, distance) for neighbours in (15, 50) for distance in (0.1, 0.5))
 """(n_neighbors, min_dist); the first is the one that the figure of the paper is compared with."""

@@ -15,13 +15,13 @@ from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, read_grids
 from cardiobench.protocols.representation import geometry, maps, overlap, similarity
 from cardiobench.protocols.representation.sample import Sample, draw
 from cardiobench.protocols.representation.subjects import labels_across
-from cardiobench.protocols.study import Finding, Study
-from cardiobench.report.record import number
-from cardiobench.report.result import Estimate
+from cardiobench.protocols.study import Analysis, AnalysisOutput
+from cardiobench.results.analysis_result import number
+from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import interval
 
 if TYPE_CHECKING:
-    from cardiobench.config import RunConfig
+    from cardiobench.core.config import RunConfig
 
 KS = (25, 50, 100)
 
@@ -75,7 +75,7 @@ class Representation:
         """A label across all its datasets."""
         return labels_across(tasks)
 
-    def describe(self, study: Study, encoder: Encoder) -> Finding:
+    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Overlap, geometry and maps of one model."""
         sample = draw(study, self.most)
         with threadpool_limits(1):
@@ -91,9 +91,9 @@ class Representation:
         tables["maps"] = _map_table(pictures, seen)
         tables["stability"] = maps.stability(vectors, pictures)
         options = {**chosen, "classes": list(sample.classes), "records_in_geometry": counts, **_fixed(vectors)}
-        return Finding(values, tables, options, (*sample.left_out, *_few_used(chosen)))
+        return AnalysisOutput(values, tables, options, (*sample.left_out, *_few_used(chosen)))
 
-    def across(self, studies: Sequence[Study]) -> Finding:
+    def across(self, studies: Sequence[Analysis]) -> AnalysisOutput:
         """How alike the models see the same records: linear CKA of each two, in each dataset and over all."""
         samples = [draw(study, self.records) for study in studies]
         names = similarity.names_of([study.model for study in studies])
@@ -103,9 +103,9 @@ class Representation:
             last = part.iloc[-1]  # over all records, or of the only dataset
             values[f"linear_cka of {one} and {other}"] = number(last["linear_cka"], n=int(last["records"]))
         warnings = tuple(dict.fromkeys(sentence for sample in samples for sentence in sample.left_out))
-        return Finding(values, {"cka": table}, {"names": names}, warnings)
+        return AnalysisOutput(values, {"cka": table}, {"names": names}, warnings)
 
-    def _overlap(self, sample: Sample, study: Study) -> tuple[dict[str, Estimate], dict[str, pd.DataFrame], dict]:
+    def _overlap(self, sample: Sample, study: Analysis) -> tuple[dict[str, Estimate], dict[str, pd.DataFrame], dict]:
         """Values, tables and choices of Algorithm 1; with one dataset, why there is none."""
         if len(sample.parts) < 2:
             reason = f"{sample.names[0]} is the only dataset of this label here, and overlap is between datasets"

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from cardiobench.errors import NotApplicable
+from cardiobench.core.errors import NotApplicable
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.representation.subjects import class_names, classes_of
-from cardiobench.protocols.study import Study
+from cardiobench.protocols.study import Analysis
 
 LEAST = 15  # records of a class in a dataset; the folds of a cross-validation need no fewer
 
@@ -83,7 +83,7 @@ class Sample:
         )
 
 
-def draw(study: Study, most: int) -> Sample:
+def draw(study: Analysis, most: int) -> Sample:
     """Draw from every dataset of a study, all splits, at most `most` records, one of a patient in a class, classes in turn.
 
     Classes are those that every dataset has at least `LEAST` records of; a dataset with fewer than two such classes is

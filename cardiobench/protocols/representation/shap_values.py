@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cardiobench.errors import MissingExtra
+from cardiobench.core.errors import MissingExtra
 from cardiobench.protocols.cross_validation.classifiers.forest import Forest
 from cardiobench.protocols.cross_validation.classifiers.logistic import Logistic
 from cardiobench.protocols.cross_validation.classifiers.mlp import Network

@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln
 
-from cardiobench import resources
+from cardiobench.core import resources
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import unit
-from cardiobench.errors import NotApplicable
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.retrieval.captions import Caption, caption, statement
-from cardiobench.protocols.study import Finding, Study
+from cardiobench.protocols.study import Analysis, AnalysisOutput
 from cardiobench.protocols.zero_shot import embed_texts, no_text_tower
-from cardiobench.report.result import Estimate
+from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, resample
 from cardiobench.scoring.metrics import load_formula
 
@@ -68,7 +68,7 @@ class Retrieval:
             found[task.dataset] = (*found.get(task.dataset, ()), task)
         return found
 
-    def describe(self, study: Study, encoder: Encoder) -> Finding:
+    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Recall and median rank in every gallery and direction, and how negations are told from the truth."""
         if not isinstance(encoder, TextEncoder):
             raise NotApplicable(no_text_tower(encoder))
@@ -91,7 +91,7 @@ class Retrieval:
             "negation": pd.DataFrame(told, columns=NEGATION_COLUMNS),
             "captions": pd.DataFrame({"id": pairs.ids, "caption": [one.text for one in pairs.captions]}),
         }
-        return Finding(values, tables, {"distinct_captions": len({one.text for one in pairs.captions})})
+        return AnalysisOutput(values, tables, {"distinct_captions": len({one.text for one in pairs.captions})})
 
 
 class Texts:
@@ -108,7 +108,7 @@ class Texts:
         return np.stack([self.known[text] for text in texts])
 
 
-def captioned(study: Study) -> Pairs:
+def captioned(study: Analysis) -> Pairs:
     """The test recordings of all tasks of a study, each once; `NotApplicable` where there is nothing to say of them."""
     seen: dict[str, tuple] = {}
     for task in study.tasks:
@@ -212,7 +212,7 @@ def scores(ranks: np.ndarray, patients: np.ndarray, resamples: int, seed: int) -
 NEGATION_COLUMNS = ("finding", "n_with", "n_without", "with", "without", "value", "low", "high", "sentences")
 
 
-def negation(pairs: Pairs, texts: Texts, words: str, study: Study) -> tuple[dict, Estimate]:
+def negation(pairs: Pairs, texts: Texts, words: str, study: Analysis) -> tuple[dict, Estimate]:
     """How often the true one of two sentences about a finding is more like the recording than the other.
 
     Returns:

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
-from cardiobench.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import Output, TaskData
 from cardiobench.protocols.native import NativeAnswers
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.ranking import Ranking
 from cardiobench.protocols.stress import ecg, echo
-from cardiobench.protocols.study import Change, Finding, Study, each_task
+from cardiobench.protocols.study import Analysis, AnalysisOutput, Perturbation, each_task
 from cardiobench.protocols.zero_shot import ZeroShot
-from cardiobench.report.result import Estimate
+from cardiobench.results.score_result import Estimate
 
 if TYPE_CHECKING:
-    from cardiobench.config import RunConfig
+    from cardiobench.core.config import RunConfig
 
 KINDS = {"echo": echo.KINDS, "ecg": ecg.KINDS}
 NONE = "none"
@@ -55,18 +55,18 @@ class Stress:
         """One task at a time."""
         return each_task(tasks)
 
-    def changes(self, task: Task) -> tuple[Change, ...]:
+    def changes(self, task: Task) -> tuple[Perturbation, ...]:
         """Every disturbance at every severity."""
         spec = catalog.spec(task.dataset)
         return tuple(
-            Change(name, severity, apply, patients=self.patients, order=order)
+            Perturbation(name, severity, apply, patients=self.patients, order=order)
             for name, (apply, severities) in KINDS[spec.modality].items()
             for order, _ in [echo.ORDERS.get(name, (None, ()))]
             if (not self.kinds or name in self.kinds) and not (order and spec.media == "image")
             for severity in severities
         )
 
-    def describe(self, study: Study, encoder: Encoder) -> Finding:
+    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Scores, and differences to the undisturbed recordings, paired over patients."""
         (task,) = study.tasks
         base, changes = study.data(task), self.changes(task)
@@ -101,7 +101,7 @@ class Stress:
             better="higher" if ranking.metric.higher_is_better else "lower",
         )
         few = [f"{len(some)} of {everybody} test patients were disturbed"] if len(some) < everybody else []
-        return Finding(values, {"scores": table}, {}, tuple(few))
+        return AnalysisOutput(values, {"scores": table}, {}, tuple(few))
 
 
 def of_patients(data: TaskData, output: Output, patients: set[str]) -> Output:

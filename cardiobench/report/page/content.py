@@ -6,13 +6,13 @@ from typing import Any
 
 from cardiobench.data import catalog
 from cardiobench.models.cards import find_card
-from cardiobench.report import tables
-from cardiobench.report.boards import MARKS, boards, find_task
-from cardiobench.report.collect import Collection, Entry, Problem
-from cardiobench.report.page import words
-from cardiobench.report.pictures.ink import Drawn
-from cardiobench.report.published import published
-from cardiobench.report.record import Record
+from cardiobench.report.overview import MARKS, boards, find_task
+from cardiobench.report.page import naming as words
+from cardiobench.report.plots.style import Drawn
+from cardiobench.results import formatting as tables
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.collect import Collection, Entry, Problem
+from cardiobench.results.published import published
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Drawings:
 
     of: dict[tuple[str, str], tuple[Drawn, ...]] = field(default_factory=dict)
     records: dict[int, tuple[Drawn, ...]] = field(default_factory=dict)
-    beside: list[tuple[tuple[Record, ...], tuple[Drawn, ...]]] = field(default_factory=list)
+    beside: list[tuple[tuple[AnalysisResult, ...], tuple[Drawn, ...]]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     note: str = ""
 
@@ -77,7 +77,7 @@ def grouped(entries: Sequence[Entry]) -> tuple[dict[str, list[Entry]], dict[str,
     return dict(sorted(by_task.items())), by_model
 
 
-def model_names(record: Record) -> list[str]:
+def model_names(record: AnalysisResult) -> list[str]:
     """Names of the models that a record is about."""
     return [str(model.get("name")) for model in record.models]
 
@@ -127,7 +127,7 @@ def task_part(
     name: str,
     entries: Sequence[Entry],
     drawings: Drawings,
-    records: Sequence[tuple[int, Record]],
+    records: Sequence[tuple[int, AnalysisResult]],
     examples: Sequence[tuple[str, str]],
 ) -> dict[str, Any]:
     """A task's part of the page."""
@@ -166,7 +166,7 @@ def _answer(prediction: str | float | None) -> str | None:
 
 
 def model_part(
-    name: str, entries: Sequence[Entry], drawings: Drawings, records: Sequence[tuple[int, Record]]
+    name: str, entries: Sequence[Entry], drawings: Drawings, records: Sequence[tuple[int, AnalysisResult]]
 ) -> dict[str, Any]:
     """A model's part of the page."""
     results = [entry.result for entry in entries]
@@ -206,21 +206,21 @@ def card_rows(card) -> list[tuple[str, str]]:
     ]
 
 
-def record_part(record: Record, drawn: Sequence[Drawn]) -> dict[str, Any]:
+def record_part(record: AnalysisResult, drawn: Sequence[Drawn]) -> dict[str, Any]:
     """What a study found."""
     return {
         "protocol": record.protocol,
         "subject": record.subject,
         "at_task": bool(find_task(record.subject)) and not drawn,
         "models": ", ".join(model_names(record)),
-        "rows": tables.record_rows(record),
-        "marks": tables.record_flags(record),
+        "rows": tables.analysis_rows(record),
+        "marks": tables.analysis_flags(record),
         "warnings": record.warnings,
         "pictures": drawn,
     }
 
 
-def beside_part(records: Sequence[Record], drawn: Sequence[Drawn]) -> dict[str, Any]:
+def beside_part(records: Sequence[AnalysisResult], drawn: Sequence[Drawn]) -> dict[str, Any]:
     """What a study found of several models, one after the other."""
     parts = [record_part(record, drawn) for record in records]
     return {

@@ -8,17 +8,18 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from cardiobench.core.errors import BadData, BadMedia, MissingData, UnwritableOutput
+from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import LEADS, Clip, Ecg, FrameSampling
-from cardiobench.data.source import Source, open_source
+from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
-from cardiobench.errors import BadData, BadMedia, MissingData, UnwritableOutput
-from cardiobench.report.boards import find_task
-from cardiobench.report.collect import Collection, Entry, Problem
-from cardiobench.report.page import words
-from cardiobench.report.pictures import panel as panels
-from cardiobench.report.pictures.draw import best_of_each_model, read_answers
-from cardiobench.report.pictures.ink import INK, inline, new_figure, style
-from cardiobench.report.tables import protocol_name
+from cardiobench.report.overview import find_task
+from cardiobench.report.page import naming as words
+from cardiobench.report.plots import panel as panels
+from cardiobench.report.plots.draw import best_of_each_model, read_answers
+from cardiobench.report.plots.style import INK, inline, new_figure, style
+from cardiobench.results.collect import Collection, Entry, Problem
+from cardiobench.results.formatting import protocol_name
 
 WORST = 12
 FRAMES, HEIGHT = 6, 112  # of a strip, in pixels
@@ -86,7 +87,7 @@ def write_examples(
     """
     pages: dict[str, list[tuple[str, str]]] = {}
     problems: list[Problem] = []
-    sources: dict[str, Source | None] = {}
+    sources: dict[str, OpenDataset | None] = {}
     for name in sorted({entry.result.task for entry in collection.entries}):
         task = find_task(name)
         if task is None or (tasks and name not in tasks):
@@ -109,7 +110,7 @@ def write_examples(
     return pages, problems
 
 
-def items(source: Source, task: Task, frame: pd.DataFrame) -> list[Item]:
+def items(source: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Item]:
     """The worst units of a model with their recordings."""
     rows = source.task_rows(task)
     unit = "" if task.classes else f" {task.unit}"
@@ -127,15 +128,15 @@ def items(source: Source, task: Task, frame: pd.DataFrame) -> list[Item]:
     return made
 
 
-def _open(task: Task, data_dir: Path | None, problems: list[Problem]) -> Source | None:
+def _open(task: Task, data_dir: Path | None, problems: list[Problem]) -> OpenDataset | None:
     try:
-        return open_source(task.dataset, data_dir, allow_missing=True)
+        return open_dataset(task.dataset, data_dir, allow_missing=True)
     except (MissingData, BadData) as error:
         problems.append(Problem(task.dataset, "no examples", f"its recordings are not here: {error}"))
         return None
 
 
-def _picture(source: Source, lines: pd.Index) -> tuple[Markup | str, str]:
+def _picture(source: OpenDataset, lines: pd.Index) -> tuple[Markup | str, str]:
     """The first recording of a unit; of several recordings their number is said."""
     if not len(lines):
         return "its recording is not here", "no recording"

@@ -10,15 +10,15 @@ from urllib.parse import quote, unquote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from cardiobench.errors import MissingExtra, UnwritableOutput
-from cardiobench.report.collect import Collection
-from cardiobench.report.editions import data_edition, edition_words
-from cardiobench.report.figures import BESIDE
-from cardiobench.report.page import words
+from cardiobench.core.errors import MissingExtra, UnwritableOutput
+from cardiobench.report.page import naming as words
 from cardiobench.report.page.content import Drawings, content, grouped
-from cardiobench.report.pictures.draw import Job, draw_all
-from cardiobench.report.pictures.ink import Drawn, short
-from cardiobench.report.record import Record
+from cardiobench.report.plots import BESIDE
+from cardiobench.report.plots.draw import Job, draw_all
+from cardiobench.report.plots.style import Drawn, short
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.collect import Collection
+from cardiobench.results.versions import data_edition, edition_words
 
 PAGE, PICTURES = "report.html", "pictures"
 LARGEST = 4_900_000  # bytes of the page; pictures that would make it larger are files that it links to
@@ -87,9 +87,9 @@ def drawn(collection: Collection, out: Path, *, png: bool = False, processes: in
     )
 
 
-def side_by_side(records: Sequence[Record]) -> dict[str, tuple[Record, ...]]:
+def side_by_side(records: Sequence[AnalysisResult]) -> dict[str, tuple[AnalysisResult, ...]]:
     """Records of one study, subject and edition of the data, of several models, by the words for them."""
-    found: dict[str, list[Record]] = {}
+    found: dict[str, list[AnalysisResult]] = {}
     for record in records:
         if record.protocol in BESIDE and len(record.models) == 1:
             data = ", ".join(f"{facts['name']} {edition_words(data_edition(facts))}" for facts in record.datasets)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from cardiobench.errors import UnwritableOutput
-from cardiobench.report.collect import Collection, collect
+from cardiobench.core.errors import UnwritableOutput
 from cardiobench.report.markdown import write_page
 from cardiobench.report.page.render import drawn, link_of, write_html
+from cardiobench.results.collect import Collection, collect
 
 
 def write_report(

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog
-from cardiobench.errors import MissingData
 from cardiobench.report.paper.grid import Entry, Grid, placed
-from cardiobench.report.published import Published, published
-from cardiobench.report.result import Result
-from cardiobench.report.tables import FRACTIONS, protocol_name
+from cardiobench.results.formatting import FRACTIONS, protocol_name
+from cardiobench.results.published import Published, published
+from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.floor_table import task_floors
 
 MEASURED = tuple(
@@ -70,7 +70,7 @@ LAYOUTS = (
 )
 
 
-def grids(results: Sequence[Result], floor: Callable[[str], float] | None = None) -> list[Grid]:
+def grids(results: Sequence[ScoreResult], floor: Callable[[str], float] | None = None) -> list[Grid]:
     """The three tables.
 
     Args:
@@ -81,9 +81,9 @@ def grids(results: Sequence[Result], floor: Callable[[str], float] | None = None
     return [grid(layout, results, floor or floors_of(results)) for layout in LAYOUTS]
 
 
-def grid(layout: Layout, results: Sequence[Result], floor: Callable[[str], float]) -> Grid:
+def grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[str], float]) -> Grid:
     """One table: floors, ours, published."""
-    ours: dict[str, dict[str, Result]] = {}
+    ours: dict[str, dict[str, ScoreResult]] = {}
     for result in results:
         if result.protocol in layout.protocols and result.task in layout.tasks:
             label = f"{result.model['name']} ({protocol_name(result)})"
@@ -128,7 +128,7 @@ def numbers(grids: Sequence[Grid]) -> dict[str, pd.DataFrame]:
     }
 
 
-def floors_of(results: Sequence[Result]) -> Callable[[str], float]:
+def floors_of(results: Sequence[ScoreResult]) -> Callable[[str], float]:
     """Score of the best constant answer by task: of a result on real recordings, else of the shipped split."""
     known = {r.task: r.floors["best_constant"].value for r in results if not r.dataset.get("twin")}
 
@@ -162,7 +162,7 @@ def _number(task: str, value: float) -> str:
     return f"{value:.2f}" if _measured(task) else f"{100 * value:.2f}"
 
 
-def _ours(result: Result | None) -> Entry:
+def _ours(result: ScoreResult | None) -> Entry:
     if result is None or math.isnan(result.score.value):
         return Entry("–" if result is None else "undefined")
     twin = bool(result.dataset.get("twin"))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cardiobench.report.tables import markdown_text
+from cardiobench.results.formatting import markdown_text
 
 NONE = "–"
 

@@ -5,15 +5,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.errors import MissingExtra, UnwritableOutput
+from cardiobench.core.errors import MissingExtra, UnwritableOutput
 from cardiobench.report import ecg_tables
-from cardiobench.report.collect import Problem, collect
-from cardiobench.report.console import Console
 from cardiobench.report.ecg_figures import figures, shared
-from cardiobench.report.page.say import say_problems
 from cardiobench.report.paper import ecg_grids, echo_tables
-from cardiobench.report.pictures.ink import save_image, style
-from cardiobench.report.record import Record
+from cardiobench.report.plots.style import save_image, style
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.collect import Problem, collect
 
 PAGE, LATEX = "paper_tables.md", "paper_tables.tex"
 
@@ -47,7 +45,7 @@ def write_tables(folders: Sequence[Path], out: Path) -> tuple[list[Path], tuple[
     return [*files, *pictures], (*collection.problems, *undrawn)
 
 
-def _figure(records: Sequence[Record], out: Path) -> tuple[list[Path], list[Problem]]:
+def _figure(records: Sequence[AnalysisResult], out: Path) -> tuple[list[Path], list[Problem]]:
     """Figure 1 of the ECG paper with the numbers behind it, where a record holds them; or why it could not be drawn."""
     numbers = shared(records)
     if numbers.empty:
@@ -61,14 +59,3 @@ def _figure(records: Sequence[Record], out: Path) -> tuple[list[Path], list[Prob
     except MissingExtra as error:
         return [path], [Problem(path.stem, "no picture", str(error))]
     return [path, path.with_suffix(".png"), path.with_suffix(".svg")], []
-
-
-def print_tables(made: tuple[list[Path], tuple[Problem, ...]], out: Path) -> None:
-    """Say what was written and what is not in it."""
-    screen = Console()
-    files, problems = made
-    say_problems(problems, screen)
-    screen.files(files, out)
-    for file in files:
-        if file.suffix == ".tex":
-            screen.say(f"wrote {file}")

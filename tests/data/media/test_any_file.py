@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from cardiobench.core.errors import BadMedia, MissingExtra
 from cardiobench.data.media import FrameSampling, read_clip
-from cardiobench.errors import BadMedia, MissingExtra
 from tests.data.media.made import avi_of, mjpg_packets, moving_frames, write_video
 from tests.data.media.test_dicom_pictures import dicom_bytes
 

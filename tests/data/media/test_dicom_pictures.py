@@ -17,8 +17,8 @@ from pydicom.uid import (
     generate_uid,
 )
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import FrameSampling, read_clip
-from cardiobench.errors import BadMedia
 from tests.data.media.made import moving_frames
 
 

@@ -4,8 +4,8 @@ import h5py
 import numpy as np
 import pytest
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import LEADS, read_ecg
-from cardiobench.errors import BadMedia
 
 
 @pytest.fixture

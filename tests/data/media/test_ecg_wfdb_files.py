@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import wfdb
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import LEADS, read_ecg
-from cardiobench.errors import BadMedia
 
 SAMPLES = 50
 

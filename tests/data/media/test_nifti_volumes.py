@@ -6,8 +6,8 @@ import nibabel
 import numpy as np
 import pytest
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import FrameSampling, read_clip
-from cardiobench.errors import BadMedia
 
 
 def nifti_bytes(volume: np.ndarray, slope: float | None = None, inter: float = 0.0, version: int = 1) -> bytes:

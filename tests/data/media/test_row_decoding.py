@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
-from cardiobench.errors import BadMedia
 from tests.data.media.made import avi_of, mjpg_packets, moving_frames
 
 

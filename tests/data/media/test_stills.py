@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import FrameSampling, read_clip
-from cardiobench.errors import BadMedia
 from tests.data.media.made import moving_frames
 
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from cardiobench.core.errors import BadMedia, BadModel
 from cardiobench.data.media.types import Ecg
-from cardiobench.errors import BadMedia, BadModel
 from cardiobench.models.base import Encoder, NativeHeads
 from cardiobench.models.cards import card
 from cardiobench.models.ecg import ecg_fm, ecgfounder_heads, hubert_ecg
+from cardiobench.models.files import given_files
 from cardiobench.models.load import adapter, load_model
-from cardiobench.models.source import given_files
 from tests.models.ecg import fake
 
 # The two networks of some 90 million parameters take seconds a test.

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import LEADS
-from cardiobench.errors import BadMedia
 from cardiobench.models.ecg import ecg_fm, ecg_jepa_kim, ecg_jepa_weimann, ecgfounder, hubert_ecg
 from cardiobench.models.signal import interpolate, windows
 from tests.models.nets.golden import module

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
+from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import FrameSampling
-from cardiobench.errors import BadModel
 from cardiobench.models.base import Encoder, NativeHeads, TextEncoder
 from cardiobench.models.cards import card
 from cardiobench.models.echo import echoprime as echoprime_adapter
 from cardiobench.models.echo.echoprime_retrieval import VIEWS
 from cardiobench.models.echo.panecho import ANSWERS
+from cardiobench.models.files import given_files
 from cardiobench.models.load import load_model
-from cardiobench.models.source import given_files
 from tests.models.echo import fake
 from tests.models.echo.conftest import clip_of
 

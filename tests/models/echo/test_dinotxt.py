@@ -9,16 +9,16 @@ import torch
 from PIL import Image
 from torchvision.transforms import v2
 
+from cardiobench.cli.doctor import examine
+from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import FrameSampling
-from cardiobench.errors import BadModel
 from cardiobench.models.base import NativeHeads, TextEncoder
 from cardiobench.models.cards import card
 from cardiobench.models.detect import detect
-from cardiobench.models.doctor import examine
 from cardiobench.models.echo import dinotxt
+from cardiobench.models.files import given_files
 from cardiobench.models.load import load_model
 from cardiobench.models.nets.dinotxt import DinoTxt
-from cardiobench.models.source import given_files
 from tests.models.checkpoints import change_card
 from tests.models.echo import fake
 

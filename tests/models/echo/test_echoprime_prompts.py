@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from cardiobench.errors import BadModel
+from cardiobench.cli.doctor import examine
+from cardiobench.core.errors import BadModel
 from cardiobench.models.base import NativeHeads, TextEncoder
-from cardiobench.models.doctor import examine
 from cardiobench.models.load import load_model
 from tests.models.checkpoints import smaller_networks
 from tests.models.echo import fake

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from cardiobench.core.errors import BadModel
 from cardiobench.data.spec import VIEWS as BENCHMARK_VIEWS
-from cardiobench.errors import BadModel
 from cardiobench.models.echo.echoprime import stenosis, view_probabilities
 from cardiobench.models.echo.echoprime_files import read_labels, read_retrieval, read_section_weights
 from cardiobench.models.echo.echoprime_retrieval import (
@@ -22,7 +22,7 @@ from cardiobench.models.echo.echoprime_retrieval import (
     row_of,
     section_vectors,
 )
-from cardiobench.models.source import given_files
+from cardiobench.models.files import given_files
 from tests.models.echo import fake
 
 A2C, A4C, A5C = (VIEWS.index(name) for name in ("A2C", "A4C", "A5C"))

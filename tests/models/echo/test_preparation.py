@@ -8,8 +8,8 @@ import pytest
 import torch
 from PIL import Image
 
+from cardiobench.core.errors import MissingExtra
 from cardiobench.data.media.types import Clip, FrameSampling
-from cardiobench.errors import MissingExtra
 from cardiobench.models.echo import crop, echofm, echoprime_clip, panecho
 from tests.models.echo.conftest import clip_of
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
+from cardiobench.core.errors import MissingExtra
 from cardiobench.data.phantom.echo import EchoTruth, cm_per_pixel, echo_clip, echo_mask, end_systole
 from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart
 from cardiobench.data.phantom.twins.pictures import letterbox
 from cardiobench.data.phantom.twins.splits import deal
-from cardiobench.errors import MissingExtra
 
 _SIZE, _HEIGHT, _WIDTH = 144, 144, 176
 _VIEWS = {"2CH": "A2C", "4CH": "A4C"}

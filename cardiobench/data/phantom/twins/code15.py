@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import MissingExtra
 from cardiobench.data.phantom.ecg import EcgRecord, ecg_patients, ecg_signal
-from cardiobench.errors import MissingExtra
 
 _FS, _SAMPLES, _SHORT = 400, 4096, 2934
 _PARTS = 2

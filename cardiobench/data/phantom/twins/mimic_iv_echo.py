@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import MissingExtra
 from cardiobench.data.phantom.echo import EchoTruth, echo_clip
 from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart
 from cardiobench.data.phantom.twins.pictures import letterbox
-from cardiobench.errors import MissingExtra
 
 FIRST_SUBJECT, FIRST_STUDY, FIRST_MEASUREMENT = 19_900_001, 99_000_001, 7_000_001
 _SIZE, _HEIGHT, _WIDTH, _FRAMES, _FPS = 112, 128, 160, 40, 30.0

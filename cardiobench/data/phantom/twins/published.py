@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench import resources
+from cardiobench.core import resources
 
 
 def published_split(dataset: str, name: str) -> pd.DataFrame:
@@ -31,7 +31,7 @@ def choose(table: pd.DataFrame, patients: int, positive: str, rng: np.random.Gen
 
 def save_nifti(path: Path, frames: np.ndarray, spacing: float) -> None:
     """Grey frames (T, H, W) as a NIfTI volume (x, y, time), as the releases store them; `spacing` in mm."""
-    from cardiobench.errors import MissingExtra
+    from cardiobench.core.errors import MissingExtra
 
     try:
         import nibabel

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import MissingExtra
 from cardiobench.data.phantom.echo import EchoTruth, echo_clip
 from cardiobench.data.phantom.echo_cohort import draw_heart
 from cardiobench.data.phantom.twins.splits import deal
-from cardiobench.errors import MissingExtra
 
 FIRST_PATIENT = 7_001
 """Patient numbers of the release end at 6184."""

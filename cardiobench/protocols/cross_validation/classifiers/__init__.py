@@ -13,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
+from cardiobench.core.registry import unknown_name
 from cardiobench.protocols.cross_validation.folds import Split
 from cardiobench.protocols.cross_validation.grids import Point
-from cardiobench.registry import unknown_name
 
 CLASSIFIERS = ("xgboost", "tree", "forest", "logistic", "mlp")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cardiobench.errors import MissingExtra
+from cardiobench.core.errors import MissingExtra
 from cardiobench.protocols.cross_validation.classifiers.screening import screened
 from cardiobench.protocols.cross_validation.folds import Split
 from cardiobench.protocols.cross_validation.grids import FIXED, Point

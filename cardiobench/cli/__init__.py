@@ -1,0 +1,1 @@
+"""The `cardiobench` command and `python -m cardiobench.eval`; everything that prints."""

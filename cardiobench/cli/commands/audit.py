@@ -1,0 +1,25 @@
+"""`cardiobench audit`."""
+
+import argparse
+from pathlib import Path
+
+HELP = "what to know of a copy of a dataset: counts, crossings, doubles, gaps"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("dataset", metavar="DATASET")
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
+    parser.add_argument("--no-media", action="store_true", help="do not read the recordings to find doubles")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the findings, one per line, with the first names of what was found; returns the exit code."""
+    from cardiobench.core.console import Console
+    from cardiobench.data.audit import audit_folder
+    from cardiobench.data.rows import shorten
+
+    findings = audit_folder(arguments.dataset, arguments.data_dir, media=not arguments.no_media)
+    rows = [(one.check, str(one.count), one.unit, one.note, shorten(one.examples)) for one in findings]
+    Console().table(f"Audit of {arguments.dataset}", ("check", "found", "of", "note", "names"), rows)
+    return 0

@@ -1,0 +1,55 @@
+"""`cardiobench compare`."""
+
+import argparse
+from pathlib import Path
+
+HELP = "which models of a results folder are better than which, and which are tied"
+EXAMPLES = """\
+Every pair of models on every task and protocol that both answered: paired differences on the same patients, 95 %
+intervals, p-values by Holm's rule for all of them, and ranks.
+  cardiobench compare results
+  cardiobench compare results --tasks camus/ef --protocols probe --csv pairs.csv
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("results", type=Path, nargs="?", default=Path("results"), metavar="RESULTS")
+    parser.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks or datasets (default: all)")
+    parser.add_argument("--protocols", nargs="+", default=[], metavar="NAME", help="such as probe (default: all)")
+    parser.add_argument("--resamples", type=int, default=1000, metavar="B", help="of the bootstrap, at least (1000)")
+    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (default: 0)")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the pairs too, every digit kept")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print ranks and pairs; returns the exit code."""
+    from cardiobench.cli.output import print_problems
+    from cardiobench.core.console import Console
+    from cardiobench.core.errors import MissingData
+    from cardiobench.core.tables import write_csv
+    from cardiobench.report import ranks
+    from cardiobench.results.collect import collect
+    from cardiobench.runner.plan import resolve_tasks
+
+    wanted = {task.name for task in resolve_tasks(arguments.tasks)}
+    console, there = Console(), collect([arguments.results])
+    print_problems(console, there.problems)
+    found = [
+        (path, result)
+        for path, result in there.files
+        if result.task in wanted and (not arguments.protocols or result.protocol in arguments.protocols)
+    ]
+    pairs, left_out = ranks.compared(found, resamples=arguments.resamples, seed=arguments.seed)
+    if not pairs:
+        raise MissingData(
+            f"no two models in {arguments.results} answered the same task by the same protocol. Evaluate another "
+            "model into the same folder: python -m cardiobench.eval --model A B --output-dir ..."
+        )
+    console.table("pairs", ranks.PAIR_COLUMNS, ranks.pair_rows(pairs, found))
+    console.table("ranks", ranks.RANK_COLUMNS, ranks.rank_rows(pairs, found))
+    for sentence in left_out:
+        console.print(f"! {sentence}")
+    if arguments.csv:
+        console.print(f"wrote {write_csv(ranks.pair_table(pairs), arguments.csv)}")
+    return 0

@@ -1,0 +1,42 @@
+"""`cardiobench doctor`."""
+
+import argparse
+from pathlib import Path
+
+HELP = "everything that would be used of a model, and what it can be asked, without running"
+EXAMPLES = """\
+examples
+  cardiobench doctor --model mkaichristensen/echo-clip
+  cardiobench doctor --model echonet/EchoPrime --weights ~/downloads/model_data
+
+exit code 0 = it loads whole, 2 = it does not (the last lines say why)
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("--model", required=True, metavar="ID", help="Hub id, local folder or weights file")
+    parser.add_argument("--weights", type=Path, metavar="PATH", help="folder or file of a model that is not on the Hub")
+    parser.add_argument("--revision", help="commit of the model on the Hub")
+    parser.add_argument("--pooling", metavar="NAME", help="of the network's tokens")
+    parser.add_argument("--variant", metavar="NAME", help="of the preprocessing")
+    parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
+    parser.add_argument("--trust-remote-code", action="store_true", help="let a model repository run its own code")
+    parser.add_argument("--quick", action="store_true", help="neither download nor read the weights")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print it; returns the exit code."""
+    from cardiobench.cli.doctor import diagnose
+
+    diagnose(
+        arguments.model,
+        quick=arguments.quick,
+        weights=arguments.weights,
+        revision=arguments.revision,
+        pooling=arguments.pooling,
+        variant=arguments.variant,
+        precision=arguments.precision,
+        trust_remote_code=arguments.trust_remote_code,
+    )
+    return 0

@@ -1,0 +1,52 @@
+"""`cardiobench leaderboard`."""
+
+import argparse
+from pathlib import Path
+
+HELP = "the results as an app with filters, from folders or from a dataset on the Hub; or as a Space"
+EXAMPLES = """\
+examples:
+  cardiobench leaderboard results                               serve a folder on this machine
+  cardiobench leaderboard org/cardiobench-results               serve a dataset of results
+  cardiobench leaderboard org/cardiobench-results --files space write the files of a Space
+  cardiobench leaderboard org/cardiobench-results --space org/leaderboard --yes
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument(
+        "results", nargs="*", default=["results"], metavar="RESULTS", help="folders, or one org/dataset"
+    )
+    parser.add_argument("--revision", default="main", help="of the dataset")
+    parser.add_argument("--port", type=int, help="default: a free one")
+    parser.add_argument("--files", type=Path, metavar="DIR", help="write the files of a Space instead of serving")
+    parser.add_argument("--space", metavar="ORG/NAME", help="bring the Space to the Hub instead of serving")
+    parser.add_argument("--private", action="store_true", help="a Space that is made is private")
+    parser.add_argument("--yes", action="store_true", help="write to the Hub; without it, show what would change")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Serve, write or push; returns the exit code."""
+    from cardiobench.core.console import Console
+
+    console = Console()
+    if arguments.files:
+        from cardiobench.leaderboard.files import write_files
+
+        for file in write_files(arguments.results[0], arguments.files):
+            console.print(f"wrote {file}")
+    if arguments.space:
+        from cardiobench.hub.publish import publish
+        from cardiobench.leaderboard.files import publication
+
+        wanted = publication(arguments.results[0], arguments.space, private=arguments.private)
+        written, failed = publish([wanted], send=arguments.yes, show=console.print)
+        if not arguments.yes and any(done.changes for done in written):
+            console.print("\nNothing was written; add --yes to write it.")
+        return 1 if failed else 0
+    if not arguments.files:
+        from cardiobench.leaderboard.app import launch
+
+        launch(arguments.results, revision=arguments.revision, port=arguments.port)
+    return 0

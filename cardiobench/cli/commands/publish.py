@@ -1,0 +1,66 @@
+"""`cardiobench publish`."""
+
+import argparse
+from pathlib import Path
+
+HELP = "bring datasets, metrics or model cards to the Hub; shows what would change unless --yes is given"
+EXAMPLES = """\
+examples
+  what would change in all dataset repositories
+      cardiobench publish datasets
+  a dataset with its recordings, where the licence allows it
+      cardiobench prepare ptb_xl --data-dir RAW --out prepared
+      cardiobench publish datasets ptb_xl --prepared prepared --yes
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("what", choices=("datasets", "metrics", "models"))
+    parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
+    parser.add_argument("--namespace", default="cardiobench", metavar="NAME", help="user or organisation on the Hub")
+    parser.add_argument("--private", action="store_true", help="repositories that are made are private")
+    parser.add_argument(
+        "--prepared", type=Path, metavar="DIR", help="made by `cardiobench prepare`; its recordings go too (datasets)"
+    )
+    parser.add_argument(
+        "--i-may-redistribute",
+        action="store_true",
+        help="with --private: your agreement lets you pass the recordings on to those who will see the repository",
+    )
+    sending = parser.add_mutually_exclusive_group()
+    sending.add_argument("--yes", action="store_true", help="write to the Hub")
+    sending.add_argument("--dry-run", action="store_true", help="only show what would change (the default)")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Show and write; returns the exit code."""
+    from cardiobench.core.console import Console
+    from cardiobench.core.registry import unknown_name
+    from cardiobench.data.catalog import list_datasets
+    from cardiobench.hub import publish_datasets, publish_metrics, publish_models
+    from cardiobench.hub.publish import publish
+    from cardiobench.scoring.metrics import list_metrics
+
+    names, private = arguments.names, arguments.private
+    known = {"datasets": list_datasets, "metrics": list_metrics}.get(arguments.what, lambda: names)()
+    for name in names:
+        if name not in known:
+            raise unknown_name(arguments.what.rstrip("s"), name, known)
+    if arguments.what == "datasets":
+        rights = {"i_may_redistribute": arguments.i_may_redistribute, "prepared": arguments.prepared}
+        wanted = [
+            publication
+            for name in names or known
+            for publication in publish_datasets.publications(name, arguments.namespace, private=private, **rights)
+        ]
+    elif arguments.what == "metrics":
+        wanted = publish_metrics.publications(names, arguments.namespace, private=private)
+    else:
+        wanted = publish_models.publications(names, arguments.namespace, private=private)
+    console = Console()
+    written, failed = publish(wanted, send=arguments.yes, show=console.print)
+    changed = sum(bool(done.changes) for done in written)
+    if not arguments.yes and changed:
+        console.print(f"\n{changed} of {len(wanted)} would change. Nothing was written; add --yes to write it.")
+    return 1 if failed else 0

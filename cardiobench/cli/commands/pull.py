@@ -1,0 +1,29 @@
+"""`cardiobench pull`."""
+
+import argparse
+from pathlib import Path
+
+HELP = "read the results in a model's repository"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("model", metavar="ORG/MODEL")
+    parser.add_argument("--revision", default="main", help="branch or commit; refs/pr/1 is the first pull request")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write the result files to DIR/<user>/")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the table and write the files; returns the exit code."""
+    from cardiobench.cli.output import print_results
+    from cardiobench.core.console import Console
+    from cardiobench.hub.pull_results import pull, save
+
+    console = Console()
+    found = pull(arguments.model, arguments.revision)
+    for user in dict.fromkeys(user for user, _ in found):
+        console.print(f"run by {user}")
+        print_results(console, [result for who, result in found if who == user])
+    if arguments.out:
+        console.print(f"wrote {len(save(found, arguments.out))} results below {arguments.out}")
+    return 0

@@ -1,0 +1,53 @@
+"""`cardiobench push`."""
+
+import argparse
+from pathlib import Path
+
+HELP = "write results to a model's repository or a results dataset; shows what would change unless --yes is given"
+EXAMPLES = """\
+examples
+  what would be written to the model's card; a model that is not yours gets a pull request
+      cardiobench push results --to org/model
+  results of a local folder, as those of its repository
+      cardiobench push results --model ./my_model --to me/my_model --yes
+  everything to the dataset behind a leaderboard
+      cardiobench push results --to-dataset org/cardiobench-results --yes
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("results", type=Path, metavar="RESULTS", help="folder of results, or one result file")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--to", metavar="ORG/MODEL", help="the model's repository")
+    where.add_argument("--to-dataset", metavar="ORG/NAME", help="a dataset of results; made where it is not there")
+    parser.add_argument("--model", metavar="NAME", help="by which the model was evaluated (default: the repository)")
+    parser.add_argument("--pr", action="store_true", help="open a pull request even where you may write")
+    parser.add_argument("--private", action="store_true", help="a dataset that is made is private")
+    sending = parser.add_mutually_exclusive_group()
+    sending.add_argument("--yes", action="store_true", help="write to the Hub")
+    sending.add_argument("--dry-run", action="store_true", help="only show what would change (the default)")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Show and write; returns the exit code."""
+    from cardiobench.core.console import Console
+    from cardiobench.hub.push_results import find_results, of_model, push
+    from cardiobench.hub.results_dataset import push_to_dataset
+
+    console = Console()
+    results = find_results(arguments.results)
+    if arguments.to:
+        chosen = of_model(results, arguments.model or arguments.to, arguments.to)
+        done = push(chosen, arguments.to, send=arguments.yes, show=console.print, as_pull_request=arguments.pr)
+    else:
+        done = push_to_dataset(
+            results, arguments.to_dataset, private=arguments.private, send=arguments.yes, show=console.print
+        )
+    if not done.changes:
+        console.print(f"{done.target}: nothing to change")
+    elif done.url:
+        console.print(f"{done.target}: {done.url}")
+    else:
+        console.print("\nNothing was written; add --yes to write it.")
+    return 0

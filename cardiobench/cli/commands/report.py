@@ -1,0 +1,57 @@
+"""`cardiobench report`."""
+
+import argparse
+from pathlib import Path
+
+HELP = "one page of results that people can read, or the papers' tables"
+EXAMPLES = """\
+examples:
+  cardiobench report results --out report              the page, its Markdown twin, pictures as SVG with CSV
+  cardiobench report results more --png --examples     several folders; PNG too; the worst test items, on this machine only
+  cardiobench report results --layout paper            Tables 1-3 of the echo paper, 3-4 of the ECG paper
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("results", type=Path, nargs="*", default=[Path("results")], metavar="RESULTS")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="default: the first results folder itself")
+    parser.add_argument("--layout", choices=("page", "paper"), default="page", help="default: page")
+    parser.add_argument("--png", action="store_true", help="pictures as PNG too")
+    parser.add_argument(
+        "--examples",
+        nargs="*",
+        metavar="TASK",
+        help="show the worst 12 test items of each model with their recordings, of these tasks or of all with data here",
+    )
+    parser.add_argument(
+        "--data-dir", type=Path, metavar="DIR", help="raw data of --examples (default: $CARDIOBENCH_DATA)"
+    )
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Write the report or the tables and print what was written; returns the exit code."""
+    from cardiobench.cli.output import print_files, print_problems, print_results
+    from cardiobench.core.console import Console
+
+    console, out = Console(), arguments.out or arguments.results[0]
+    if arguments.layout == "paper":
+        from cardiobench.report.paper.write import write_tables
+
+        files, problems = write_tables(arguments.results, out)
+        print_problems(console, problems)
+        print_files(console, files, out)
+        for file in files:
+            if file.suffix == ".tex":
+                console.print(f"wrote {file}")
+        return 0
+    from cardiobench.report.page.write import write_report
+
+    collection, (page, markdown, *others) = write_report(
+        arguments.results, out, png=arguments.png, examples=arguments.examples, data_dir=arguments.data_dir
+    )
+    print_results(console, collection.results)
+    print_problems(console, collection.problems)
+    console.print(f"wrote {len(others)} pictures and tables, {markdown}")
+    console.print(f"open {page}")
+    return 0

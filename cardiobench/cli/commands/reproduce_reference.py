@@ -1,0 +1,55 @@
+"""`cardiobench reproduce-reference`."""
+
+import argparse
+from pathlib import Path
+
+HELP = "the tables of the echo benchmark paper from its predictions, number for number, and put right"
+EXAMPLES = """\
+DIR holds splits/ and example_predictions/, laid out as those of the published evaluator:
+  cardiobench reproduce-reference --inputs evaluation --out tables
+writes tables/<dataset>/*.csv as the paper has them, the same files by patient and without rounding below
+tables/default/, and tables/side_by_side.md, which shows both and says why they differ.
+"""
+PROFILES = ("paper", "default")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Its flags."""
+    parser.add_argument("--inputs", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument(
+        "--profile", choices=PROFILES, help="one of the two only (default: both, and the page that compares them)"
+    )
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Write the tables; returns the exit code."""
+    from cardiobench.core.console import Console
+    from cardiobench.reproduction.page import write_page
+    from cardiobench.reproduction.profiles import BY_PATIENT, PAPER
+    from cardiobench.reproduction.reproduce import reproduce
+
+    console, made, files = Console(), {}, []
+    for profile in (PAPER, BY_PATIENT):
+        if arguments.profile in (None, profile.name):
+            made[profile.name] = reproduce(arguments.inputs, profile)
+            folder = arguments.out if profile is PAPER else arguments.out / profile.name
+            files += made[profile.name].save(folder)
+    notes: dict[tuple[str, str], list[str]] = {}
+    for name, tables in made.items():
+        for note in tables.notes:
+            notes.setdefault(note, []).append(name)
+    for (file, sentence), profiles in notes.items():  # said once where it holds for both
+        only = "" if len(profiles) == len(made) else f" ({profiles[0]} only)"
+        console.print(f"! {file}{only}: {sentence}")
+    for name, tables in made.items():
+        for file, reason in tables.failures:
+            console.failure(f"{name}, {file}", reason)
+    for line in next(iter(made.values())).absent:
+        console.print(f"not evaluated: {line}")
+    if len(made) == len(PROFILES):
+        files.append(write_page(made["paper"], made["default"], arguments.out))
+    console.print(f"wrote {len(files)} files below {arguments.out}")
+    if len(made) == len(PROFILES):
+        console.print(f"wrote {files[-1]}")
+    return 1 if any(tables.failures for tables in made.values()) else 0

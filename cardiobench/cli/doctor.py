@@ -1,0 +1,227 @@
+"""What would be used of a model, and what it could be asked, found out without encoding a recording."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cardiobench.core.errors import CardioBenchError, NotApplicable, UnknownName
+from cardiobench.data import catalog
+from cardiobench.data.prompts import prompts
+from cardiobench.data.spec import Task
+from cardiobench.models.base import Encoder, NativeHeads, TextEncoder
+from cardiobench.models.cards import ModelCard, find_card
+from cardiobench.models.load import ModelPlan, load_model, plan_model
+from cardiobench.models.registry import NO_ADAPTER
+
+Fact = tuple[str, str]
+COLUMNS = ("task", "zero-shot", "native", "from its embeddings", "dataset seen in pretraining")
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What there is to say about a model.
+
+    Attributes:
+        facts: (what, in words), in the order in which they are printed.
+        answers: a row of `COLUMNS` for every task of the benchmark that the model's kind of recording has.
+        problem: why it would not load; None when it would.
+    """
+
+    facts: tuple[Fact, ...]
+    answers: tuple[tuple[str, ...], ...] = ()
+    problem: CardioBenchError | None = None
+
+
+def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
+    """Everything that would be used of a model, whether it would load, and which tasks it can do.
+
+    Args:
+        name: as of `load_model`.
+        quick: do not read (or download) the weights.
+        options: further arguments of `load_model`: revision, weights, pooling, variant, precision, trust_remote_code.
+
+    Raises:
+        UnknownName: no model of that name.
+    """
+    card = find_card(name)
+    facts = _card_facts(name, card)
+    try:
+        plan = plan_model(name, **{key: value for key, value in options.items() if key != "precision"})
+        facts += _plan_facts(plan)
+        if quick:
+            facts += [("weights", "not read"), *_card_preprocessing(card)]
+            return Diagnosis(tuple(facts), tuple(_answers(_expected(plan), card)))
+        encoder = load_model(name, **options)
+    except UnknownName:
+        raise
+    except CardioBenchError as error:
+        # What the card says of it holds whether or not the files are here.
+        known = card is not None and card.adapter != NO_ADAPTER
+        answers = _answers(_by_card(card, options.get("variant")), card) if known else ()
+        return Diagnosis((*facts, *_card_plan(card), *_card_preprocessing(card)), tuple(answers), error)
+    facts += _encoder_facts(encoder)
+    return Diagnosis(tuple(facts), tuple(_answers(_abilities(encoder, plan), card)))
+
+
+def _card_facts(name: str, card: ModelCard | None) -> list[Fact]:
+    if card is None:
+        return [("model", name), ("card", "none: licence and pretraining data are not known here")]
+    return [
+        ("model", card.id),
+        ("licence", card.licence),
+        ("access", card.access),
+        ("public weights", "yes" if card.public_weights else "no: the card says what would be needed"),
+        ("pretraining data", card.pretraining_data),
+        ("datasets seen in pretraining", ", ".join(card.seen) or "none of this benchmark"),
+        ("embedding, by the card", _words(card.embedding) or "not described"),
+    ]
+
+
+def _card_plan(card: ModelCard | None) -> list[Fact]:
+    """What would be used of a model whose files are not here."""
+    if card is None:
+        return []
+    return [
+        ("revision, by the card", card.revision or "none pinned"),
+        *(("weights, by the card", f"{file}: SHA-256 {known or 'not known'}") for file, known in card.weights.items()),
+        ("pooling of tokens, by the card", ", ".join(card.poolings) or "one only"),
+        ("variant of preprocessing, by the card", ", ".join(card.variants) or "one only"),
+        ("text, by the card", _prompts(card)),
+        ("native outputs, by the card", ", ".join(card.native) or "none"),
+    ]
+
+
+def _prompts(card: ModelCard) -> str:
+    said = card.text_in(next(iter(card.variants), ""))
+    return {"yes": "prompts can be used", "no text tower": "no"}.get(said, f"prompts can be used {said}")
+
+
+def _card_preprocessing(card: ModelCard | None) -> list[Fact]:
+    facts = card.preprocessing if card else {}
+    return [(f"preprocessing, {key}", _words(value)) for key, value in facts.items()]
+
+
+def _plan_facts(plan: ModelPlan) -> list[Fact]:
+    facts = [("loaded by", plan.rule)]
+    if plan.source is not None:
+        pinned = plan.card.revision if plan.card else None
+        at = plan.source.commit or "files of the user's: the revision is the digest of the weights"
+        facts += [
+            ("files", str(plan.source.folder)),
+            ("commit", f"{at} (pinned by the card)" if pinned and at == pinned else at),
+        ]
+        if plan.unpinned:
+            unpinned = (
+                "the newest commit is used, because the card pins none" if plan.card else "the newest commit is used"
+            )
+            facts.append(("warning", f"{unpinned}: to get the same again give --revision {plan.source.commit}"))
+        facts += [
+            ("checksum", f"{file}: {plan.source.checksum(file) or 'not known, so not compared'}")
+            for file in plan.source.checksums
+        ]
+    facts += [
+        ("pooling of tokens", _choice(plan.pooling, plan.poolings)),
+        ("variant of preprocessing", _choice(plan.variant, plan.variants)),
+    ]
+    return facts
+
+
+def _encoder_facts(encoder: Encoder) -> list[Fact]:
+    facts = [("revision", encoder.revision)]
+    facts += [("weights read", f"{file}: {state}") for file, state in encoder.weight_files.items()]
+    facts += [(f"in the embedding key, {key}", _words(value)) for key, value in encoder.preprocessing.items()]
+    sampling = encoder.sampling
+    facts += [
+        ("frames", _words(vars(sampling)) if sampling else "none: it takes ECGs"),
+        ("vector", f"{encoder.dim} numbers a part; parts of a recording: {encoder.pooling}"),
+        ("precision", encoder.precision),
+        ("text", "prompts can be used" if isinstance(encoder, TextEncoder) else f"no: {_no_text(encoder)}"),
+        ("native outputs", ", ".join(encoder.native) if isinstance(encoder, NativeHeads) else "none"),
+    ]
+    return [*facts, *(("warning", warning) for warning in encoder.warnings)]
+
+
+def _no_text(encoder: Encoder) -> str:
+    return getattr(encoder, "no_text_reason", "") or "it has no text tower"
+
+
+@dataclass(frozen=True)
+class _Abilities:
+    modalities: tuple[str, ...]
+    text: str  # "yes", why not, or what to ask for
+    native: tuple[str, ...]
+
+
+def _abilities(encoder: Encoder, plan: ModelPlan) -> _Abilities:
+    absent = plan.card.text_in(plan.variant) if plan.card else "no text tower"
+    # A card's "yes" does not hold for files without the tokenizer or the text tower.
+    text = "yes" if isinstance(encoder, TextEncoder) else "no text tower" if absent == "yes" else absent
+    return _Abilities(encoder.modalities, text, encoder.native if isinstance(encoder, NativeHeads) else ())
+
+
+def _expected(plan: ModelPlan) -> _Abilities:
+    """Before the weights are read."""
+    if plan.card is None:
+        return _Abilities(("echo", "ecg"), "known after loading", ())
+    return _by_card(plan.card, plan.variant)
+
+
+def _by_card(card: ModelCard, variant: str | None) -> _Abilities:
+    return _Abilities(card.modalities, card.text_in(variant or next(iter(card.variants), "")), card.native)
+
+
+def _answers(able: _Abilities, card: ModelCard | None) -> list[tuple[str, ...]]:
+    rows = []
+    for name in catalog.list_datasets():
+        spec = catalog.spec(name)
+        if spec.modality not in able.modalities:
+            continue
+        seen = "not known" if card is None else "yes" if name in card.seen else "no"
+        for task in spec.tasks:
+            native = "yes" if task.target in able.native else "no such output"
+            rows.append((task.name, _zero_shot(able.text, task), native, "yes", seen))
+    return rows
+
+
+def _zero_shot(text: str, task: Task) -> str:
+    if text == "no text tower":
+        return text
+    try:
+        prompts(task)
+    except NotApplicable:
+        return "no prompts"
+    if task.kind == "regression" and task.prompt_grid is None:
+        return "no ladder of numbers"
+    return text
+
+
+def _choice(chosen: str, offered: tuple[str, ...]) -> str:
+    return f"{chosen} (offered: {', '.join(offered)})" if offered else "one only"
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={_words(inner)}" for key, inner in value.items())
+    return str(value)
+
+
+def print_diagnosis(diagnosis: Diagnosis) -> None:
+    """Print it."""
+    from cardiobench.core.console import Console
+
+    console = Console()
+    console.table("model", ("what", "it is"), diagnosis.facts)
+    console.table("what it can be asked", COLUMNS, diagnosis.answers)
+
+
+def diagnose(name: str, *, quick: bool, weights: Path | None, **options: Any) -> None:
+    """Examine a model and print what was found.
+
+    Raises:
+        CardioBenchError: it would not load.
+    """
+    diagnosis = examine(name, quick=quick, weights=weights, **options)
+    print_diagnosis(diagnosis)
+    if diagnosis.problem is not None:
+        raise diagnosis.problem

@@ -1,0 +1,50 @@
+"""The `cardiobench` command: parses flags and calls the command's own file in `cardiobench.cli.commands`."""
+
+import argparse
+import sys
+from functools import partial
+
+from cardiobench.cli import eval as evaluation
+from cardiobench.cli.commands import commands
+
+DESCRIPTION = (
+    "CardioBench: how good are frozen cardiology foundation models, on echo and ECG? No score stands alone here."
+)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """All commands."""
+    parser = argparse.ArgumentParser(prog="cardiobench", description=DESCRIPTION)
+    choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    run = evaluation.build_parser("cardiobench eval")
+    choices.add_parser(
+        "eval",
+        parents=[run],
+        add_help=False,
+        help="evaluate models, or score a file of predictions",
+        description=run.description,
+        epilog=run.epilog,
+        formatter_class=run.formatter_class,
+    ).set_defaults(execute=partial(evaluation.execute, parser))
+    for name, module in commands().items():
+        own = choices.add_parser(
+            name,
+            help=module.HELP,
+            description=f"{module.HELP[0].upper()}{module.HELP[1:]}.",
+            epilog=getattr(module, "EXAMPLES", None),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.configure(own)
+        own.set_defaults(execute=module.execute)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point of `cardiobench`."""
+    arguments = build_parser().parse_args(argv)
+    return evaluation.guarded(arguments.execute, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""Tables and lines that commands print about results, analyses and files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cardiobench.core.console import Console
+from cardiobench.results import formatting
+from cardiobench.results.collect import Problem
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.context import RunSummary
+
+SHOWN_FAILURES = 10
+
+
+def print_results(console: Console, results: Sequence[ScoreResult]) -> None:
+    """Print the table of results, and every warning under it."""
+    rows = [formatting.row(result) for result in formatting.ordered(list(results))]
+    console.table("results", formatting.COLUMNS, rows)
+    for task, sentence, who in formatting.warnings(list(results)):
+        console.print(f"! {task}: {sentence}" + (f" ({who})" if who else ""))
+
+
+def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
+    """Print results, analyses, what does not apply, what failed, and the files."""
+    if not summary.is_main_process:
+        return
+    print_results(console, summary.results)
+    rows = [row for analysis in summary.analyses for row in formatting.analysis_rows(analysis)]
+    console.table("analyses", formatting.ANALYSIS_COLUMNS, rows)
+    for analysis in summary.analyses:
+        for sentence in analysis.warnings:
+            models = ", ".join(model["name"] for model in analysis.models)
+            console.print(f"! {analysis.protocol} {analysis.subject}: {sentence} ({models})")
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for model, task, protocol, reason in summary.not_applicable:
+        by_reason.setdefault((model, reason), []).append(f"{task} {protocol}")
+    console.table(
+        "not applicable",
+        ("model", "reason", "task and protocol"),
+        [(model, reason, ", ".join(cells)) for (model, reason), cells in by_reason.items()],
+    )
+    console.table("FAILED", ("model", "what", "id", "reason"), summary.failures[:SHOWN_FAILURES])
+    if len(summary.failures) > SHOWN_FAILURES:
+        console.print(f"... and {len(summary.failures) - SHOWN_FAILURES} more failures, all in failures.csv")
+    print_files(console, summary.files, folder)
+
+
+def print_files(console: Console, files: Sequence[Path], folder: Path) -> None:
+    """Print the files that were written: pages and tables by name, figures by count."""
+    figures = {file.with_suffix("") for file in files if file.suffix in (".png", ".svg")}
+    pages = [file for file in files if file.suffix in (".md", ".html", ".csv") and file.with_suffix("") not in figures]
+    if others := len(files) - len(pages):
+        console.print(f"\nwrote {others} files below {folder}")
+    for file in pages:
+        console.print(f"wrote {file}")
+
+
+def print_problems(console: Console, problems: Sequence[Problem]) -> None:
+    """Print what is not ranked, drawn or shown, and why."""
+    for problem in problems:
+        console.print(f"{problem.consequence}: {problem.where}: {problem.kind}: {problem.what}")

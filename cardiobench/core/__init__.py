@@ -1,0 +1,1 @@
+"""Errors, names, settings, files and the console: what everything else stands on."""

@@ -1,0 +1,63 @@
+"""Plain printing, tables and progress bars. Silent on all processes but the main one."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import rich.console
+import rich.progress
+import rich.table
+from rich.markup import escape
+
+PIPE_WIDTH = 200  # of a table that goes into a file or a pipe
+
+
+def _screen(stream) -> rich.console.Console:
+    return rich.console.Console(file=stream, width=None if stream.isatty() else PIPE_WIDTH, highlight=False)
+
+
+class Console:
+    """Standard output and standard error of one process."""
+
+    def __init__(self, main: bool = True):
+        self.main = main
+        self.out = _screen(sys.stdout)
+        self.err = _screen(sys.stderr)
+
+    def print(self, text: str) -> None:
+        """Print one line as it stands, without markup."""
+        if self.main:
+            self.out.print(escape(text), soft_wrap=True)
+
+    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table; nothing when it has no rows."""
+        if not self.main or not rows:
+            return
+        table = rich.table.Table(title=title, title_justify="left", box=rich.table.box.SIMPLE_HEAD, pad_edge=False)
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            table.add_row(*(escape(str(cell)) for cell in row))
+        self.out.print(table)
+
+    @contextmanager
+    def progress(self, label: str, total: int, doing: str = "encoding") -> Iterator:
+        """Show a progress bar with the time left; yields a function that takes how many more are done."""
+        if not self.main or not total:
+            yield lambda count: None
+            return
+        columns = (
+            rich.progress.TextColumn("{task.description}"),
+            rich.progress.BarColumn(),
+            rich.progress.MofNCompleteColumn(),
+            rich.progress.TimeElapsedColumn(),
+            rich.progress.TimeRemainingColumn(),
+        )
+        with rich.progress.Progress(*columns, console=self.err) as bar:
+            task = bar.add_task(escape(f"{doing} {label}"), total=total)
+            yield lambda count: bar.advance(task, count)
+
+    def failure(self, what: str, reason: str) -> None:
+        """Print a failure after which the run goes on to standard error."""
+        if self.main:
+            self.err.print(escape(f"FAILED {what}: {reason}"), soft_wrap=True)

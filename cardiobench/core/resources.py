@@ -1,0 +1,11 @@
+"""Where the folders that are also Hub repositories lie: beside the package in a checkout, inside it in a wheel."""
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def folder(name: str) -> Path:
+    """Folder of `hf_datasets`, `hf_metrics` or `model_cards` that belongs to this very copy of the package."""
+    checkout = PACKAGE.parent / name
+    return checkout if checkout.is_dir() else PACKAGE / f"_{name}"

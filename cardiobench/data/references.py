@@ -1,0 +1,113 @@
+"""The references of a task: what is true of every unit of every split, and who it belongs to."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.errors import BadData
+from cardiobench.core.tables import numbers_of, read_table, some, text_of, write_csv
+from cardiobench.data.spec import Task
+
+COLUMNS = ("id", "patient_id", "split", "y_true")
+
+
+def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
+    """The references that follow from a dataset's rows.
+
+    Args:
+        rows: all rows of the dataset, without the recordings.
+        task: which rows it looks at, what it asks and in which units.
+
+    Returns:
+        id, patient_id, split, y_true and the columns of the task's groups: a row a unit of scoring.
+
+    Raises:
+        BadData: a unit's rows disagree on its label, patient or split.
+    """
+    for column, accepted in task.where.items():
+        rows = rows[rows[column].isin(accepted)]
+    rows = rows[rows[task.target].notna()]
+    table = pd.DataFrame({"id": rows[task.scored_by].astype(str), "patient_id": rows["patient_id"].astype(str)})
+    table["split"], table["y_true"] = rows["split"], rows[task.target]
+    differing = [f"{unit} ({column})" for column in COLUMNS[1:] for unit in _disagreeing(table, column)]
+    if differing:
+        raise BadData(f"{task.name}: rows of one {task.scored_by} disagree: {some(differing)}.")
+    for group in task.groups:
+        if group.column in rows:
+            table[group.column] = rows[group.column]
+    return check_references(table.drop_duplicates("id").reset_index(drop=True), task)
+
+
+def _disagreeing(table: pd.DataFrame, column: str) -> list[str]:
+    values = table.drop_duplicates(["id", column])["id"]
+    return values[values.duplicated()].unique().tolist()
+
+
+def check_references(table: pd.DataFrame, task: Task, source: str = "references") -> pd.DataFrame:
+    """The same table, or `BadData`: a column is absent, an id repeated, a label unknown or not finite."""
+    absent = [column for column in COLUMNS if column not in table.columns]
+    if absent:
+        raise BadData(
+            f"{source} of {task.name} lack the column {', '.join(absent)}; they have {', '.join(table.columns)}."
+        )
+    for column in ("id", "patient_id"):
+        if (nameless := int((table[column].isna() | (table[column] == "")).sum())) > 0:
+            raise BadData(f"{source} of {task.name}: {nameless} of {len(table)} rows have no {column}.")
+    repeated = table.loc[table["id"].duplicated(), "id"].unique()
+    if len(repeated):
+        raise BadData(f"{source} of {task.name} repeat {len(repeated)} ids: {some(repeated)}.")
+    if task.classes:
+        strange = sorted(set(table["y_true"].astype(str)) - set(task.classes))
+        if strange:
+            raise BadData(
+                f"{source} of {task.name} have unknown labels {some(strange)}; expected {', '.join(task.classes)}."
+            )
+        return table
+    finite = np.isfinite(pd.to_numeric(table["y_true"], errors="coerce").to_numpy(np.float64))
+    if not finite.all():
+        odd = table.loc[~finite, "id"]
+        raise BadData(
+            f"{source} of {task.name}: {len(odd)} of {len(table)} labels are not finite numbers: {some(odd)}."
+        )
+    return table
+
+
+def read_references(path: str | Path, task: Task) -> pd.DataFrame:
+    """References from a CSV or Parquet file: id, patient_id, split, y_true and columns of groups.
+
+    Ids stay text. A class may be written by name or by its place in the task's class order (0, 1, ...).
+    """
+    table = read_table(path)
+    absent = [column for column in COLUMNS if column not in table.columns]
+    if absent:
+        raise BadData(f"{path} lacks the column {', '.join(absent)}; it has {', '.join(map(str, table.columns))}.")
+    for column in ("id", "patient_id", "split"):
+        table[column] = text_of(table[column])
+    if task.classes:
+        table["y_true"] = class_names_of(table["y_true"], task)
+    else:
+        table["y_true"] = numbers_of(table["y_true"], table["id"], f"{path}: y_true")
+    for group in task.groups:
+        if group.column in table:
+            name = group.column
+            edged = bool(group.edges)
+            cells = table[name]
+            table[name] = (
+                numbers_of(cells, table["id"], f"{path}: {name}") if edged else text_of(cells).replace("", None)
+            )
+    return check_references(table, task, str(path))
+
+
+def write_references(table: pd.DataFrame, path: str | Path) -> Path:
+    """Write references as UTF-8 CSV."""
+    return write_csv(table, path)
+
+
+def class_names_of(column: pd.Series, task: Task) -> pd.Series:
+    """Class names for cells that hold names or places in the class order; other cells stay as they are."""
+    text = text_of(column)
+    names = {str(place): name for place, name in enumerate(task.classes)}
+    names |= {f"{place}.0": name for place, name in enumerate(task.classes)}
+    names |= {name: name for name in task.classes}
+    return text.map(names).fillna(text)

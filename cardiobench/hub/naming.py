@@ -1,0 +1,66 @@
+"""How a result is said on the Hub: ids, names and the one line of small print that goes with a number."""
+
+import math
+import re
+
+from cardiobench.core.errors import BadData
+from cardiobench.data import catalog
+from cardiobench.results.formatting import flags, protocol_name
+from cardiobench.results.score_result import ScoreResult
+
+NAMESPACE = "cardiobench"
+SPLIT = "test"
+SAFE = re.compile(r"[\w.-]+")
+
+
+def dataset_id(result: ScoreResult) -> str:
+    """The dataset's repository: `cardiobench/tmed2`."""
+    return f"{NAMESPACE}/{result.task.partition('/')[0]}"
+
+
+def task_id(result: ScoreResult, metric: str) -> str:
+    """The entry of the dataset's eval.yaml: `tmed2_as_f1_macro`."""
+    return f"{result.task.replace('/', '_')}_{metric}"
+
+
+def result_path(result: ScoreResult, user: str) -> str:
+    """Where a user's result lies in a model's repository: `cardiobench/<user>/<protocol>/<dataset>__<target>.json`."""
+    parts = (user, protocol_name(result), *result.task.split("/"))
+    if len(parts) != 4 or not all(SAFE.fullmatch(part) and part.strip(".") for part in parts):
+        raise BadData(f"a result of task '{result.task}', protocol '{protocol_name(result)}' has no name for a file.")
+    return f"{NAMESPACE}/{user}/{parts[1]}/{parts[2]}__{parts[3]}.json"
+
+
+def defined(result: ScoreResult) -> list[str]:
+    """The metrics that have a value; the one that ranks models first."""
+    names = [result.metric, *(name for name in result.overall if name != result.metric)]
+    return [name for name in names if math.isfinite(result.overall[name].value)]
+
+
+def listed_metrics(result: ScoreResult) -> list[str]:
+    """Those of them that the dataset's eval.yaml has an entry for."""
+    return [name for name in catalog.task(result.task).metrics if name in defined(result)]
+
+
+def small_print(result: ScoreResult, metric: str) -> str:
+    """Protocol, interval, number of patients, floor, flags: what has to be read with the number."""
+    estimate, floor = result.overall[metric], result.floors.get("best_constant")
+    parts = [f"protocol {protocol_name(result)}"]
+    if math.isfinite(estimate.low):
+        parts.append(
+            f"95 % CI {estimate.low:.4g} to {estimate.high:.4g} over {estimate.n_patients} patients, n={estimate.n}"
+        )
+    else:
+        parts.append(f"no interval, {estimate.n_patients} patients, n={estimate.n}")
+    if metric == result.metric and floor and math.isfinite(floor.value):
+        beaten = {"yes": "beaten", "no": "NOT beaten", "tied": "tied", "unknown": "not compared"}
+        parts.append(f"best constant {floor.value:.4g} {beaten[result.beats_floor.verdict]}")
+    parts.append(f"coverage {result.coverage['scored']}/{result.coverage['expected']}")
+    parts.append(f"seen in pretraining: {known(result.seen_in_pretraining)}")
+    parts += [flag for flag in flags(result) if flag != "seen in pretraining"]
+    return "; ".join(parts)
+
+
+def known(answer: bool | None) -> str:
+    """Yes, no or unknown."""
+    return "unknown" if answer is None else "yes" if answer else "no"

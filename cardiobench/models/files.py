@@ -1,0 +1,281 @@
+"""Where a model's files are: a folder of the user's, or a snapshot of a Hub repository at one commit."""
+
+import hashlib
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cardiobench.core.errors import BadModel
+from cardiobench.core.registry import unknown_name
+from cardiobench.models.cards import list_models
+
+log = logging.getLogger(__name__)
+
+REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+SMALL = ("*.json", "*.txt", "*.model", "*.jinja", "*.vocab", "*.bpe")
+DEPTH = 3  # folders below a model's own folder that are looked into
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """The files of one model.
+
+    Attributes:
+        name: of the model, as the user gave it.
+        folder: where the files are on this machine.
+        files: paths of all files relative to the folder, or of the whole repository where the Hub told.
+        commit: commit on the Hub; empty for files of the user's.
+        single: True when the user gave one weights file, whatever its name, and not a folder.
+        checksums: file name -> SHA-256 (or its first digits) that it must have, None where that is not known.
+        used: weights files handed out so far -> what is known of their SHA-256, in words.
+    """
+
+    name: str
+    folder: Path
+    files: tuple[str, ...]
+    commit: str = ""
+    single: bool = False
+    checksums: Mapping[str, str | None] = field(default_factory=dict)
+    used: dict[str, str] = field(default_factory=dict)
+
+    def json(self, file: str) -> dict:
+        """Content of a JSON file of the model, {} where there is none.
+
+        Raises:
+            BadModel: the file is not a JSON object.
+        """
+        path = self.folder / file
+        if file not in self.files or not path.is_file():
+            return {}
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise BadModel(f"{path} is not readable JSON ({error}). Copy the model again.") from error
+        if not isinstance(content, dict):
+            raise BadModel(f"{path} holds a {type(content).__name__}, expected a JSON object. Copy the model again.")
+        return content
+
+    def find(self, accepted: Sequence[str]) -> str | None:
+        """Path of the first of the accepted names that is there, in the folder itself or below it; None when none is.
+
+        A single file of the user's is found under any name.
+        """
+        for name in accepted:
+            found = [file for file in self.files if file == name or file.endswith(f"/{name}")]
+            if found:
+                return min(found, key=len)
+        return self.files[0] if self.single else None
+
+    def weights(self, accepted: Sequence[str]) -> list[Path]:
+        """Files of the weights: the first of the accepted names that is there, all shards of an index.
+
+        A Hub repository's weights are downloaded here, and nothing else of its large files. What has a checksum is
+        compared with it.
+
+        Raises:
+            BadModel: none of the names is there, a shard is missing, or a file has another SHA-256 than it must have.
+        """
+        found = self.find(accepted)
+        if found is None:
+            raise BadModel(
+                f"{self.name} has no weights in {self.folder}. Accepted file names: {', '.join(accepted)}. "
+                f"Files seen: {', '.join(self.files) or 'none'}."
+            )
+        self.fetch([found])
+        names = [found]
+        if found.endswith(".index.json"):
+            names = sorted(set(self.json(found).get("weight_map", {}).values()))
+            escaping = [name for name in names if Path(name).name != name]
+            if escaping or not names:
+                raise BadModel(
+                    f"{self.folder / found} names no shards beside it: {escaping[:3]}. Copy the model again."
+                )
+            self.fetch(names)
+        missing = [name for name in names if not (self.folder / name).is_file()]
+        if missing:
+            raise BadModel(f"{self.name}: {found} names files that are not in {self.folder}: {', '.join(missing)}.")
+        for name in names:
+            self.used[name] = self.verify(name)
+        return [self.folder / name for name in names]
+
+    def verify(self, file: str) -> str:
+        """Compare a file with its checksum; returns what is known now, in words.
+
+        Raises:
+            BadModel: the file has another SHA-256.
+        """
+        expected = self.checksum(file)
+        if expected is None:
+            return "SHA-256 not known"
+        got = sha256([self.folder / file])
+        if not got.startswith(expected):
+            raise BadModel(
+                f"{self.folder / file} is not the file that the card of {self.name} means: its SHA-256 is {got}, "
+                f"expected {expected}. Download it again; a model of your own is given as a folder: --model FOLDER."
+            )
+        return f"SHA-256 {expected} as in the card"
+
+    def checksum(self, file: str) -> str | None:
+        """SHA-256 that a file must have, or its first digits; None where it is not known."""
+        if self.single and len(self.checksums) == 1:
+            return next(iter(self.checksums.values()))
+        return next((self.checksums[name] for name in (file, Path(file).name) if name in self.checksums), None)
+
+    def fetch(self, patterns: Sequence[str]) -> None:
+        """Download the files of those names; nothing to do for a folder of the user's."""
+        if self.commit:
+            _snapshot(self.name, self.commit, patterns)
+
+    def revision(self, weights: Sequence[Path]) -> str:
+        """Commit of a Hub repository, otherwise the first 12 hex digits of the SHA-256 over the weight files."""
+        return self.commit or digest(weights)
+
+
+def sha256(paths: Sequence[Path]) -> str:
+    """SHA-256 over the contents of files, in the order of their names, in hexadecimal."""
+    total = hashlib.sha256()
+    for path in sorted(paths, key=lambda path: path.name):
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                total.update(block)
+    return total.hexdigest()
+
+
+def digest(paths: Sequence[Path]) -> str:
+    """First 12 digits of `sha256`: the revision of files that have no commit."""
+    return sha256(paths)[:12]
+
+
+def files_below(folder: Path) -> tuple[str, ...]:
+    """Paths of the files of a folder and of those a few folders down, relative to it; hidden ones are left out."""
+    found = []
+    for top, inner, names in os.walk(folder, followlinks=True):
+        here = Path(top).relative_to(folder)
+        inner[:] = [] if len(here.parts) >= DEPTH else [name for name in inner if not name.startswith(".")]
+        found += [(here / name).as_posix() for name in names if not name.startswith(".")]
+    return tuple(sorted(found))
+
+
+def given_files(name: str, path: Path) -> ModelFiles:
+    """Files of a model that the user has: a folder, or one weights file.
+
+    Raises:
+        BadModel: there is nothing at that path.
+    """
+    path = path.expanduser()
+    if path.is_dir():
+        return ModelFiles(name, path, files_below(path))
+    if path.is_file():
+        return ModelFiles(name, path.parent, (path.name,), single=True)
+    raise BadModel(f"{name}: there is no file or folder {path}. Check the path.")
+
+
+def resolve_model_files(name_or_path: str, revision: str | None = None, *, code: bool = False) -> ModelFiles:
+    """Files of a local folder, or of a Hub repository at a revision; from the cache when the Hub is out of reach.
+
+    Args:
+        name_or_path: folder or weights file, or `org/name`.
+        revision: branch, tag or commit on the Hub; the main branch when not given.
+        code: fetch Python files too, for models that bring their own code.
+
+    Raises:
+        UnknownName: not a folder, and not a name that the Hub could know.
+        BadModel: a repository that cannot be had (with the reason).
+    """
+    path = Path(name_or_path).expanduser()
+    if path.exists():
+        if revision is not None:
+            raise BadModel(
+                f"revision '{revision}' was asked of the folder {path}. Only Hub repositories have revisions."
+            )
+        return given_files(str(name_or_path), path)
+    if "/" not in name_or_path or name_or_path.lower().startswith("cardiobench/"):
+        raise unknown_name("model", name_or_path, list_models())
+    if not REPOSITORY.fullmatch(name_or_path):
+        raise BadModel(f"no folder {path}, and '{name_or_path}' is no Hub name (org/name). Check the path.")
+    return _open_repository(name_or_path, revision, [*SMALL, "*.py"] if code else SMALL)
+
+
+def _open_repository(name: str, revision: str | None, patterns: Sequence[str]) -> ModelFiles:
+    from huggingface_hub import HfApi
+
+    # HTTPError is that of huggingface_hub's own HTTP client, which has had several names.
+    from huggingface_hub.errors import HTTPError, OfflineModeIsEnabled
+
+    folder = _snapshot(name, revision, patterns)
+    commit = folder.name
+    try:
+        info = HfApi().model_info(name, revision=commit, timeout=10)
+        files = [file.rfilename for file in info.siblings or ()]
+    except (OfflineModeIsEnabled, HTTPError) as error:
+        level = logging.INFO if isinstance(error, OfflineModeIsEnabled) else logging.WARNING
+        log.log(
+            level, "%s: the Hub did not answer (%s); the cached commit %s is used.", name, first_line(error), commit
+        )
+        files = files_below(folder)
+    return ModelFiles(name, folder, tuple(sorted(files)), commit)
+
+
+def _snapshot(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
+    """Folder of the cache with a repository's files of those names; with those that are there when the Hub is out of reach."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    with _explained(name, revision):
+        try:
+            return Path(snapshot_download(name, revision=revision, allow_patterns=list(patterns)))
+        except LocalEntryNotFoundError as error:
+            incomplete = getattr(error, "snapshot_path", None)
+            if incomplete is None:
+                raise
+            return Path(incomplete)
+
+
+@contextmanager
+def _explained(name: str, revision: str | None) -> Iterator[None]:
+    """Turn the Hub's refusals into errors that say what to do."""
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HFValidationError,
+        HTTPError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    page = f"https://huggingface.co/{name}"
+    try:
+        yield
+    except HFValidationError as error:
+        raise BadModel(f"no folder {name}, and it is no Hub name either: {error}") from error
+    except GatedRepoError as error:
+        raise BadModel(
+            f"{name} is gated. Accept its terms at {page} and log in with `hf auth login` (or set HF_TOKEN)."
+        ) from error
+    except RevisionNotFoundError as error:
+        raise BadModel(
+            f"{name} has no revision '{revision}'. Its branches, tags and commits: {page}/commits/main."
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise BadModel(
+            f"{name} is neither a folder here nor a model on the Hub that you can see. Check the spelling at {page}; "
+            f"for a private one log in with `hf auth login` (or set HF_TOKEN)."
+        ) from error
+    except (LocalEntryNotFoundError, OfflineModeIsEnabled, HTTPError) as error:
+        at = f" at revision {revision}" if revision else ""
+        raise BadModel(
+            f"{name}{at} is not in the Hugging Face cache of this machine, and the Hub did not give it "
+            f"({first_line(error.__cause__ or error)}). Download it where there is a network (hf download {name}), or "
+            f"give a local folder."
+        ) from error
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, without the pages that some libraries add."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

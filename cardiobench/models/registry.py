@@ -1,0 +1,37 @@
+"""Adapters of registered models, by name."""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from cardiobench.core.errors import BadModel, MissingExtra
+from cardiobench.models.base import Encoder
+
+# Adapter of a model card -> the function that makes its encoder: from the card alone for a model without weights, else
+# from the card, the files, and the names of a pooling and a variant.
+ADAPTERS = {
+    "constant": "cardiobench.models.baselines.constant:Constant",
+    "random-vit": "cardiobench.models.baselines.random_vit:RandomVit",
+    "pixel-motion": "cardiobench.models.baselines.pixel_motion:PixelMotion",
+    "ecg-morphology": "cardiobench.models.baselines.ecg_morphology:EcgMorphology",
+    "minirocket": "cardiobench.models.baselines.minirocket:MiniRocket",
+}
+BY_FILES = "files"  # adapter of a card whose files say by themselves which library loads them
+NO_ADAPTER = "none"  # adapter of a card of a model that nobody outside its authors' house can load
+
+
+def adapter(name: str) -> Callable[..., Encoder]:
+    """The function that makes the encoder of a registered model.
+
+    Raises:
+        BadModel: no adapter of that name.
+        MissingExtra: a package it needs is not installed.
+    """
+    module, _, attribute = ADAPTERS.get(name, name).partition(":")
+    if not attribute:
+        raise BadModel(f"no adapter '{name}'. Give 'module:class', or one of: {', '.join(sorted(ADAPTERS))}.")
+    try:
+        return getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("cardiobench"):
+            raise BadModel(f"no adapter '{name}': there is no module {error.name}.") from error
+        raise MissingExtra(f"the model adapter '{name}'", "models", error.name or "torch") from error

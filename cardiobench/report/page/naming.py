@@ -1,0 +1,124 @@
+"""Results in the words of the page: rows of its tables, sentences of its tips."""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Any
+
+from cardiobench.report.overview import MARKS, Cell, marks
+from cardiobench.results import formatting as tables
+from cardiobench.results.collect import Entry
+from cardiobench.results.published import Published
+from cardiobench.results.score_result import ScoreResult
+
+LONG = 60  # characters of a name that are shown; the whole one is in the model's part
+
+
+def anchor(kind: str, name: str) -> str:
+    """Identifier of a part of the page, and of its files: readable, safe, and no two names have the same."""
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:40]
+    return f"{kind}-{readable}-{sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
+
+
+def percent(value: float) -> str:
+    """A skill, with its sign."""
+    if math.isnan(value):
+        return "undefined"
+    return "0 %" if round(100 * value) == 0 else f"{100 * value:+.0f} %".replace("-", "−")
+
+
+def tip(cell: Cell) -> str:
+    """A cell in full sentences."""
+    result = cell.entry.result
+    score, beats = result.score, result.beats_floor
+    low, high = (tables.number(value, result) for value in (beats.low, beats.high))
+    lines = [
+        f"{result.model['name']}, {tables.protocol_name(result)}, on {result.task}.",
+        f"{tables.metric_name(result)}: {tables.number(score.value, result)}, 95 % CI {tables.interval(score, result)}"
+        f" (n = {score.n}, {score.n_patients} patients).",
+        f"Best constant answer: {tables.number(result.floors['best_constant'].value, result)}; difference "
+        f"{tables.number(beats.difference, result)} [{low}, {high}], positive is better: {percent(cell.skill)} of the way to a "
+        "perfect score.",
+        *(f"{MARKS[mark][0]} {mark}: {MARKS[mark][1]}." for mark in cell.marks),
+    ]
+    return " ".join(lines)
+
+
+def score_row(entry: Entry) -> dict[str, Any]:
+    """A result in the table of its task."""
+    result = entry.result
+    return {
+        "model": result.model["name"],
+        "protocol": tables.protocol_name(result),
+        "score": tables.number(result.score.value, result),
+        "sort": result.score.value,
+        "interval": tables.interval(result.score, result),
+        "floor": tables.floor(result),
+        "gain": tables.number(result.beats_floor.difference, result),
+        "gain_sort": result.beats_floor.difference,
+        "n": result.score.n,
+        "patients": result.score.n_patients,
+        "coverage": f"{result.coverage['scored']}/{result.coverage['expected']}",
+        "marks": [(MARKS[mark][0], mark) for mark in marks(result)],
+    }
+
+
+def published_row(row: Published, like: ScoreResult) -> dict[str, Any]:
+    """A published score in the table of its task."""
+    return {
+        "model": row.model,
+        "protocol": row.protocol,
+        "score": tables.number(row.value, like),
+        "sort": row.value,
+        "source": row.source,
+    }
+
+
+def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
+    """A row a result and breakdown: scores of the groups and the gap."""
+    return [
+        {
+            "model": result.model["name"],
+            "protocol": tables.protocol_name(result),
+            "task": result.task,
+            "name": name,
+            "groups": "; ".join(
+                f"{label}: {tables.number(found.value, result)} [{tables.interval(found, result)}], n={found.n}"
+                for label, found in breakdown.values.items()
+            ),
+            "gap": tables.number(breakdown.gap.value, result),
+            "gap_interval": f"{tables.number(breakdown.gap.low, result)} – {tables.number(breakdown.gap.high, result)}",
+            "worst": breakdown.worst or "–",
+        }
+        for result in tables.ordered(list(results))
+        for name, breakdown in result.groups.items()
+    ]
+
+
+def facts(tree: Any) -> str:
+    """Facts as indented JSON."""
+    return json.dumps(tree, indent=2, ensure_ascii=False, default=str)
+
+
+def distinct(values: Iterable[Any]) -> str:
+    """Different values, once each."""
+    return ", ".join(dict.fromkeys(str(value) for value in values))
+
+
+def stamp_rows(results: Sequence[ScoreResult]) -> list[tuple[str, str]]:
+    """Versions, commits, revisions, digests, seeds and devices behind the results: key, the different values."""
+    found: dict[str, list[Any]] = {}
+    for result in results:
+        facts = {
+            "model revision": result.model.get("revision"),
+            "loaded by": result.model.get("loaded_by"),
+            f"data of {result.dataset.get('name')}": f"version {result.dataset.get('version')}, digest {str(result.dataset.get('digest'))[:16]}",
+            **{key: value for key, value in result.stamp.items() if key not in ("key", "seconds", "date")},
+        }
+        for key, value in facts.items():
+            found.setdefault(key, []).append(value)
+    dates = sorted(str(result.stamp.get("date", "")) for result in results)
+    found["scored"] = [dates[0]] if dates[0] == dates[-1] else [f"{dates[0]} to {dates[-1]}"]
+    return [(key, distinct(values)) for key, values in found.items()]

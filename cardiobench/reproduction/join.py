@@ -1,0 +1,249 @@
+"""How answers meet their truth: by an inner join as published, or whole and checked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.errors import BadData, BadPredictions
+from cardiobench.core.tables import some
+from cardiobench.data.spec import VIEWS
+from cardiobench.data.tables import read_table
+from cardiobench.reproduction.profiles import Profile
+from cardiobench.reproduction.sheet import PROBABILITIES, Sheet, Truth
+from cardiobench.scoring.groups import labels_of
+from cardiobench.scoring.metrics import Sample
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The rows of one prediction file that are scored.
+
+    Attributes:
+        sample: true and answered values, or codes of classes and views.
+        patients: patient of each row, (n,).
+        groups: label of each row in every breakdown.
+        counted: label that is counted as the predicted view, a row; empty for other tables.
+        expected: rows of the truth.
+        notes: what the reader of the table should know of the join.
+    """
+
+    sample: Sample
+    patients: np.ndarray
+    groups: dict[str, np.ndarray]
+    counted: Sequence[str]
+    expected: int
+    notes: tuple[str, ...]
+
+
+def read_truth(sheet: Sheet, splits: Path, profile: Profile) -> pd.DataFrame:
+    """The rows of the truth in the order of the published evaluator: key, patient, truth and the breakdowns.
+
+    Raises:
+        MissingData: a file is not there.
+        BadData: it lacks a column, has no test row, or a label that is none.
+    """
+    truth = sheet.truth
+    constant = truth.label in VIEWS
+    needed = [truth.key, truth.split[0], truth.patient[0], *truth.where, *([] if constant else [truth.label])]
+    frame = pd.concat([read_table(splits / file, needed) for file in truth.files], ignore_index=True)
+    for grouping in sheet.groups:
+        first = frame.drop_duplicates(truth.key).set_index(truth.key)
+        values = pd.DataFrame({grouping.group.column: grouping.value(first)})
+        frame[f"group {grouping.group.name}"] = frame[truth.key].map(
+            pd.Series(labels_of(grouping.group, values), index=first.index)
+        )
+    for column, value in truth.having.items():
+        frame = frame[frame[truth.key].isin(frame.loc[frame[column] == value, truth.key])]
+    chosen = np.ones(len(frame), dtype=bool)
+    for column, value in truth.where.items():
+        chosen &= frame[column].isin([name for name in frame[column].unique() if str(name).upper() == value]).to_numpy()
+    if truth.once and len(truth.files) > 1:  # one id in two files counts as the first of them, whatever its split
+        chosen &= ~frame[truth.key].duplicated().to_numpy()
+    if not (truth.all_splits and profile.as_published):
+        chosen &= _in_split(frame, truth, profile)
+    if not chosen.any():
+        raise BadData(
+            f"{', '.join(truth.files)}: no row has {truth.split[0]} = {truth.split[1]!r} "
+            f"(it has {some(map(repr, frame[truth.split[0]].unique()))})."
+        )
+    frame = frame[chosen]
+    if truth.sort:
+        frame = frame.sort_values(truth.key)
+    if truth.once:
+        frame = frame.drop_duplicates(truth.key)
+    repeated = frame.loc[frame[truth.key].duplicated(), truth.key].unique()
+    if len(repeated) and not (sheet.repeats and profile.as_published):
+        raise BadData(f"{', '.join(truth.files)} repeat {len(repeated)} ids: {some(repeated)}.")
+    patient = frame[truth.patient[0]].astype(str).str.extract(truth.patient[1], expand=False)
+    if patient.isna().any():
+        odd = frame.loc[patient.isna(), truth.patient[0]]
+        raise BadData(
+            f"{', '.join(truth.files)}: {len(odd)} values of {truth.patient[0]} name no patient: {some(odd)}."
+        )
+    groups = [f"group {grouping.group.name}" for grouping in sheet.groups]
+    return pd.DataFrame({"key": frame[truth.key], "patient": patient, "truth": _labels(frame, sheet)}).join(
+        frame[groups]
+    )
+
+
+def _in_split(frame: pd.DataFrame, truth: Truth, profile: Profile) -> np.ndarray:
+    column, value = truth.split
+    if isinstance(value, int):
+        return (pd.to_numeric(frame[column], errors="coerce") == value).to_numpy()
+    spelled = [name for name in frame[column].unique() if str(name).strip() == value]
+    if not spelled and not profile.as_published:  # the official list of EchoNet-Dynamic writes TEST
+        spelled = [name for name in frame[column].unique() if str(name).strip().lower() == value]
+    return frame[column].isin(spelled).to_numpy()
+
+
+def _labels(frame: pd.DataFrame, sheet: Sheet) -> pd.Series:
+    """Values, class codes or view codes; a view that is none of the six is -1."""
+    truth = sheet.truth
+    if sheet.kind == "view":
+        text = frame[truth.label].astype(str).str.strip().str.upper() if truth.label not in VIEWS else None
+        code = {view.upper(): place for place, view in enumerate(VIEWS)}
+        if text is None:
+            return pd.Series(code[truth.label], index=frame.index)
+        return text.map(lambda label: code.get(truth.view(label).upper(), -1))
+    values = pd.to_numeric(frame[truth.label], errors="coerce")
+    if sheet.kind == "classification" and not values.isin([0, 1]).all():
+        odd = frame.loc[~values.isin([0, 1]), truth.label].unique()
+        raise BadData(f"{', '.join(truth.files)}: {truth.label} has to be 0 or 1; found {some(map(repr, odd))}.")
+    return values
+
+
+def join(sheet: Sheet, truth: pd.DataFrame, path: Path, profile: Profile) -> Joined:
+    """Set one file of answers against its truth.
+
+    Rows that only one of the two has are left out and named: the published evaluator drops them unsaid, and the
+    example files that come with it have some.
+
+    Raises:
+        BadPredictions: columns lack, ids repeat, or an answer is none.
+    """
+    columns = [sheet.truth.key, sheet.answer, *(PROBABILITIES[:-1] if sheet.kind == "view" else ())]
+    answers = _read_answers(path, columns, sheet.key_from)
+    if not profile.as_published and "prob_Other" in answers:
+        columns = [*columns, "prob_Other"]
+    answers, source = answers[columns], f"{path.parent.name}/{path.name}"
+    answers = answers.set_axis(["key", *answers.columns[1:]], axis=1)
+    notes = []
+    repeated = answers.loc[answers["key"].duplicated(), "key"].unique()
+    if len(repeated) and not sheet.repeats:
+        if not profile.as_published:
+            raise BadPredictions(f"{source} repeats {len(repeated)} ids: {some(repeated)}. Give one row per id.")
+        answers = answers.drop_duplicates("key")
+        notes.append(f"{len(repeated)} ids stand twice, of which the first counts: {some(repeated)}")
+    elif len(repeated) and not profile.as_published:
+        raise BadPredictions(f"{source} repeats {len(repeated)} ids: {some(repeated)}. Give one row per id.")
+    if truth["key"].dtype.kind != answers["key"].dtype.kind:
+        raise BadPredictions(
+            f"{source}: ids such as {answers['key'].iloc[0]!r} are of another type than {truth['key'].iloc[0]!r} "
+            f"in {', '.join(sheet.truth.files)}. Write them in the same way."
+        )
+    merged = truth.merge(answers, on="key")
+    notes += _coverage(truth["key"], answers["key"], sheet)
+    if merged.empty:
+        raise BadPredictions(
+            f"{source} answers none of the {len(truth)} ids of {', '.join(sheet.truth.files)} "
+            f"(its first is {answers['key'].iloc[0]!r}, theirs {truth['key'].iloc[0]!r})."
+        )
+    scored = (
+        _views(sheet, merged, source, profile) if sheet.kind == "view" else _answers(sheet, merged, source, profile)
+    )
+    sample, rows, counted, more = scored
+    kept = merged[rows]
+    groups = {g.group.name: kept[f"group {g.group.name}"].to_numpy() for g in sheet.groups}
+    return Joined(sample, kept["patient"].to_numpy(), groups, counted, len(truth), (*notes, *more))
+
+
+def _read_answers(path: Path, columns: Sequence[str], key_from: str) -> pd.DataFrame:
+    """A file of answers; the key may be named by a longer id, up to its first `_`."""
+    if not key_from:
+        return read_table(path, columns)
+    answers = read_table(path, columns[1:])
+    if columns[0] not in answers and key_from in answers:
+        answers[columns[0]] = answers[key_from].astype(str).str.partition("_")[0]
+    return answers if columns[0] in answers else read_table(path, columns)  # which says that the key lacks
+
+
+def _coverage(wanted: pd.Series, given: pd.Series, sheet: Sheet) -> list[str]:
+    missing, extra = wanted[~wanted.isin(given)], given[~given.isin(wanted)]
+    notes = []
+    if len(missing):
+        notes.append(f"{len(missing)} of the {len(wanted)} ids of the truth have no answer: {some(missing)}")
+    if len(extra):
+        notes.append(f"{len(extra)} answered ids are not in the truth: {some(extra)}")
+    return notes
+
+
+def _answers(sheet: Sheet, merged: pd.DataFrame, source: str, profile: Profile):
+    """Sample, chosen rows and notes of a regression or classification."""
+    guess = pd.to_numeric(merged[sheet.answer], errors="coerce").replace([np.inf, -np.inf], np.nan)
+    truth = merged["truth"].astype(np.float64)
+    rows = _without_gaps((guess.notna() & truth.notna()).to_numpy(), merged, sheet, source, profile)
+    guess, truth = guess[rows].to_numpy(np.float64), truth[rows].to_numpy()
+    if sheet.kind == "regression":
+        return Sample(truth, guess), rows, (), _dropped(rows)
+    odd = ~np.isin(guess, (0, 1))
+    if odd.any():
+        raise BadPredictions(
+            f"{source}: {int(odd.sum())} of {len(guess)} values of {sheet.answer} are neither 0 nor 1: "
+            f"{some(merged.loc[rows, 'key'][odd])}."
+        )
+    return Sample(truth.astype(np.int64), guess.astype(np.int64)), rows, (), _dropped(rows)
+
+
+def _without_gaps(good: np.ndarray, merged: pd.DataFrame, sheet: Sheet, source: str, profile: Profile) -> np.ndarray:
+    """The rows to score; refuses gaps unless the published evaluator leaves them out."""
+    if good.all():
+        return good
+    count = f"{int((~good).sum())} of {len(good)} rows have no finite answer or no label: {some(merged['key'][~good])}"
+    if not profile.as_published:
+        raise BadPredictions(f"{source}: {count}. Every row needs one.")
+    if sheet.keeps_gaps:
+        raise BadPredictions(
+            f"{source}: {count}. The published evaluator stops here with an IndexError; there is nothing to reproduce."
+        )
+    if not good.any():
+        raise BadPredictions(f"{source}: {count}. There is nothing to score.")
+    return good
+
+
+def _dropped(rows: np.ndarray) -> list[str]:
+    count = int((~rows).sum())
+    return [f"{count} rows without a finite answer are left out"] if count else []
+
+
+def _views(sheet: Sheet, merged: pd.DataFrame, source: str, profile: Profile):
+    """Sample, chosen rows, counted labels and notes of a view table."""
+    known = merged[list(PROBABILITIES[:-1])].apply(pd.to_numeric, errors="coerce")
+    other = (1 - known.sum(axis=1)).clip(0, 1)
+    if not profile.as_published and "prob_Other" in merged:
+        other = pd.to_numeric(merged["prob_Other"], errors="coerce")
+    table = np.column_stack([known, other]).astype(np.float64)
+    valid = merged["truth"].to_numpy() >= 0
+    rows = _without_gaps(np.isfinite(table).all(axis=1) & valid, merged, sheet, source, profile)
+    table = table[rows]
+    odd = ~((table >= 0) & (table <= 1)).all(axis=1) | (table.sum(axis=1) <= 0)
+    if odd.any():
+        raise BadPredictions(
+            f"{source}: {int(odd.sum())} of {len(table)} rows have a probability outside [0, 1], or none above 0: "
+            f"{some(merged.loc[rows, 'key'][odd])}."
+        )
+    answered = table.argmax(axis=1)
+    labels = merged.loc[valid, sheet.answer] if profile.as_published else np.array(VIEWS, dtype=object)[answered]
+    counted = [label if label in VIEWS else "Other" for label in labels]
+    notes = _dropped(rows)
+    differing = int((np.array(VIEWS, dtype=object)[answered] != merged.loc[rows, sheet.answer]).sum())
+    if differing:
+        notes.append(f"view_pred is not the most probable view in {differing} of {len(answered)} rows")
+    return (
+        Sample(merged.loc[rows, "truth"].to_numpy(np.int64), answered, table / table.sum(axis=1, keepdims=True)),
+        rows,
+        counted,
+        notes,
+    )

@@ -1,0 +1,137 @@
+"""One page that shows both profiles side by side and says why they differ."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.errors import UnwritableOutput
+from cardiobench.reproduction.profiles import BY_PATIENT, PAPER
+from cardiobench.reproduction.reproduce import Tables
+from cardiobench.reproduction.sheets import SHEETS
+from cardiobench.results.formatting import markdown_text
+
+PAGE = "side_by_side.md"
+
+HEAD = """\
+# The published evaluation, reproduced and put right
+
+Left: the profile `paper`, which makes the tables of the published evaluator (arXiv:2510.00520, code at commit e0bc185) to
+the last digit. Right: the same predictions and truths under the default profile. Intervals are 95 % percentile
+intervals of 1000 resamples.
+
+## Why they differ
+
+| rule | paper | default | what it does to a number |
+|---|---|---|---|
+| what is resampled | rows (seed 42) | patients, with all their rows (seed 0) | recordings of one patient resemble each other: where a patient has several rows, intervals by row are mostly too narrow, and too wide where those rows balance each other, such as one of each view |
+| rounding | every resample to 2 decimals (classification 4), then mean and quantiles, then again | none; this page rounds once, for print | intervals in cm (LVH) stand on a grid of 0.01 cm |
+| NMAE | divides by the range of the truth in each resample | divides by the range of the truth of all rows | the mean over resamples lies above the value itself |
+| undefined resample | makes mean and interval undefined | is left out of them | an interval that is empty, for constant answers |
+| age groups of CAMUS | patients over 80 are never reported: the list asks for `80`, the group is called `≥80` | all groups are reported | a row is missing, and the largest difference between groups is taken without it |
+| age groups of EchoNet-Pediatric | end at 18 years | go on | a row is missing where anyone is older |
+| ids without an answer | dropped unsaid | dropped, counted here (`n` of `expected`) | `n` is smaller than the test split |
+| answers that are no numbers | dropped, or the evaluator stops | refused | |
+| an id answered twice | the first counts (SegRWMA: both do) | refused | |
+| split of the CAMUS views | all recordings | test recordings | only where answers of other splits are in the file |
+| `prob_Other` | always 1 - the five others | as given, else the same | |
+| counted views | the column `view_pred` | the most probable view, which is the one that is scored | the counts need not fit the scores |
+"""
+
+
+def page(paper: Tables, default: Tables) -> str:
+    """The page as Markdown."""
+    parts = [HEAD]
+    for dataset in dict.fromkeys(sheet.dataset for sheet in SHEETS):
+        tables = [_scores(file, paper, default) for file in _files(dataset) if file in paper.frames | default.frames]
+        if tables:
+            parts += [f"## {dataset}\n", *tables, *_remarks(dataset, paper, default)]
+    if paper.absent:
+        parts.append("## Not evaluated\n\n" + _listed(paper.absent))
+    return "\n".join(parts)
+
+
+def write_page(paper: Tables, default: Tables, out: Path) -> Path:
+    """Write the page; returns its path."""
+    path = out / PAGE
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(paper, default), encoding="utf-8")
+    except OSError as error:
+        raise UnwritableOutput(f"{path} cannot be written: {error.strerror or error}") from error
+    return path
+
+
+def _files(dataset: str) -> list[str]:
+    sheets = [sheet for sheet in SHEETS if sheet.dataset == dataset]
+    return list(dict.fromkeys(file for sheet in sheets for file in (sheet.file, sheet.groups_file) if file))
+
+
+def _scores(file: str, paper: Tables, default: Tables) -> str:
+    """The table of one file: a line a number of a model or group."""
+    left, right = _lines(paper.frames.get(file)), _lines(default.frames.get(file))
+    rows = [
+        (*key, _cell(left.get(key)), _cell(right.get(key)), _width(left.get(key), right.get(key)))
+        for key in dict.fromkeys([*right, *left])
+    ]
+    head = ("of", "number", "paper", "default", "width default / paper")
+    return f"### {markdown_text(file)}\n\n" + _markdown(head, rows)
+
+
+def _lines(frame: pd.DataFrame | None) -> dict[tuple[str, str], dict]:
+    """(whose, number) -> its value and interval."""
+    if frame is None:
+        return {}
+    found = {}
+    for row in frame.to_dict("records"):
+        sizes = f"n = {row['n']}"
+        if "patients" in row:
+            sizes += f" of {row['expected']} expected, {row['patients']} patients"
+        whose = " ".join(str(row[name]) for name in ("target", "model", "grouping", "group") if name in row)
+        found[whose, "rows"] = {"text": sizes}
+        for column, value in row.items():
+            if f"{column}_ci_lo" in row:
+                found[whose, column] = {
+                    "value": value, "low": row[f"{column}_ci_lo"], "high": row[f"{column}_ci_hi"]
+                }  # fmt: skip
+            elif "grouping" in row and isinstance(value, float) and not np.isnan(value):
+                found[whose, column] = {"value": value}
+    return found
+
+
+def _cell(line: dict | None) -> str:
+    if line is None:
+        return "not reported"
+    if "text" in line:
+        return line["text"]
+    interval = f" [{line['low']:.2f}, {line['high']:.2f}]" if "low" in line else ""
+    return f"{line['value']:.2f}{interval}"
+
+
+def _width(left: dict | None, right: dict | None) -> str:
+    if not left or not right or "low" not in left:
+        return ""
+    ours, theirs = right["high"] - right["low"], left["high"] - left["low"]
+    return f"{ours / theirs:.2f}" if theirs > 0 and not np.isnan(ours) else ""
+
+
+def _remarks(dataset: str, paper: Tables, default: Tables) -> list[str]:
+    """What is to know of a dataset's rows, each with the profile that it holds for."""
+    said: dict[str, list[str]] = {}
+    for profile, made in ((PAPER, paper), (BY_PATIENT, default)):
+        for before, found in (("", made.notes), ("not scored: ", made.failures)):
+            for file, text in found:
+                if file.startswith(f"{dataset}/"):
+                    said.setdefault(f"{file}: {before}{text}", []).append(profile.name)
+    lines = [text if len(names) == 2 else f"{text} ({names[0]} only)" for text, names in said.items()]
+    return [_listed(lines)] if lines else []
+
+
+def _listed(lines: Iterable[str]) -> str:
+    return "".join(f"* {markdown_text(line)}\n" for line in lines)
+
+
+def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *([markdown_text(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

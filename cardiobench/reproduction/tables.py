@@ -1,0 +1,122 @@
+"""The numbers of a table: formulas of `hf_metrics/` in the units of the paper, their bootstrap and their rounding."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cardiobench.reproduction.profiles import Profile
+from cardiobench.scoring.bootstrap import RESAMPLES, interval, resample
+from cardiobench.scoring.metrics import Sample, load_metric
+
+DECIMALS = {"regression": 2, "classification": 4, "view": 2}
+
+
+def numbers(kind: str, sample: Sample, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
+    """Every number of a table in each resample, in its column's unit (percent where the name says so).
+
+    Args:
+        kind: regression, classification or view.
+        sample: the joined rows, (n,).
+        weights: how often each row was drawn, (b, n).
+        profile: the published one rounds here, before any mean or quantile.
+
+    Returns:
+        {column: (b,)}, in the order of the table.
+    """
+    found = {"regression": _regression, "classification": _classification, "view": _view}[kind](
+        sample, weights, profile
+    )
+    if profile.as_published:
+        return {column: np.round(values, DECIMALS[kind]) for column, values in found.items()}
+    return found
+
+
+def _regression(sample: Sample, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
+    report = load_metric("regression_report").resamples(sample, weights)
+    mae = load_metric("mae").resamples(sample, weights)["mae"]
+    mse = weights @ (sample.y_pred - sample.y_true) ** 2 / weights.sum(axis=1)
+    if profile.as_published:
+        width = _range_of_each(sample.y_true, weights)
+        nmae = np.divide(mae, width, out=np.full_like(mae, np.nan), where=width > 0)
+    else:
+        nmae = report["nmae"]
+    return {
+        "MAE": mae,
+        "NMAE(%)": nmae * 100,
+        "MSE": mse,
+        "RMSE": np.sqrt(mse),
+        "R2(%)": report["r2"] * 100,
+        "Pearson_r(%)": report["pearson"] * 100,
+        "Spearman_rho(%)": report["spearman"] * 100,
+    }
+
+
+def _range_of_each(truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Largest minus smallest true value among the rows drawn in each resample, (b,)."""
+    rising = np.argsort(truth, kind="stable")
+    drawn = weights.take(rising, axis=1) > 0
+    last = len(truth) - 1 - drawn[:, ::-1].argmax(axis=1)
+    return truth[rising[last]] - truth[rising[drawn.argmax(axis=1)]]
+
+
+def _classification(sample: Sample, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
+    return _hits(sample, weights, "F1(%)")[0]
+
+
+def _view(sample: Sample, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
+    found, report = _hits(sample, weights, "F1_macro(%)")
+    return found | {
+        "Brier_multiclass(%)": report["brier"] * 100,
+        "NLL_multiclass(%)": report["nll"] * 100,
+        "ECE_top1(%)": report["ece"] * 100,
+    }
+
+
+def _hits(sample: Sample, weights: np.ndarray, f1_column: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The three columns that both kinds of classification have, and the whole report."""
+    classification = load_metric("classification_report")
+    report = classification.compute_resamples(**classification.inputs(sample), weights=weights, areas=False)
+    found = {
+        "Accuracy(%)": report["accuracy"] * 100,
+        "Balanced_Accuracy(%)": report["balanced_accuracy"] * 100,
+        f1_column: load_metric("f1_macro").resamples(sample, weights)["f1_macro"] * 100,
+    }
+    return found, report
+
+
+def point(kind: str, sample: Sample, profile: Profile) -> dict[str, float]:
+    """The numbers of the rows themselves."""
+    once = np.ones((1, len(sample)))
+    return {column: float(values[0]) for column, values in numbers(kind, sample, once, profile).items()}
+
+
+def summary(
+    kind: str, sample: Sample, patients: Sequence[str], profile: Profile, resamples: int = RESAMPLES
+) -> dict[str, float]:
+    """Each number with the mean and the 95 % interval of its resamples, as the columns of a table.
+
+    Args:
+        kind: regression, classification or view.
+        sample: the joined rows, (n,).
+        patients: patient of each row, (n,); the published profile draws rows instead.
+        profile: which one.
+        resamples: B.
+    """
+    units = [f"{row:09d}" for row in range(len(sample))] if profile.as_published else patients
+    drawn = resample(lambda weights: numbers(kind, sample, weights, profile), units, resamples, profile.seed)
+    columns = {}
+    for column, value in point(kind, sample, profile).items():
+        mean, low, high = _mean_and_interval(drawn[column], profile, len(set(units)))
+        if profile.as_published:
+            mean, low, high = (round(number, DECIMALS[kind]) for number in (mean, low, high))
+        columns |= {column: value, f"{column}_mean": mean, f"{column}_ci_lo": low, f"{column}_ci_hi": high}
+    return columns
+
+
+def _mean_and_interval(values: np.ndarray, profile: Profile, units: int) -> tuple[float, float, float]:
+    if profile.as_published:  # an undefined resample makes all three undefined
+        return float(np.mean(values)), *(float(np.quantile(values, q)) for q in (0.025, 0.975))
+    defined = values[~np.isnan(values)]
+    if units < 2 or not len(defined):
+        return np.nan, np.nan, np.nan
+    return float(np.mean(defined)), *interval(values)

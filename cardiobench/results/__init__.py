@@ -1,0 +1,1 @@
+"""Scores and analyses as files: schema, provenance, collection, published numbers."""

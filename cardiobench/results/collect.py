@@ -1,0 +1,245 @@
+"""Results and records from folders, and what is wrong with those that may not be ranked: nothing is dropped in silence."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cardiobench.core.errors import BadData, MissingData
+from cardiobench.results.analysis_result import KIND, AnalysisResult
+from cardiobench.results.consistency import contradictions
+from cardiobench.results.formatting import protocol_name
+from cardiobench.results.score_result import ScoreResult, checksum, predictions_path
+from cardiobench.results.versions import data_edition, edition, edition_words
+
+PATTERN = "*__*.json"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A result that may be ranked.
+
+    Attributes:
+        path: of its file, or its place in a dataset of results.
+        result: the result.
+        predictions: the answers beside it; None where they are not here.
+    """
+
+    path: Path
+    result: ScoreResult
+    predictions: Path | None = None
+
+    @property
+    def setting(self) -> str:
+        """Model and protocol, as a row of a table is called."""
+        return f"{self.result.model['name']}, {protocol_name(self.result)}"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that was found and is not ranked.
+
+    Attributes:
+        where: file.
+        kind: a few words: unreadable, half-finished, edited by hand, other dataset version, older run.
+        what: what is wrong with it, and what to do.
+        about: model and task, where the file says so.
+    """
+
+    where: str
+    kind: str
+    what: str
+    about: str = ""
+
+    @property
+    def consequence(self) -> str:
+        """What comes of it: not ranked, or only not shown."""
+        return {"no picture": "not drawn", "no answers": "not drawn", "no examples": "not shown"}.get(
+            self.kind, "not ranked"
+        )
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Everything that a report is about.
+
+    Attributes:
+        entries: results that may be ranked, by task and model.
+        records: what studies found, each with its file.
+        problems: files that are not ranked, and why.
+    """
+
+    entries: tuple[Entry, ...]
+    records: tuple[tuple[Path, AnalysisResult], ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def results(self) -> list[ScoreResult]:
+        """The results that may be ranked."""
+        return [entry.result for entry in self.entries]
+
+    @property
+    def files(self) -> list[tuple[Path, ScoreResult]]:
+        """The same results, each with its file."""
+        return [(entry.path, entry.result) for entry in self.entries]
+
+
+@dataclass
+class _Found:
+    entries: list[Entry] = field(default_factory=list)
+    records: list[tuple[Path, AnalysisResult]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def collect(folders: Sequence[Path]) -> Collection:
+    """Read every result and record below the folders.
+
+    Raises:
+        MissingData: no such folder, or nothing in it that looks like a result.
+    """
+    found = _Found()
+    for folder in folders:
+        if not folder.is_dir():
+            raise MissingData(f"there is no folder {folder}. Name the --output-dir of a run.")
+        for path in sorted(folder.rglob(PATTERN)):
+            _read(path, path.relative_to(folder).as_posix(), found)
+        found.problems += _unfinished(folder)
+    if not (found.entries or found.records or found.problems):
+        named = " ".join(str(folder) for folder in folders)
+        raise MissingData(f"no result in {named}. Run: accelerate launch -m cardiobench.eval --model ID")
+    return assemble(found.entries, found.records, found.problems)
+
+
+def assemble(
+    entries: Iterable[Entry], records: Iterable[tuple[Path, AnalysisResult]] = (), problems: Iterable[Problem] = ()
+) -> Collection:
+    """Keep one edition of each task's data, the newest result of each setting, and records of the same data; the others become problems."""
+    one_edition, other = _one_edition(list(entries))
+    newest, older = _newest(one_edition)
+    beside, aside = _of_ranked_data(records, newest)
+    order = sorted(newest, key=lambda entry: (entry.result.task, entry.setting, str(entry.path)))
+    return Collection(tuple(order), tuple(beside), (*problems, *other, *older, *aside))
+
+
+def read_result(text: str) -> ScoreResult:
+    """A result from its JSON, which is what its writer wrote and says nothing impossible; `BadData` otherwise."""
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise BadData(f"half-finished or damaged, no JSON ({error}). Delete it and run again") from error
+    if not isinstance(content, dict):
+        raise BadData(f"no result: it holds a {type(content).__name__}, not an object")
+    result = ScoreResult.from_json(content)
+    if "seal" in content and content["seal"] != checksum(content):
+        raise EditedResult("its content is not what was written: its seal does not fit. Score the predictions again")
+    if wrong := contradictions(result):
+        raise EditedResult(f"it contradicts itself: {'; '.join(wrong)}. Score the predictions again")
+    return result
+
+
+class EditedResult(BadData):
+    """A result file whose numbers are not those that were written."""
+
+
+def _read(path: Path, name: str, found: _Found) -> None:
+    """One file, as an entry, a record or a problem."""
+    try:
+        text = path.read_text("utf-8")
+        if f'"kind": "{KIND}"' in text[:200]:
+            found.records.append((path, AnalysisResult.load(path)))
+            return
+        result = read_result(text)
+    except EditedResult as error:
+        found.problems.append(Problem(name, "edited by hand", str(error)))
+    except BadData as error:
+        kind = "another schema" if "cannot be read" in str(error) else "unreadable"
+        found.problems.append(Problem(name, kind, str(error)))
+    except (OSError, UnicodeDecodeError) as error:
+        found.problems.append(Problem(name, "unreadable", f"it cannot be read: {error}"))
+    else:
+        answers = predictions_path(path)
+        found.entries.append(Entry(path, result, answers if answers.is_file() else None))
+
+
+def _unfinished(folder: Path) -> list[Problem]:
+    """Answers without a score, and files that were being written when a run stopped."""
+    advice = "Run the line that made it again: it goes on where it stopped"
+    lone = [
+        Problem(path.relative_to(folder).as_posix(), "half-finished", f"answers without a score. {advice}")
+        for path in sorted(folder.rglob("*__*.predictions.parquet"))
+        if not path.with_name(path.name.replace(".predictions.parquet", ".json")).is_file()
+    ]
+    return lone + [
+        Problem(path.relative_to(folder).as_posix(), "half-finished", f"a file that was never finished. {advice}")
+        for path in sorted(folder.rglob(".*__*.tmp"))
+    ]
+
+
+def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
+    """The edition of each task that counts: real before synthetic, whole before part, then the one with most results."""
+    by_task: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_task.setdefault(entry.result.task, []).append(entry)
+    kept, problems = [], []
+    for task, own in by_task.items():
+        count = Counter(edition(entry.result) for entry in own)
+        chosen = min(
+            count, key=lambda key: (key[2], key[3] is not None, -count[key], [-ord(c) for c in key[0]], str(key))
+        )
+        for entry in own:
+            found = edition(entry.result)
+            if found == chosen:
+                kept.append(entry)
+                continue
+            what = f"scored on {edition_words(found)}; ranked here: {edition_words(chosen)}. Such scores cannot be compared"
+            problems.append(Problem(str(entry.path), "other data", what, f"{entry.setting} on {task}"))
+    return kept, problems
+
+
+def _of_ranked_data(
+    records: Iterable[tuple[Path, AnalysisResult]], entries: Sequence[Entry]
+) -> tuple[list[tuple[Path, AnalysisResult]], list[Problem]]:
+    """The records of the data that is ranked, or of data of which nothing is; the others become problems."""
+    ranked: dict[str, set[tuple]] = {}
+    for entry in entries:
+        facts = entry.result.dataset
+        ranked.setdefault(str(facts.get("name")), set()).add(data_edition(facts))
+    kept, problems = [], []
+    for path, record in records:
+        other = [facts for facts in record.datasets if not _is_of(facts, ranked.get(facts["name"], ()))]
+        if not other:
+            kept.append((path, record))
+            continue
+        name, shown = other[0]["name"], min(ranked[other[0]["name"]], key=str)
+        what = (
+            f"a study of {name} {edition_words(data_edition(other[0]))}; the scores here are of {edition_words(shown)}. "
+            "Run the study again on these data"
+        )
+        about = f"{', '.join(model['name'] for model in record.models)}: {record.protocol} of {record.subject}"
+        problems.append(Problem(str(path), "other data", what, about))
+    return kept, problems
+
+
+def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
+    """Whether data are of one of these editions, or of nobody's; a record may not say how many patients were used."""
+    own = data_edition(facts)
+    return not editions or any(own[:3] == one[:3] and ("limit" not in facts or own[3] == one[3]) for one in editions)
+
+
+def _newest(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
+    """Of results of one model, task, protocol and way of preprocessing the newest."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        result = entry.result
+        facts = (result.task, protocol_name(result), dict(result.model), dict(result.options).get("seed"))
+        groups.setdefault(json.dumps(facts, sort_keys=True, default=str), []).append(entry)
+    kept, problems = [], []
+    for own in groups.values():
+        *older, last = sorted(own, key=lambda entry: (str(entry.result.stamp.get("date", "")), str(entry.path)))
+        kept.append(last)
+        for entry in older:
+            what = f"a newer result of the same model, revision and task is ranked: {last.path}"
+            problems.append(Problem(str(entry.path), "older run", what, f"{entry.setting} on {entry.result.task}"))
+    return kept, problems

@@ -1,0 +1,154 @@
+"""How a result is written in a table: the only place where numbers are rounded."""
+
+import math
+from collections import Counter
+
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.score_result import Breakdown, Estimate, ScoreResult
+
+FRACTIONS = {"f1_macro", "accuracy", "balanced_accuracy", "auroc", "auprc"}
+
+COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "n", "coverage", "flags")
+
+
+def number(value: float, result: ScoreResult) -> str:
+    """A value of the ranking metric: fractions in percent, measurements in their unit; two decimals."""
+    if math.isnan(value):
+        return "undefined"
+    return f"{100 * value:.2f}" if result.metric in FRACTIONS else f"{value:.2f}"
+
+
+def metric_name(result: ScoreResult) -> str:
+    """The ranking metric, its unit and the direction in which it is better."""
+    unit = "%" if result.metric in FRACTIONS else result.unit
+    return f"{result.metric} {unit} {'↑' if result.higher_is_better else '↓'}".replace("  ", " ")
+
+
+def interval(estimate: Estimate, result: ScoreResult) -> str:
+    """The 95 % interval, or why there is none."""
+    if math.isnan(estimate.low):
+        return "none"
+    return f"{number(estimate.low, result)} – {number(estimate.high, result)}"
+
+
+def gap_text(breakdown: Breakdown, result: ScoreResult) -> str:
+    """The gap between the best and the worst group with its interval, or why there is none."""
+    gap = breakdown.gap
+    if math.isnan(gap.value):
+        return f"no gap: {gap.reason}"
+    ends = "" if math.isnan(gap.low) else f" [{number(gap.low, result)}, {number(gap.high, result)}]"
+    return f"gap {number(gap.value, result)}{ends}"
+
+
+def floor(result: ScoreResult) -> str:
+    """The best constant prediction, and whether the model is above it."""
+    sign = {"yes": "beaten", "no": "NOT beaten", "tied": "tied", "unknown": "?"}[result.beats_floor.verdict]
+    return f"{number(result.floors['best_constant'].value, result)} {sign}"
+
+
+def flags(result: ScoreResult) -> list[str]:
+    """Short marks that a reader must see beside the number; the warnings say them in full."""
+    marks = []
+    if result.collapsed:
+        marks.append("collapsed")
+    if result.seen_in_pretraining:
+        marks.append("seen in pretraining")
+    if result.coverage["scored"] < result.coverage["expected"]:
+        marks.append("incomplete")
+    if result.dataset.get("twin"):
+        marks.append("synthetic twin")
+    if result.dataset.get("limit"):
+        marks.append(f"first {result.dataset['limit']} patients")
+    return marks
+
+
+def row(result: ScoreResult) -> tuple[str, ...]:
+    """The cells of `COLUMNS`."""
+    estimate = result.overall[result.metric]
+    return (
+        result.task,
+        result.model["name"],
+        protocol_name(result),
+        metric_name(result),
+        number(estimate.value, result),
+        interval(estimate, result),
+        floor(result),
+        f"{estimate.n}" if estimate.n == estimate.n_patients else f"{estimate.n} ({estimate.n_patients} patients)",
+        f"{result.coverage['scored']}/{result.coverage['expected']}",
+        ", ".join(flags(result)) or "–",
+    )
+
+
+ANALYSIS_COLUMNS = ("study", "subject", "model", "found", "value", "95 % CI", "n", "flags")
+
+
+def analysis_rows(record: AnalysisResult) -> list[tuple[str, ...]]:
+    """The cells of `ANALYSIS_COLUMNS`: a row a number that the study found."""
+    models = ", ".join(model["name"] for model in record.models)
+    marks = ", ".join(analysis_flags(record)) or "–"
+    return [
+        (
+            record.protocol,
+            record.subject,
+            models,
+            name,
+            f"undefined: {found.reason}" if math.isnan(found.value) else f"{found.value:.3f}",
+            "none" if math.isnan(found.low) else f"{found.low:.3f} – {found.high:.3f}",
+            f"{found.n}" if found.n else "–",
+            marks,
+        )
+        for name, found in record.values.items()
+    ]
+
+
+def analysis_flags(record: AnalysisResult) -> list[str]:
+    """Short marks that a reader must see beside what a study found: of which datasets the model saw, and which are no whole releases."""
+    seen = [name for name, saw in record.seen_in_pretraining.items() if saw]
+    twins = [data["name"] for data in record.datasets if data.get("twin")]
+    limits = {data["limit"] for data in record.datasets if data.get("limit")}
+    return [
+        *([f"seen in pretraining: {', '.join(seen)}"] if seen else []),
+        *([f"synthetic twin: {', '.join(twins)}"] if twins else []),
+        *(f"first {limit} patients" for limit in sorted(limits)),
+    ]
+
+
+def protocol_name(result: ScoreResult) -> str:
+    """The protocol with its variant, as in file names."""
+    return f"{result.protocol}.{result.variant}" if result.variant else result.protocol
+
+
+def warnings(results: list[ScoreResult]) -> list[tuple[str, str, str]]:
+    """Every warning once a task: (task, sentence, the results that it is about; empty when it is about all of them)."""
+    about: dict[tuple[str, str], list[str]] = {}
+    for result in ordered(results):
+        for sentence in result.warnings:
+            about.setdefault((result.task, sentence), []).append(f"{result.model['name']} {protocol_name(result)}")
+    count = Counter(result.task for result in results)
+    return [(task, text, "" if len(who) == count[task] else ", ".join(who)) for (task, text), who in about.items()]
+
+
+def ordered(results: list[ScoreResult]) -> list[ScoreResult]:
+    """By task, then the best first; an undefined score last."""
+
+    def key(result: ScoreResult):
+        value = result.overall[result.metric].value
+        worse = math.inf if math.isnan(value) else (-value if result.higher_is_better else value)
+        return result.task, worse, result.model["name"], result.protocol, result.variant
+
+    return sorted(results, key=key)
+
+
+def markdown_text(text: str) -> str:
+    """Text that stays text in a Markdown table: no markup, no cell border, one line."""
+    text = " ".join(str(text).split())
+    for sign in "\\`*_[]<>|":
+        text = text.replace(sign, f"\\{sign}" if sign not in "<>" else {"<": "&lt;", ">": "&gt;"}[sign])
+    return text
+
+
+def markdown(results: list[ScoreResult]) -> str:
+    """The table of results in Markdown."""
+    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    lines += ["| " + " | ".join(markdown_text(cell) for cell in row(result)) + " |" for result in ordered(results)]
+    return "\n".join(lines) + "\n"

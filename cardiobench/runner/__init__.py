@@ -1,0 +1,1 @@
+"""A run: plan, encode, evaluate, analyze, summarize."""

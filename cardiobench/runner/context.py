@@ -1,0 +1,56 @@
+"""What every step of a run shares: its settings, its processes, its console, and the summary that it fills."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.console import Console
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.score_result import ScoreResult
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+
+@dataclass
+class RunSummary:
+    """The outcome of a run.
+
+    Attributes:
+        results: scores, new and cached.
+        analyses: analysis results, new and cached.
+        not_applicable: (model, task, protocol, reason).
+        failures: (model, dataset, recording or "model", reason).
+        files: written by this run.
+        is_main_process: whether this process is the one that reports.
+    """
+
+    results: list[ScoreResult] = field(default_factory=list)
+    analyses: list[AnalysisResult] = field(default_factory=list)
+    not_applicable: list[tuple[str, str, str, str]] = field(default_factory=list)
+    failures: list[tuple[str, str, str, str]] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    is_main_process: bool = True
+
+    @property
+    def exit_code(self) -> int:
+        """0 = done, 1 = something failed."""
+        return 1 if self.failures else 0
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """Settings and services of a run.
+
+    Attributes:
+        config: the settings.
+        accelerator: of this process.
+        summary: filled by the steps of the run.
+        console: silent on all processes but the main one.
+    """
+
+    config: RunConfig
+    accelerator: "Accelerator"
+    summary: RunSummary
+    console: Console

@@ -1,0 +1,46 @@
+"""Predictions from elsewhere: the truth to give to others, and the scoring of what comes back."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.core.config import RunConfig
+from cardiobench.data import catalog
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.open import open_dataset
+from cardiobench.data.references import read_references
+from cardiobench.data.spec import Task
+from cardiobench.results.score_result import ScoreResult, predictions_path
+from cardiobench.scoring.predictions import Predictions, read_predictions
+from cardiobench.scoring.score import score
+
+
+def task_references(name: str, data_dir: Path | None) -> tuple[Task, pd.DataFrame, OpenDataset]:
+    """Return a task, the references of all its units, and its dataset; the recordings themselves are not needed."""
+    task = catalog.task(name)
+    source = open_dataset(task.dataset, data_dir, need_media=False)
+    return task, source.references(task), source
+
+
+def score_file(
+    predictions: Path, name: str, references: Path | None, config: RunConfig
+) -> tuple[ScoreResult, list[Path]]:
+    """Score a file of predictions against the references of a task and save the result.
+
+    Returns:
+        The result, and the files that were written.
+
+    Raises:
+        BadPredictions: the file lacks test units, has others, or values that are none.
+    """
+    task = catalog.task(name)
+    if references:
+        truth, dataset = read_references(references, task), {"name": task.dataset, "references": references.name}
+    else:
+        source = open_dataset(task.dataset, config.data_dir, need_media=False)
+        truth = source.references(task)
+        dataset = {"name": task.dataset, "version": source.spec.version, "digest": source.table.digest}
+    joined = Predictions.join(truth, read_predictions(predictions, task), task, source=predictions.name)
+    result = score(joined, truth, resamples=config.resamples, seed=config.seed, dataset=dataset)
+    path = config.output_dir / "predictions" / predictions.stem / f"{task.name.replace('/', '__')}.json"
+    return result, [joined.save(predictions_path(path)), result.save(path)]

@@ -1,0 +1,280 @@
+"""A run: plan, encode, evaluate, analyze, summarize."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.console import Console
+from cardiobench.core.errors import BadData, BadModel, CardioBenchError, NotApplicable, UnwritableOutput
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.spec import Task
+from cardiobench.models.base import Encoder, TextEncoder
+from cardiobench.protocols import choose, protocol
+from cardiobench.protocols.base import PredictionProtocol
+from cardiobench.protocols.study import AnalysisProtocol, perturbations
+from cardiobench.protocols.zero_shot import no_text_tower
+from cardiobench.runner.analyze import AnalysisCell, compare_models, describe, kept
+from cardiobench.runner.context import RunContext, RunSummary
+from cardiobench.runner.encode import embed
+from cardiobench.runner.evaluate import Cell, finished, work
+from cardiobench.runner.plan import (
+    DATASET_COLUMNS,
+    PLAN_COLUMNS,
+    DatasetPlan,
+    dataset_rows,
+    encoder_lines,
+    open_datasets,
+    plan_dataset,
+    plan_rows,
+    resolve_tasks,
+)
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+
+def run(config: RunConfig, console: Console | None = None) -> RunSummary:
+    """Evaluate models on tasks; running the same configuration again finishes what is missing.
+
+    Args:
+        config: the settings.
+        console: where plan and progress are printed; silent when None.
+
+    Raises:
+        CardioBenchError: the request is wrong as a whole: an unknown name, data or a model that is not there.
+    """
+    if config.prompts and not config.prompts.is_file():
+        raise BadData(
+            f"there is no prompt set {config.prompts}. Give --prompts a JSON file like a dataset's prompts.json."
+        )
+    names = choose(config.protocols)
+    for name in config.options:
+        if name not in names:
+            raise CardioBenchError(f"--option sets {name}, which is not run. Add it to --protocols, or leave it out.")
+    protocols = [protocol(name, config) for name in names]
+    tasks = resolve_tasks(config.tasks)
+    sources, absent = open_datasets(tasks, config)
+    check_writable(config.output_dir)
+    accelerator = start_processes()
+    console = console or Console(main=False)
+    console.main = console.main and accelerator.is_main_process
+    job = RunContext(config, accelerator, RunSummary(is_main_process=accelerator.is_main_process), console)
+    console.table("data", DATASET_COLUMNS, dataset_rows(sources))
+    if absent:
+        console.print(f"no data here for: {', '.join(absent)} (cardiobench list says where to ask for it)")
+    studies: list[AnalysisCell] = []
+    for name in config.models:
+        for pooling in config.poolings or (None,):
+            try:
+                encoder = load(name, config, accelerator.device, pooling)
+            except (BadModel, NotApplicable) as error:
+                if len(config.models) == 1:
+                    raise
+                job.summary.failures.append((name, "", "model", str(error)))
+                job.console.failure(name, str(error))
+            else:
+                studies += run_model(encoder, tasks, sources, protocols, job)
+    if accelerator.is_main_process:
+        across_models(studies, job)
+        conclude(job)
+    accelerator.wait_for_everyone()
+    accelerator.end_training()
+    return job.summary
+
+
+def start_processes() -> "Accelerator":
+    """The accelerator of this process; refuses to work alone where it was started as one of several."""
+    import torch
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(cpu=not torch.cuda.is_available())
+    started = int(os.environ.get("WORLD_SIZE", "1"))
+    if accelerator.num_processes != started:
+        raise CardioBenchError(
+            f"{started} processes were started, but accelerate sees {accelerator.num_processes}: each would do all the work. "
+            "On a machine without GPUs launch with: accelerate launch --multi_gpu --num_processes N -m cardiobench.eval ..."
+        )
+    return accelerator
+
+
+def load(name: str, config: RunConfig, device, pooling: str | None = None) -> Encoder:
+    """The encoder of that name, on the device; `NotApplicable` when prompts were given for a model that cannot read."""
+    from cardiobench.models.load import load_model
+
+    encoder = load_model(
+        name,
+        revision=config.revision,
+        weights=config.weights,
+        pooling=pooling,
+        variant=config.variant,
+        precision=config.precision,
+        trust_remote_code=config.trust_remote_code,
+        device=device,
+    )
+    if config.prompts and not isinstance(encoder, TextEncoder):
+        raise NotApplicable(f"{no_text_tower(encoder)}. Leave --prompts out, or choose a model with text.")
+    return encoder
+
+
+def run_model(
+    encoder: Encoder,
+    tasks: Sequence[Task],
+    sources: dict[str, OpenDataset],
+    protocols: Sequence[PredictionProtocol | AnalysisProtocol],
+    job: RunContext,
+) -> list[AnalysisCell]:
+    """All tasks of one model: every dataset is encoded once, then every protocol works from the stored embeddings.
+
+    Returns:
+        The studies that were made, for comparisons between models.
+    """
+    plans: dict[str, DatasetPlan] = {}
+    for name, source in sources.items():
+        asked = [task for task in tasks if task.dataset == name]
+        if source.spec.modality in encoder.modalities:
+            plans[name] = plan_dataset(encoder, source, asked, job.config)
+        elif len(job.config.models) == 1 and job.config.tasks:
+            reason = f"the model takes {' and '.join(encoder.modalities)}, {name} is {source.spec.modality}"
+            job.summary.not_applicable += [
+                (encoder.name, task.name, p.name, reason) for task in asked for p in protocols
+            ]
+    for line in encoder_lines(encoder):
+        job.console.print(line)
+    job.console.table("plan", PLAN_COLUMNS, plan_rows(list(plans.values())))
+    answering = [p for p in protocols if isinstance(p, PredictionProtocol)]
+    unread: dict[str, frozenset[str]] = {}
+    for name, plan in plans.items():
+        unread[name] = embed(encoder, {None: plan}, job)
+        if job.accelerator.is_main_process:
+            cells = [
+                Cell(encoder, plan, task, answerer, variant, unread[name], job.config)
+                for task in plan.tasks
+                for answerer in answering
+                for variant in answerer.variants(task)
+            ]
+            answer_all(cells, job)
+        job.accelerator.wait_for_everyone()
+    return [
+        cell
+        for p in protocols
+        if isinstance(p, AnalysisProtocol)
+        for cell in run_studies(encoder, p, plans, unread, job)
+    ]
+
+
+def run_studies(
+    encoder: Encoder,
+    protocol: AnalysisProtocol,
+    plans: dict[str, DatasetPlan],
+    unread: dict[str, frozenset[str]],
+    job: RunContext,
+) -> list[AnalysisCell]:
+    """One study of one model on all its subjects; returns those that the model took part in."""
+    made = []
+    tasks = [task for plan in plans.values() for task in plan.tasks]
+    for subject, members in protocol.subjects(tasks).items():
+        datasets = list(dict.fromkeys(task.dataset for task in members))
+        changed: dict[tuple[str, str], DatasetPlan] = {}
+        lost = {name: unread[name] for name in datasets}
+        for name in datasets:
+            own = [task for task in members if task.dataset == name]
+            disturbed = {
+                change: plan_dataset(encoder, plans[name].source, own, job.config, change)
+                for change in perturbations(protocol, own)
+            }
+            if disturbed:
+                lost[name] |= embed(encoder, disturbed, job, plans[name])
+                changed |= {(name, change.key): plan for change, plan in disturbed.items()}
+        cell = AnalysisCell(encoder, protocol, subject, members, plans, changed, lost, job.config)
+        if job.accelerator.is_main_process and look(cell, job):
+            made.append(cell)
+        job.accelerator.wait_for_everyone()
+    return made
+
+
+def look(cell: AnalysisCell, job: RunContext) -> bool:
+    """One study: keep the record that is there if nothing that matters has changed, else make it; whether there is one."""
+    found = None if job.config.overwrite else kept(cell.path, cell.key)
+    try:
+        record, files = (found, []) if found else describe(cell)
+    except NotApplicable as error:
+        job.summary.not_applicable.append((cell.encoder.name, cell.subject, cell.protocol.name, str(error)))
+        return False
+    job.summary.analyses.append(record)
+    job.summary.files += files
+    return True
+
+
+def across_models(cells: Sequence[AnalysisCell], job: RunContext) -> None:
+    """Studies that compare models, where two or more took part in the same one."""
+    together: dict[tuple[str, str], list[AnalysisCell]] = {}
+    for cell in cells:
+        if hasattr(cell.protocol, "across"):
+            together.setdefault((cell.protocol.name, cell.subject), []).append(cell)
+    for group in together.values():
+        if len(group) > 1:
+            record, files = compare_models(group)
+            job.summary.analyses.append(record)
+            job.summary.files += files
+
+
+def answer_all(cells: Sequence[Cell], job: RunContext) -> None:
+    """The cells of one model on one dataset, one after the other; those that are a lot of work, many at once."""
+    from cardiobench.runner.parallel import answer_many
+
+    heavy: dict[str, list[Cell]] = {}
+    for cell in cells:
+        if getattr(cell.answerer, "whole_cells", False):
+            heavy.setdefault(cell.answerer.name, []).append(cell)
+        else:
+            answer(cell, job)
+    for shipped in heavy.values():
+        answer_many(shipped, job)
+
+
+def answer(cell: Cell, job: RunContext) -> None:
+    """One protocol on one task: keep the result that is there if nothing that matters has changed, else make it."""
+    kept = None if job.config.overwrite else finished(cell)
+    if kept:
+        job.summary.results.append(kept)
+        return
+    try:
+        result, files = work(cell)
+    except NotApplicable as error:
+        job.summary.not_applicable.append((cell.encoder.name, cell.task.name, cell.label, str(error)))
+    else:
+        job.summary.results.append(result)
+        job.summary.files += files
+
+
+def conclude(job: RunContext) -> None:
+    """Write the report and the list of failures; then push to the Hub where it was asked for."""
+    from cardiobench.report.markdown import write_page
+    from cardiobench.results.collect import collect
+    from cardiobench.results.failures import write_failures
+
+    folder, summary = job.config.output_dir, job.summary
+    if summary.failures:
+        summary.files.append(write_failures(summary.failures, folder))
+    if summary.results:
+        there = collect([folder])
+        summary.files += write_page(there.files, folder, problems=there.problems)
+    if job.config.push_to_hub:
+        from cardiobench.hub.after_run import push_all
+
+        summary.failures += [(name, "", "push", why) for name, why in push_all(summary.results, folder, job.console)]
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse an output folder that cannot be written to, before any work is done."""
+    probe = folder / f".write-test-{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.write_text("")
+        probe.unlink()
+    except OSError as error:
+        raise UnwritableOutput(
+            f"{folder} cannot be written to ({error.strerror}). Choose another folder with --output-dir."
+        ) from None

@@ -1,0 +1,152 @@
+"""The command line: what it prints, what it refuses, its exit codes."""
+
+import csv
+import os
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+HEAVY = {
+    "torch",
+    "datasets",
+    "transformers",
+    "sklearn",
+    "scipy",
+    "pandas",
+    "evaluate",
+    "matplotlib",
+    "av",
+    "wfdb",
+    "rich",
+}
+
+
+def call(*line, cwd=None, **environment):
+    environment = {**os.environ, **environment}
+    return subprocess.run(
+        [sys.executable, "-m", *map(str, line)], capture_output=True, text=True, cwd=cwd, env=environment, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import cardiobench",
+        "import cardiobench, cardiobench.cli.main, cardiobench.data, cardiobench.models; cardiobench.cli.main.build_parser()",
+    ],
+)
+def test_nothing_heavy_is_imported_before_it_is_needed(code):
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    assert not HEAVY & set(done.stdout.split())
+
+
+def test_help_teaches():
+    done = call("cardiobench.eval", "--help")
+    assert done.returncode == 0
+    for part in ("accelerate launch", "--predictions", "--allow-missing", "exit code"):
+        assert part in done.stdout
+    assert "phantom" in call("cardiobench.cli", "--help").stdout
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        (
+            ["--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/CD"],
+            "UnknownName: no task 'ptb_xl_sample/CD'. Did you mean 'ptb_xl_sample/cd'?",
+        ),
+        (["--model", "nobody-knows-me"], "nobody-knows-me"),
+        (["--predictions", "nowhere.csv", "--task", "ptb_xl_sample/cd"], "nowhere.csv"),
+        (["--predictions", "nowhere.csv"], "needs --task"),
+        ([], "--model is missing"),
+        (["--model", "cardiobench/constant", "--batch-size", "0"], "expected 1 or more"),
+    ],
+)
+def test_a_users_mistake_gets_one_message_and_exit_code_2(line, message, tmp_path):
+    done = call("cardiobench.eval", *line, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr and "Traceback" not in done.stderr
+
+
+def test_references_and_a_file_of_predictions(tmp_path):
+    assert call("cardiobench.cli", "references", "ptb_xl_sample/cd", "--out", "refs.csv", cwd=tmp_path).returncode == 0
+    refs = pd.read_csv(tmp_path / "refs.csv", dtype=str)
+    assert refs["split"].value_counts().to_dict() == {"test": 52, "train": 50, "validation": 14}
+    test = refs[refs["split"] == "test"]
+    test.assign(y_pred=test["y_true"])[["id", "y_pred"]].to_csv(tmp_path / "perfect.csv", index=False)
+    line = ["--predictions", "perfect.csv", "--task", "ptb_xl_sample/cd", "--references", "refs.csv"]
+    done = call("cardiobench.eval", *line, cwd=tmp_path)
+    assert done.returncode == 0 and "100.00" in done.stdout, done.stderr
+    assert (tmp_path / "results" / "predictions" / "perfect" / "ptb_xl_sample__cd.json").is_file()
+
+
+@pytest.fixture(scope="module")
+def tmed2(shared, tmp_path_factory):
+    """TMED-2 in its raw layout with the published ids and labels; one picture of each study's kind, the rest are missing."""
+    raw = tmp_path_factory.mktemp("tmed2")
+    base = raw / "approved_users_only"
+    (base / "DEV479").mkdir(parents=True)
+    pictures = base / "view_and_diagnosis_labeled_set" / "labeled"
+    pictures.mkdir(parents=True)
+    images = pd.read_csv(shared / "data" / "splits" / "tmed2" / "per_image.csv")
+    table = pd.DataFrame(
+        {
+            "query_key": images["query_key"],
+            "view_label": images["view"],
+            "diagnosis_label": images["diagnosis_label"].map({0: "no_AS", 1: "severe_AS"}),
+            "view_classifier_split": images["split"],
+            "diagnosis_classifier_split": images["split"],
+            "SourceFolder": "view_and_diagnosis_labeled_set",
+        }
+    )
+    table.to_csv(base / "DEV479" / "TMED2_fold0_labeledpart.csv", index=False)
+    table.iloc[:, :3].to_csv(base / "labels_per_image.csv", index=False)
+    Image.new("L", (112, 112)).save(pictures / table["query_key"][0])
+    return raw
+
+
+def test_the_published_aortic_stenosis_predictions_are_a_constant(tmed2, shared, tmp_path):
+    done = call("cardiobench.cli", "references", "tmed2/as", "--data-dir", tmed2, "--out", "refs.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    published = (
+        shared / "golden" / "reference_eval" / "inputs" / "example_predictions" / "TMED2" / "AS" / "modelname.csv"
+    )
+    line = ["cardiobench.eval", "--task", "tmed2/as", "--references", "refs.csv", "--predictions"]
+    done = call(*line, published, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "44.13" in done.stdout and "collapsed" in done.stdout and "44.13 tied" in done.stdout
+
+    with published.open(newline="") as file:
+        rows = list(csv.reader(file))
+    dropped = rows.pop(5)
+    with (tmp_path / "short.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    done = call(*line, "short.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "118 of the 119" in done.stderr and dropped[0] in done.stderr and "Traceback" not in done.stderr
+
+
+def test_an_empty_folder_as_data(tmp_path):
+    done = call(
+        "cardiobench.eval",
+        "--model",
+        "cardiobench/constant",
+        "--tasks",
+        "tmed2/as",
+        "--data-dir",
+        tmp_path,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2 and "tmed.cs.tufts.edu" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_place_that_cannot_be_written_to_is_one_message(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = call("cardiobench.cli", "phantom", "ptb_xl", "--out", tmp_path / "file" / "twin", "--patients", 1)
+    assert done.returncode == 1
+    assert "Not a directory" in done.stderr and "Traceback" not in done.stderr

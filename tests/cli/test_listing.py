@@ -1,0 +1,36 @@
+"""What `cardiobench list` says of every dataset."""
+
+from cardiobench.cli.listing import families, print_listing
+from cardiobench.data import catalog
+from cardiobench.models.cards import card, list_models
+
+
+def test_every_dataset_task_and_model_is_there(capsys, monkeypatch):
+    monkeypatch.delenv("CARDIOBENCH_DATA", raising=False)
+    print_listing()
+    printed = capsys.readouterr().out
+    lines = {line.split()[0]: line for line in printed.splitlines() if line.split()}
+    for name in catalog.list_datasets():
+        spec = catalog.spec(name)
+        assert all(task.name.partition("/")[2] in printed for task in spec.tasks)
+        assert ("generated" in lines[name]) == spec.generated
+    assert "50 / 14 / 52" in lines["ptb_xl_sample"]
+    assert "cardiobench/minirocket" in printed
+
+
+def test_models_take_a_line_each_and_say_where_they_come_from(capsys):
+    print_listing(datasets=False)
+    first, second = capsys.readouterr().out.split("models: what the licence")
+    lines = {line.split()[0]: line.split() for line in first.splitlines() if "/" in line}
+    assert set(lines) == set(list_models()), "no name is broken over two lines"
+    for name, words in lines.items():
+        found = card(name)
+        assert ("yes" if found.text else "no") in words and all(f"{target}" in first for target in found.native)
+        assert name in second
+    said = " ".join(second.split())
+    assert "gated, accept the terms" in said and "nobody outside its authors" in said
+
+
+def test_a_family_of_datasets_is_named_once():
+    assert families(("ptb_xl", "ptb_xl_500", "ptb_xl_sample", "georgia")) == ["ptb_xl*", "georgia"]
+    assert families(("ptb_xl_500", "mimic_iv_echo")) == ["ptb_xl_500", "mimic_iv_echo"]

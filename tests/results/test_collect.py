@@ -1,0 +1,231 @@
+"""What may be ranked, and what is shown with what is wrong with it instead."""
+
+import json
+
+import pytest
+
+from cardiobench.cli.main import main
+from cardiobench.core.errors import BadData, MissingData
+from cardiobench.results.collect import collect, read_result
+from cardiobench.results.score_result import ScoreResult, checksum, predictions_path
+from tests.report import made
+
+
+def kinds(folder):
+    return sorted((problem.kind, problem.where) for problem in collect([folder]).problems)
+
+
+def edit(path, change, sealed=False):
+    content = json.loads(path.read_text())
+    change(content)
+    if sealed:
+        content["seal"] = checksum(content)
+    path.write_text(json.dumps(content))
+
+
+def test_good_results_are_ranked_and_nothing_is_wrong(tmp_path):
+    made.result(tmp_path)
+    found = collect([tmp_path])
+    assert len(found.entries) == 1 and not found.problems and found.entries[0].predictions.is_file()
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"schema": 1}', "[1, 2]", '"x"', "\x00\x01", '{"schema": 1, "overall": 3}'])
+def test_a_damaged_file_is_named(tmp_path, text):
+    path = made.result(tmp_path)
+    path.write_text(text)
+    found = collect([tmp_path])
+    assert not found.entries and [problem.where for problem in found.problems] == [str(path.relative_to(tmp_path))]
+
+
+def test_a_binary_file_is_named(tmp_path):
+    path = made.result(tmp_path)
+    path.write_bytes(b"\xff\xfe\x00\x80")
+    assert [problem.kind for problem in collect([tmp_path]).problems] == ["unreadable"]
+
+
+def test_another_schema(tmp_path):
+    edit(made.result(tmp_path), lambda content: content.update(schema=99))
+    assert [problem.kind for problem in collect([tmp_path]).problems] == ["another schema"]
+
+
+def better(content):
+    content["overall"]["f1_macro"]["value"] = 0.999
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        better,
+        lambda content: content["overall"]["f1_macro"].update(low=0.9),
+        lambda content: content.update(collapsed=True),
+        lambda content: content["model"].update(name="somebody/else"),
+        lambda content: content["dataset"].update(version="9.9.9"),
+        lambda content: content["beats_floor"].update(verdict="tied"),
+    ],
+)
+def test_a_number_or_name_that_was_edited_is_refused(tmp_path, change):
+    edit(made.result(tmp_path), change)
+    found = collect([tmp_path])
+    assert not found.entries and [problem.kind for problem in found.problems] == ["edited by hand"]
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (better, "score minus floor"),
+        (lambda content: content["overall"]["f1_macro"].update(value=7.0), "is no score"),
+        (lambda content: content["overall"]["f1_macro"].update(low=0.9, high=0.1), "is no score"),
+        (lambda content: content["coverage"].update(scored=999), "999 scored of"),
+        (lambda content: content["beats_floor"].update(verdict="surely"), "surely"),
+        (lambda content: content["overall"]["f1_macro"].update(value="0.9"), "a number: not of the type"),
+        (lambda content: content["model"].update(name=None), "a name: not of the type"),
+    ],
+)
+def test_a_result_that_contradicts_itself_is_refused_even_with_a_fitting_seal(tmp_path, change, words):
+    path = made.result(tmp_path)
+    edit(path, change, sealed=True)
+    with pytest.raises(BadData, match=words):
+        read_result(path.read_text())
+
+
+def test_a_file_without_a_seal_is_read_and_reading_it_back_changes_nothing(tmp_path):
+    path = made.result(tmp_path)
+    sealed = json.loads(path.read_text())
+    assert ScoreResult.load(path).to_json() == sealed and sealed["seal"] == checksum(sealed)
+    edit(path, lambda content: content.pop("seal"))
+    assert len(collect([tmp_path]).entries) == 1
+
+
+def test_half_finished_work(tmp_path):
+    one, two = made.result(tmp_path), made.result(tmp_path, "org/two")
+    one.unlink()
+    two.with_name(f".{two.name}.123.tmp").write_text("{")
+    assert [kind for kind, _ in kinds(tmp_path)] == ["half-finished", "half-finished"]
+    assert predictions_path(one).is_file() and len(collect([tmp_path]).entries) == 1
+
+
+@pytest.mark.parametrize(
+    "odd", [{"version": "0.9.0"}, {"digest": "other"}, {"twin": True}, {"limit": 5}, {"version": "2.0.0", "twin": True}]
+)
+def test_results_of_different_data_are_never_ranked_together(tmp_path, odd):
+    for model in ("org/one", "org/two"):
+        made.result(tmp_path, model)
+    made.result(tmp_path, "org/three", quality=1.0, dataset=odd)
+    found = collect([tmp_path])
+    assert {result.model["name"] for result in found.results} == {"org/one", "org/two"}
+    (problem,) = found.problems
+    assert problem.kind == "other data" and "cannot be compared" in problem.what and "org/three" in problem.about
+
+
+def test_real_data_counts_even_when_twins_are_more(tmp_path):
+    for model in ("org/one", "org/two"):
+        made.result(tmp_path, model, dataset={"twin": True})
+    made.result(tmp_path, "org/three")
+    assert [result.model["name"] for result in collect([tmp_path]).results] == ["org/three"]
+
+
+def test_of_one_result_twice_the_newest_counts(tmp_path):
+    old, new = made.result(tmp_path / "a"), made.result(tmp_path / "b", quality=0.5)
+    for path, date in ((old, "2026-01-01T00:00:00+00:00"), (new, "2026-02-01T00:00:00+00:00")):
+        edit(path, lambda content, date=date: content["stamp"].update(date=date), sealed=True)
+    found = collect([tmp_path / "a", tmp_path / "b"])
+    assert [entry.path for entry in found.entries] == [new] and [p.kind for p in found.problems] == ["older run"]
+
+
+def test_records_are_no_results(tmp_path):
+    from cardiobench.results.analysis_result import AnalysisResult, number
+
+    AnalysisResult("alignment", "camus/ef", ("camus/ef",), {"r": number(0.5)}).save(
+        tmp_path / "m/r/alignment/camus__ef.json"
+    )
+    (tmp_path / "m/r/alignment/tmed2__as.json").write_text('{\n  "schema": 1,\n  "kind": "record"')
+    found = collect([tmp_path])
+    assert len(found.records) == 1 and not found.entries and [p.kind for p in found.problems] == ["unreadable"]
+
+
+def test_nothing_there(tmp_path):
+    with pytest.raises(MissingData, match="accelerate launch"):
+        collect([tmp_path])
+    with pytest.raises(MissingData, match="no folder"):
+        collect([tmp_path / "absent"])
+
+
+@pytest.mark.parametrize("layout", ["page", "paper"])
+def test_the_command_shows_what_is_wrong_without_a_traceback(tmp_path, capsys, layout):
+    made.result(tmp_path / "r")
+    made.result(tmp_path / "r", "org/two").write_text("{")
+    edit(made.result(tmp_path / "r", "org/three"), better)
+    made.result(tmp_path / "r", "org/four", dataset={"version": "0.9.0"})
+    assert main(["report", str(tmp_path / "r"), "--out", str(tmp_path / "out"), "--layout", layout]) == 0
+    shown = capsys.readouterr()
+    words = " ".join(shown.out.split())
+    assert (
+        all(kind in words for kind in ("unreadable", "edited by hand", "other data"))
+        and "Traceback" not in words + shown.err
+    )
+    if layout == "page":
+        page = (tmp_path / "out/report.html").read_text()
+        twin = (tmp_path / "out/report.md").read_text()
+        for text in (page, twin):
+            assert "edited by hand" in text and "other data" in text and "org/four" in text.replace("&#x2F;", "/")
+        ranked = page.partition('id="problems"')[0]
+        assert not any(name in ranked for name in ("org/two", "org/three", "org/four"))
+
+
+def test_answers_that_cannot_be_read_cost_the_picture_only(tmp_path):
+    predictions_path(made.result(tmp_path / "r")).write_bytes(b"PAR1 broken")
+    made.result(tmp_path / "r", "org/two")
+    assert main(["report", str(tmp_path / "r"), "--out", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out/report.html").read_text()
+    assert "no answers" in page and "org/one" in page.partition('id="problems"')[0]
+
+
+def leaves(tree, path=()):
+    """Every place in a JSON tree that holds a value, and every mapping and list."""
+    yield path
+    if isinstance(tree, (dict, list)):
+        for key, entry in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from leaves(entry, (*path, key))
+
+
+def put(tree, path, value):
+    for key in path[:-1]:
+        tree = tree[key]
+    tree[path[-1]] = value
+
+
+@pytest.mark.slow
+def test_whatever_stands_in_a_file_there_is_never_a_traceback(tmp_path):
+    """Every value of a result replaced by ones of other types, with a fitting seal: refused, or shown in all forms."""
+    from pathlib import Path
+
+    from cardiobench.leaderboard import table
+    from cardiobench.report.page.content import Drawings, content
+    from cardiobench.report.page.render import environment
+    from cardiobench.report.paper import echo_tables
+    from cardiobench.results.collect import Entry, assemble
+    from cardiobench.results.formatting import markdown
+
+    good = json.loads(made.result(tmp_path, task="phantom_ecg/cd", warnings=("one",)).read_text())
+    template = environment(tmp_path).get_template("page.html")
+    refused = shown = 0
+    for path in list(leaves(good))[1:]:
+        for junk in (None, "<i0>", 7, -1e308, True, [], {}, ["x", {"y": None}]):
+            broken = json.loads(json.dumps(good))
+            put(broken, path, junk)
+            broken["seal"] = checksum(broken)
+            try:
+                result = read_result(json.dumps(broken))
+            except BadData:
+                refused += 1
+                continue
+            shown += 1
+            collection = assemble([Entry(Path("x.json"), result)])
+            parts = content(collection, Drawings(), {})
+            markdown(collection.results)
+            table.overview(collection, table.kinds(collection)[0])
+            table.scores(collection, result.task)
+            if junk in ("<i0>", {}, None):
+                assert "<i0>" not in template.render(**parts)
+    echo_tables.grids(collection.results, floor=lambda task: 0.0)
+    assert refused > 200 and shown > 50

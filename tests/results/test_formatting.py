@@ -1,0 +1,100 @@
+"""What a reader sees: rounding at the last moment, directions, marks, and text that stays text."""
+
+import dataclasses
+import re
+
+import pytest
+
+from cardiobench.core.errors import MissingData
+from cardiobench.report.markdown import write_page
+from cardiobench.results import formatting as tables
+from cardiobench.results.collect import collect
+from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdict
+
+NAN = float("nan")
+
+
+def result(value=0.441315, model="org/name", task="tmed2/as", metric="f1_macro", higher=True, unit="", **more):
+    return ScoreResult(
+        task=task,
+        metric=metric,
+        higher_is_better=higher,
+        unit=unit,
+        overall={metric: Estimate(value, value - 0.1, value + 0.1, 119, 110)},
+        floors={
+            "best_constant": Floor(0.441315, "AS"),
+            "train_constant": Floor(0.44, "AS"),
+            "chance": Floor(0.4, None),
+        },
+        beats_floor=Verdict("tied", 0.0, -0.1, 0.1),
+        coverage={"scored": 119, "expected": 120},
+        protocol="probe",
+        model={"name": model},
+        dataset={"name": "tmed2"},
+        **{"collapsed": False, **more},
+    )
+
+
+def test_a_row_by_hand():
+    cells = dict(zip(tables.COLUMNS, tables.row(result(collapsed=True, seen_in_pretraining=True)), strict=True))
+    assert cells == {
+        "task": "tmed2/as",
+        "model": "org/name",
+        "protocol": "probe",
+        "metric": "f1_macro % ↑",
+        "score": "44.13",
+        "95 % CI": "34.13 – 54.13",
+        "floor": "44.13 tied",
+        "n": "119 (110 patients)",
+        "coverage": "119/120",
+        "flags": "collapsed, seen in pretraining, incomplete",
+    }
+
+
+def test_a_measurement_keeps_its_unit():
+    cells = tables.row(result(6.409, task="camus/ef", metric="mae", higher=False, unit="%"))
+    assert cells[3] == "mae % ↓" and cells[4] == "6.41"
+
+
+def test_an_undefined_number_is_a_word():
+    undefined = result()
+    undefined = dataclasses.replace(undefined, overall={"f1_macro": Estimate(NAN, NAN, NAN, 3, 1, "one class")})
+    assert tables.row(undefined)[4:6] == ("undefined", "none")
+
+
+def test_a_warning_stands_once_with_those_it_is_about():
+    results = [result(0.5, "a", warnings=("few", "odd")), result(0.4, "b", warnings=("few",)), result(0.3, task="x/y")]
+    assert tables.warnings(results) == [("tmed2/as", "few", ""), ("tmed2/as", "odd", "a probe")]
+
+
+def test_the_best_stands_first_whatever_the_direction():
+    high = [result(0.5, "a"), result(0.7, "b"), result(NAN, "c")]
+    assert [r.model["name"] for r in tables.ordered(high)] == ["b", "a", "c"]
+    low = [result(v, m, metric="mae", higher=False) for v, m in ((5.0, "a"), (3.0, "b"))]
+    assert [r.model["name"] for r in tables.ordered(low)] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", "[x](javascript:alert(1))", "a|b\n| c |", "`code` *bold*"]
+)
+def test_a_hostile_name_is_text(name):
+    text = tables.markdown([result(model=name)])
+    assert len(text.splitlines()) == 3
+    assert not re.search(r"<script|(?<!\\)\]\(|(?<!\\)[`*]", text)
+
+
+def test_no_results_says_what_to_run(tmp_path):
+    with pytest.raises(MissingData, match=r"accelerate launch -m cardiobench\.eval"):
+        collect([tmp_path])
+
+
+def test_a_page_needs_nothing_but_results(tmp_path):
+    path = result(task="ptb_xl_sample/cd", collapsed=True).save(
+        tmp_path / "m" / "r" / "probe" / "ptb_xl_sample__cd.json"
+    )
+    page, *pictures = write_page(collect([tmp_path]).files, tmp_path)
+    assert path.is_file() and "44.13" in page.read_text()
+    assert [picture.name for picture in pictures] == [
+        f"ptb_xl_sample__cd.scores.{end}" for end in ("svg", "png", "csv")
+    ]
+    assert pictures[1].read_bytes().startswith(b"\x89PNG") and "report/ptb_xl_sample__cd.scores.png" in page.read_text()

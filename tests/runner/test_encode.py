@@ -1,0 +1,77 @@
+"""Disturbed recordings: decoded once for all disturbances, and not encoded where only the order of frames changes."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.console import Console
+from cardiobench.data import catalog, open_dataset
+from cardiobench.models.load import load_model
+from cardiobench.protocols.stress.protocol import Stress
+from cardiobench.runner.context import RunContext, RunSummary
+from cardiobench.runner.encode import Changed, LastRead, embed
+from cardiobench.runner.plan import plan_dataset
+
+
+class Counted:
+    """A model that counts the parts it encodes."""
+
+    def __init__(self, encoder):
+        self.encoder, self.parts = encoder, 0
+
+    def __getattr__(self, name):
+        return getattr(self.encoder, name)
+
+    def encode(self, parts):
+        self.parts += len(parts)
+        return self.encoder.encode(parts)
+
+
+@pytest.fixture
+def job(tmp_path):
+    from accelerate import Accelerator
+
+    config = RunConfig(
+        models=("cardiobench/random-vit",), output_dir=tmp_path / "out", cache_dir=tmp_path / "cache", workers=0
+    )
+    return RunContext(config, Accelerator(cpu=True), RunSummary(), Console(main=False))
+
+
+def test_another_order_of_frames_gives_the_stored_vectors_in_that_order(job, monkeypatch):
+    task, source = catalog.task("phantom_echo/ef"), open_dataset("phantom_echo")
+    encoder = Counted(load_model("cardiobench/random-vit"))
+    calm = plan_dataset(encoder, source, [task], job.config)
+    lines = source.task_rows(task)
+    few = lines[lines["split"] == "test"].index[:2].to_numpy()
+    calm = SimpleNamespace(source=source, store=calm.store, to_encode=few)
+    embed(encoder, {None: calm}, job)
+    assert encoder.parts == 2 * 16
+
+    read = []
+    monkeypatch.setattr(type(source), "recording", _counted(type(source).recording, read))
+    changes = [c for c in Stress().changes(task) if c.name in ("shuffle", "reverse", "drop", "gain")]
+    plans = {}
+    for change in changes:
+        store = plan_dataset(encoder, source, [task], job.config, change).store
+        plans[change] = SimpleNamespace(source=source, store=store, to_encode=few)
+    embed(encoder, plans, job, calm)
+    assert encoder.parts == 2 * 16 + 2 * 2 * 16, "gain has two severities; the others change the order alone"
+    assert read == few.tolist(), "each recording is decoded once for all its disturbances"
+
+    ids, stamps = source.frame["id"].iloc[few], source.frame["stamp"].iloc[few]
+    for change, plan in plans.items():
+        stored = plan.store.load(ids, stamps)
+        own = Changed(LastRead(source), change, job.config.seed)
+        for place, number in enumerate(few):
+            seen = encoder.transform(own.recording(number, encoder.sampling))
+            np.testing.assert_allclose(stored.parts(place), encoder.encode(seen).numpy(), atol=1e-5)
+
+
+def _counted(recording, read):
+    def counted(source, number, sampling=None):
+        read.append(int(number))
+        return recording(source, number, sampling)
+
+    return counted

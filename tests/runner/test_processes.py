@@ -1,0 +1,152 @@
+"""Real processes: accelerate with one and two of them, any batch size, killed and started again: the same embeddings and scores."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+# One worker runs them all, so that the undisturbed run is made once.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
+
+ACCELERATE = Path(sys.executable).parent / "accelerate"
+PLAIN = ["--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
+TWO = [
+    "--multi_gpu",
+    "--num_processes",
+    "2",
+    "--num_machines",
+    "1",
+    "--mixed_precision",
+    "no",
+    "--dynamo_backend",
+    "no",
+]
+TIMES = {"date", "commit", "seconds"}
+
+
+def line(folder, *more, launch=PLAIN, model="cardiobench/pixel-motion", tasks=("phantom_echo/ef",)):
+    return [
+        ACCELERATE,
+        "launch",
+        *launch,
+        "-m",
+        "cardiobench.eval",
+        "--model",
+        model,
+        "--tasks",
+        *tasks,
+        "--protocols",
+        "probe",
+        "--limit",
+        "12",
+        "--output-dir",
+        folder / "results",
+        "--cache-dir",
+        folder / "cache",
+        *more,
+    ]
+
+
+def call(*arguments, **more):
+    done = subprocess.run([str(part) for part in arguments], capture_output=True, text=True, check=False, **more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def embeddings(folder):
+    """Vectors by (id, part), from the shards as anybody can read them."""
+    found = {}
+    for shard in sorted(folder.glob("cache/embeddings/*/*/*/*.arrow")):
+        with pa.memory_map(str(shard)) as source:
+            table = pa.ipc.open_file(source).read_all()
+        for name, part, vector in zip(
+            table["id"].to_pylist(), table["part"].to_pylist(), table["vector"].to_pylist(), strict=True
+        ):
+            assert (name, part) not in found, f"{name} was encoded twice"
+            found[name, part] = np.array(vector)
+    return found
+
+
+def results(folder):
+    """Every result without what only tells when it was made."""
+    files = {
+        path.relative_to(folder): json.loads(path.read_text())
+        for path in sorted(folder.glob("results/*/*/*/*__*.json"))
+    }
+    for content in files.values():
+        del content["seal"]  # of all of it, the time too
+        content["stamp"] = {key: value for key, value in content["stamp"].items() if key not in TIMES}
+    return files
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    """One process, batches of eight, undisturbed."""
+    folder = tmp_path_factory.mktemp("one")
+    call(*line(folder))
+    return folder
+
+
+def assert_same(folder, other):
+    first, second = embeddings(folder), embeddings(other)
+    assert first.keys() == second.keys() and len(first) > 20
+    for key, vector in first.items():
+        np.testing.assert_allclose(second[key], vector, rtol=1e-5, atol=1e-5)
+    assert results(folder) == results(other) != {}
+
+
+def test_two_processes_are_one(one, tmp_path):
+    printed = call(*line(tmp_path, launch=TWO))
+    assert len(list(tmp_path.glob("cache/embeddings/*/*/*/*rank1*.arrow"))) > 0, "the second process did its share"
+    assert printed.count("plan") == 1, "one voice"
+    assert_same(one, tmp_path)
+
+
+@pytest.mark.parametrize("more", [("--batch-size", "1"), ("--batch-size", "3", "--workers", "0")])
+def test_the_batch_size_changes_nothing(one, tmp_path, more):
+    call(*line(tmp_path, *more))
+    assert_same(one, tmp_path)
+
+
+def test_killed_and_started_again_is_never_killed(one, tmp_path):
+    slow = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [str(part) for part in line(tmp_path, "--batch-size", "1", "--workers", "0")]
+    # A small shard, so that something is kept before the kill.
+    code = "import sys, cardiobench.embeddings.extract as e; e.SHARD = 4; from cardiobench.cli.eval import main; sys.exit(main(sys.argv[1:]))"
+    start = command.index("cardiobench.eval") + 1
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *command[start:]],
+        env=slow,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("cache/embeddings/*/*/*/*.arrow")):
+        assert process.poll() is None and time.monotonic() < deadline, "it was to be killed in the middle"
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = embeddings(tmp_path)
+    assert 0 < len({name for name, _ in kept}) < len({name for name, _ in embeddings(one)}), "killed before the end"
+    assert results(tmp_path) == {}
+    call(*command)
+    assert_same(one, tmp_path)
+
+
+def test_two_runs_at_once_do_not_disturb_each_other(one, tmp_path):
+    both = [
+        subprocess.Popen([str(p) for p in line(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for process in both:
+        error = process.communicate()[1]
+        assert process.returncode == 0, error
+    assert results(one) == results(tmp_path)

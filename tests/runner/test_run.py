@@ -1,0 +1,174 @@
+"""The run as a whole, in this process: files, resuming, coverage, what does not apply, what fails."""
+
+import dataclasses
+import shutil
+
+import pandas as pd
+import pytest
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import BadData, MissingData, NotApplicable, UnknownName, UnwritableOutput
+from cardiobench.data import catalog
+from cardiobench.results.score_result import ScoreResult, predictions_path
+from cardiobench.runner.run import run
+
+SAMPLE = catalog.dataset_folder("ptb_xl_sample") / "data"
+
+
+@pytest.fixture
+def config(tmp_path):
+    return RunConfig(
+        models=("cardiobench/ecg-morphology",),
+        tasks=("ptb_xl_sample/cd",),
+        protocols=("probe",),
+        output_dir=tmp_path / "results",
+        cache_dir=tmp_path / "cache",
+        resamples=200,
+        workers=0,
+    )
+
+
+@pytest.fixture
+def release(tmp_path):
+    """The bundled records as an incomplete PTB-XL with its official folds."""
+    return shutil.copytree(SAMPLE, tmp_path / "ptb_xl")
+
+
+def result_of(config, task="ptb_xl_sample__cd", protocol="probe"):
+    (path,) = config.output_dir.glob(f"*/*/{protocol}/{task}.json")
+    return path, ScoreResult.load(path)
+
+
+def test_a_result_says_everything_beside_the_number(config):
+    outcome = run(config)
+    assert outcome.exit_code == 0
+    path, result = result_of(config)
+    assert path.relative_to(config.output_dir).parts[0] == "cardiobench__ecg-morphology"
+    assert result.coverage == {"scored": 52, "expected": 52}
+    assert (
+        result.score.n == 52
+        and result.score.n_patients == 49
+        and result.score.low < result.score.value < result.score.high
+    )
+    assert result.floors["best_constant"].value == pytest.approx(1 / 3), "26 of 52 are positive: F1 2/3 and 0"
+    assert set(result.groups) <= {"sex", "age"} and result.seen_in_pretraining is False
+    assert result.model["preprocessing"] and result.dataset["digest"] and result.options["penalty"]
+    predictions = pd.read_parquet(predictions_path(path))
+    assert {"id", "patient_id", "y_true", "y_pred", "p_CD", "p_no CD"} <= set(predictions)
+    assert (config.output_dir / "report.md").is_file() and list((config.output_dir / "report").glob("*.png"))
+
+
+def test_the_same_line_again_does_nothing_twice(config, monkeypatch):
+    run(config)
+    path, _ = result_of(config)
+    before = path.stat().st_mtime_ns
+    monkeypatch.setattr("cardiobench.embeddings.extract.PartEncoder.__call__", lambda *_: pytest.fail("encoded again"))
+    outcome = run(config)
+    assert path.stat().st_mtime_ns == before and len(outcome.results) == 1
+    run(dataclasses.replace(config, seed=1))
+    assert path.stat().st_mtime_ns > before, "another seed is another result, from the same embeddings"
+
+
+def test_encoding_happens_once_whatever_protocols_and_tasks(config, monkeypatch):
+    from cardiobench.models.baselines.ecg_morphology import EcgMorphology
+
+    seen = []
+    real = EcgMorphology.transform
+    monkeypatch.setattr(EcgMorphology, "transform", lambda self, ecg: seen.append(1) or real(self, ecg))
+    run(dataclasses.replace(config, protocols=("probe", "knn")))
+    run(dataclasses.replace(config, protocols=("probe", "knn"), seed=3))
+    assert len(seen) == 116
+
+
+def test_one_bad_recording_is_reported_and_counted(config, release):
+    config = dataclasses.replace(config, tasks=("ptb_xl/cd",), data_dir=release, allow_missing=True)
+    source_rows = catalog.builder("ptb_xl").table(release, allow_missing=True).frame
+    victim = source_rows[source_rows["split"] == "test"].iloc[0]
+    path = release / victim["media"]
+    path.write_bytes(path.read_bytes()[:999])
+    outcome = run(config)
+    assert outcome.exit_code == 1
+    (failure,) = outcome.failures
+    assert failure[1:3] == ("ptb_xl", victim["id"]) and path.stem in failure[3]
+    _, result = result_of(config, "ptb_xl__cd")
+    assert result.coverage == {"scored": 17, "expected": 2198}
+    assert any(victim["id"] in warning for warning in result.warnings)
+    assert pd.read_csv(config.output_dir / "failures.csv", dtype=str)["id"].tolist() == [victim["id"]]
+
+    whole = SAMPLE / victim["media"]
+    shutil.copyfile(whole, path)
+    outcome = run(config)
+    assert outcome.exit_code == 0
+    assert result_of(config, "ptb_xl__cd")[1].coverage == {"scored": 18, "expected": 2198}
+
+
+def test_an_incomplete_copy_is_refused_then_stamped(config, release):
+    config = dataclasses.replace(config, tasks=("ptb_xl/cd",), data_dir=release)
+    with pytest.raises(MissingData, match="--allow-missing"):
+        run(config)
+    run(dataclasses.replace(config, allow_missing=True))
+    _, result = result_of(config, "ptb_xl__cd")
+    assert result.coverage == {"scored": 18, "expected": 2198}
+    assert any("absent" in warning for warning in result.warnings)
+
+
+def test_a_few_patients_to_try_things_out(config):
+    run(dataclasses.replace(config, limit=5))
+    _, result = result_of(config)
+    assert result.score.n_patients == 5 and any("first 5 patients" in warning for warning in result.warnings)
+
+
+def test_what_does_not_apply_says_why(config):
+    outcome = run(dataclasses.replace(config, protocols=("zero_shot",)))
+    assert outcome.exit_code == 0 and not outcome.results
+    assert "no text tower" in outcome.not_applicable[0][3]
+    outcome = run(dataclasses.replace(config, tasks=("phantom_echo/view",)))
+    assert "takes ecg, phantom_echo is echo" in outcome.not_applicable[0][3]
+
+
+@pytest.mark.parametrize(
+    "change, error, message",
+    [
+        ({"tasks": ("ptb_xl_sample/CD",)}, UnknownName, "Did you mean 'ptb_xl_sample/cd'"),
+        ({"tasks": ("ptbxl",)}, UnknownName, "Did you mean"),
+        ({"protocols": ("prob",)}, UnknownName, "Did you mean 'probe'"),
+        ({"models": ("cardiobench/ecg-morfology",)}, UnknownName, "Did you mean 'cardiobench/ecg-morphology'"),
+        ({"tasks": ("tmed2/as",)}, MissingData, "TMED-2 was not found"),
+    ],
+)
+def test_wrong_requests_are_answered_before_any_work(config, change, error, message):
+    with pytest.raises(error, match=message):
+        run(dataclasses.replace(config, **change))
+
+
+def test_prompts_for_a_model_without_text_and_prompts_that_are_not_there(config, tmp_path):
+    with pytest.raises(BadData, match="there is no prompt set"):
+        run(dataclasses.replace(config, prompts=tmp_path / "none.json"))
+    (tmp_path / "mine.json").write_text('{"version": "1"}')
+    with pytest.raises(NotApplicable, match=r"no text tower\. Leave --prompts out"):
+        run(dataclasses.replace(config, prompts=tmp_path / "mine.json"))
+
+
+def test_an_output_folder_that_cannot_be_written_to(config, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UnwritableOutput, match="--output-dir"):
+        run(dataclasses.replace(config, output_dir=tmp_path / "file" / "below"))
+
+
+def test_one_broken_model_does_not_stop_the_others(config, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "notes.txt").write_text("no weights here")
+    outcome = run(dataclasses.replace(config, models=(str(tmp_path / "empty"), *config.models)))
+    assert outcome.exit_code == 1 and len(outcome.results) == 1
+    assert outcome.failures[0][2] == "model"
+
+
+def test_a_model_that_answers_the_same_to_all_is_flagged_in_every_protocol(config):
+    outcome = run(dataclasses.replace(config, models=("cardiobench/constant",), protocols=("probe", "knn")))
+    assert len(outcome.results) == 2
+    for result in outcome.results:
+        assert result.collapsed and result.beats_floor.verdict in ("tied", "no")
+
+
+def test_not_applicable_is_an_error_of_its_own_kind():
+    assert not issubclass(NotApplicable, MissingData)
