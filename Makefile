@@ -40,6 +40,7 @@ test-leaderboard: .venv-leaderboard/.installed
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 
 # The wheel in a fresh environment without extras: it imports, and it scores a CSV.
 wheel-smoke: $(STAMP)

@@ -34,7 +34,7 @@ from PIL import Image
 from timm.models import save_for_hf
 
 from cardiobench.data.media import FrameSampling, read_clip
-from cardiobench.embeddings.extract import PartEncoder, Piece, default_workers, extract
+from cardiobench.embeddings.extract import EncodeJob, PartEncoder, default_workers, extract
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.load import load_model
 
@@ -58,7 +58,7 @@ class Clips:
 def real(encoder, clips: Clips, device: torch.device, batch_size: int, workers: int) -> np.ndarray:
     with tempfile.TemporaryDirectory() as folder:
         store = EmbeddingStore(Path(folder), "benchmark", "benchmark", {})
-        pieces = [Piece(clips, number, store) for number in range(len(clips.frame))]
+        pieces = [EncodeJob(clips, number, store) for number in range(len(clips.frame))]
         failed = extract(encoder, pieces, device=device, batch_size=batch_size, workers=workers)
         assert not failed, failed
         return store.load(list(clips.frame["id"]), list(clips.frame["stamp"])).vectors

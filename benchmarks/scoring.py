@@ -19,32 +19,32 @@ from threadpoolctl import threadpool_limits
 
 from cardiobench.scoring.bootstrap import interval, resample
 from cardiobench.scoring.groups import resamples_by_group
-from cardiobench.scoring.metrics import Sample, load_metric
+from cardiobench.scoring.metrics import ScoringInput, load_metric
 
 B = 1000
 GOALS = {("regression", 1277): 40, ("regression", 3602): 20}  # elsewhere 60
 
 
-def regression_sample(n: int, rng) -> Sample:
+def regression_sample(n: int, rng) -> ScoringInput:
     truth = np.round(rng.normal(55, 10, n), 1)
-    return Sample(truth, np.round(truth + rng.normal(0, 8, n), 1))
+    return ScoringInput(truth, np.round(truth + rng.normal(0, 8, n), 1))
 
 
-def classification_sample(n: int, rng) -> Sample:
+def classification_sample(n: int, rng) -> ScoringInput:
     truth = (rng.random(n) < 0.3).astype(int)
-    return Sample(truth, np.where(rng.random(n) < 0.75, truth, 1 - truth))
+    return ScoringInput(truth, np.where(rng.random(n) < 0.75, truth, 1 - truth))
 
 
-def view_sample(n: int, rng) -> Sample:
+def view_sample(n: int, rng) -> ScoringInput:
     truth = rng.integers(0, 6, n)
     table = (
         rng.dirichlet(np.ones(6), n) * 0.5
         + 0.5 * np.eye(6)[np.where(rng.random(n) < 0.6, truth, rng.integers(0, 6, n))]
     )
-    return Sample(truth, table.argmax(axis=1), table)
+    return ScoringInput(truth, table.argmax(axis=1), table)
 
 
-def peer_regression(sample: Sample) -> dict:
+def peer_regression(sample: ScoringInput) -> dict:
     y, p = sample.y_true, sample.y_pred
     return {
         "mae": sk.mean_absolute_error(y, p),
@@ -55,7 +55,7 @@ def peer_regression(sample: Sample) -> dict:
     }
 
 
-def peer_classification(sample: Sample) -> dict:
+def peer_classification(sample: ScoringInput) -> dict:
     y, p = sample.y_true, sample.y_pred
     return {
         "accuracy": sk.accuracy_score(y, p),
@@ -64,7 +64,7 @@ def peer_classification(sample: Sample) -> dict:
     }
 
 
-def peer_view(sample: Sample) -> dict:
+def peer_view(sample: ScoringInput) -> dict:
     y, table = sample.y_true, sample.probabilities
     confidence, correct = table.max(axis=1), sample.y_pred == y
     edges, ece = np.linspace(0, 1, 16), 0.0
@@ -79,14 +79,14 @@ def peer_view(sample: Sample) -> dict:
     }
 
 
-def peer(statistic, sample: Sample, resamples: int) -> dict:
+def peer(statistic, sample: ScoringInput, resamples: int) -> dict:
     """The plain loop: draw rows, score them with a library, again and again."""
     rng = np.random.default_rng(0)
     values = [statistic(sample.take(rng.integers(0, len(sample), len(sample)))) for _ in range(resamples)]
     return {key: interval(np.array([value[key] for value in values])) for key in values[0]}
 
 
-def product(names: tuple[str, ...], sample: Sample, resamples: int, areas: bool = False) -> dict:
+def product(names: tuple[str, ...], sample: ScoringInput, resamples: int, areas: bool = False) -> dict:
     """The same intervals from weights; every row is a patient, so both sides draw the same rows."""
     loaded = [load_metric(name) for name in names]
 

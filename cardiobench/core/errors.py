@@ -62,5 +62,5 @@ class HubError(CardioBenchError):
     exit_code = 1
 
 
-class NotAllowed(CardioBenchError):
+class LicenceError(CardioBenchError):
     """Something that a licence or an owner forbids, such as publishing recordings that may not be passed on."""

@@ -26,7 +26,9 @@ def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
     builder = catalog.builder(source.spec.name)
     listed = source.table.listed
     findings = [*_counts(source), *_patients(source)]
-    loose = pd.Series([builder.loose_patient(row) for row in listed.to_dict("records")], listed.index, dtype=object)
+    loose = pd.Series(
+        [builder.normalized_patient_id(row) for row in listed.to_dict("records")], listed.index, dtype=object
+    )
     findings.append(loose_groups(listed, loose))
     findings.append(
         AuditFinding(
@@ -66,7 +68,7 @@ def _counts(source: OpenDataset) -> Iterator[AuditFinding]:
             if task.classes:
                 classes = part["y_true"].value_counts()
                 note += "; " + ", ".join(f"{name} {classes[name]}" for name in task.classes if name in classes)
-            yield AuditFinding(f"{task.name} {split}", len(part), task.scored_by, note=note)
+            yield AuditFinding(f"{task.name} {split}", len(part), task.unit_column, note=note)
 
 
 def _patients(source: OpenDataset) -> Iterator[AuditFinding]:

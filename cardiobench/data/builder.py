@@ -14,7 +14,7 @@ import pandas as pd
 
 from cardiobench.core.errors import BadMedia, MissingData
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode, read_ecg
-from cardiobench.data.rows import RowTable, inside, row_table
+from cardiobench.data.rows import RowTable, row_table, safe_join
 from cardiobench.data.spec import DatasetSpec
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ DEFAULT = "default"
 LOOSE = re.compile(r"(?:[A-Za-z]+[-_ ]?)?0*(?P<number>\d+)(?:[-_].*)?")
 
 
-def searched(name: str, data_dir: str | os.PathLike | None) -> list[Path]:
+def candidate_dirs(name: str, data_dir: str | os.PathLike | None) -> list[Path]:
     """The folders in which a dataset's data may lie, the likeliest first."""
     given = [data_dir] if data_dir else os.environ.get(DATA_VARIABLE, "").split(os.pathsep)
     return [folder for root in given if root for folder in (Path(root) / name, Path(root))]
@@ -59,7 +59,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         yield from ()
 
     @classmethod
-    def loose_patient(cls, row: Mapping[str, Any]) -> str | None:
+    def normalized_patient_id(cls, row: Mapping[str, Any]) -> str | None:
         """Who the patient may be if the spelling of the id is read loosely; None where an id has no such reading.
 
         `patient-26`, `patient26` and `P0026` all give `26`. For the audit only: nothing is merged by it.
@@ -70,7 +70,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     @classmethod
     def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
         """The media columns of a row: a file's path for echo (decoded when needed), signal and rate for an ECG."""
-        path = inside(raw, row["media"])
+        path = safe_join(raw, row["media"])
         if cls.SPEC.media != "ecg":
             return {cls.SPEC.media: {"path": str(path), "bytes": None}}
         record = row["record"]
@@ -91,7 +91,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         return frame[frame[column] == value]
 
     @staticmethod
-    def tenths(patient_id: str) -> str:
+    def split_by_last_digit(patient_id: str) -> str:
         """Split of a generated patient, by the last digit of the number: six of ten train, one validates, three test."""
         digit = int(patient_id[-1])
         return "train" if digit < 6 else "validation" if digit == 6 else "test"
@@ -107,12 +107,12 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         spec = cls.SPEC
         if spec.generated:
             return None
-        folders = searched(spec.name, data_dir)
+        folders = candidate_dirs(spec.name, data_dir)
         for folder in folders:
-            if any((folder / mark).exists() for mark in spec.marker):
+            if any((folder / mark).exists() for mark in spec.detect_files):
                 return folder
         for folder in folders:
-            for mark in spec.marker:
+            for mark in spec.detect_files:
                 for deeper in sorted(folder.glob(f"*/{mark}")) + sorted(folder.glob(f"*/*/{mark}")):
                     right = deeper.parents[len(Path(mark).parts) - 1]
                     raise MissingData(
@@ -128,7 +128,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
             or f"any folder (neither --data-dir nor {DATA_VARIABLE} is set)"
         )
         raise MissingData(
-            f"{spec.title} was not found in {where} (no {' or '.join(spec.marker)}).\n"
+            f"{spec.title} was not found in {where} (no {' or '.join(spec.detect_files)}).\n"
             f"  Ask for it at {spec.access}, unpack it, and give its folder with --data-dir or {DATA_VARIABLE};\n"
             f"  or rehearse on a synthetic twin: cardiobench phantom {spec.name} --out {spec.name}_twin"
         )

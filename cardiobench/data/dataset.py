@@ -41,7 +41,7 @@ class OpenDataset:
             frame = frame[frame[column].isin(accepted)]
         for column, preferred in task.prefer.items():
             liked = frame[column].isin(preferred)
-            frame = frame[liked | ~liked.groupby(frame[task.scored_by]).transform("any")]
+            frame = frame[liked | ~liked.groupby(frame[task.unit_column]).transform("any")]
         return frame
 
     def references(self, task: Task) -> pd.DataFrame:
@@ -56,7 +56,7 @@ class OpenDataset:
         Rows that the copy's own tables lack count where a row is a unit; how many studies or patients they make is unknown.
         """
         here = int((references["split"] == split).sum())
-        return here + (self.table.absent.get(split, 0) if task.scored_by == "id" else 0)
+        return here + (self.table.absent.get(split, 0) if task.unit_column == "id" else 0)
 
     def coverage(self) -> dict[str, int]:
         """What is not here: files named by the tables, and rows of the complete release that the tables lack."""

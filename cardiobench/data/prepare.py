@@ -94,7 +94,7 @@ def prepare(
     return out / "cardiobench" / name
 
 
-def travelling_files(name: str) -> dict[str, bytes]:
+def companion_files(name: str) -> dict[str, bytes]:
     """What goes with the data of a dataset wherever it goes, path -> content: card, eval.yaml, split ids, prompts."""
     own, spec = catalog.dataset_folder(name), catalog.spec(name)
     files = {part: own / part for part in ("README.md", "eval.yaml")}
@@ -134,7 +134,7 @@ def _finish(made: "CardioBuilder", folder: Path, *, allow_missing: bool) -> None
     left_out = rows.listed[~rows.listed["id"].isin(here)]
     if len(left_out):
         left_out.to_parquet(folder / LEFT_OUT, index=False)
-    for part, content in travelling_files(spec.name).items():
+    for part, content in companion_files(spec.name).items():
         (folder / part).parent.mkdir(exist_ok=True)
         (folder / part).write_bytes(content)
     card = folder / "README.md"

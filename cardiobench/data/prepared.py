@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from cardiobench.core.errors import BadData
-from cardiobench.data.builder import searched
+from cardiobench.data.builder import candidate_dirs
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
 from cardiobench.data.prepare import LEFT_OUT, NOTE
@@ -22,7 +22,7 @@ from cardiobench.data.spec import DatasetSpec
 
 def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
     """The prepared folder of a dataset below the places where its data may lie; None where there is none."""
-    for folder in searched(name, data_dir):
+    for folder in candidate_dirs(name, data_dir):
         for candidate in (folder, folder / "cardiobench" / name):
             note = candidate / NOTE
             if note.is_file() and json.loads(note.read_text(encoding="utf-8")).get("name") == name:

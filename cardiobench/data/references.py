@@ -28,11 +28,11 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
     for column, accepted in task.where.items():
         rows = rows[rows[column].isin(accepted)]
     rows = rows[rows[task.target].notna()]
-    table = pd.DataFrame({"id": rows[task.scored_by].astype(str), "patient_id": rows["patient_id"].astype(str)})
+    table = pd.DataFrame({"id": rows[task.unit_column].astype(str), "patient_id": rows["patient_id"].astype(str)})
     table["split"], table["y_true"] = rows["split"], rows[task.target]
     differing = [f"{unit} ({column})" for column in COLUMNS[1:] for unit in _disagreeing(table, column)]
     if differing:
-        raise BadData(f"{task.name}: rows of one {task.scored_by} disagree: {some(differing)}.")
+        raise BadData(f"{task.name}: rows of one {task.unit_column} disagree: {some(differing)}.")
     for group in task.groups:
         if group.column in rows:
             table[group.column] = rows[group.column]

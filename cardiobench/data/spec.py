@@ -79,7 +79,7 @@ class Task:
     classes: tuple[str, ...] = ()
     unit: str = ""
     label_range: tuple[float, float] | None = None
-    scored_by: str = "id"
+    unit_column: str = "id"
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     prefer: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: tuple[Group, ...] = ()
@@ -130,7 +130,7 @@ class DatasetSpec:
     redistributable: bool
     tasks: tuple[Task, ...]
     columns: Mapping[str, str]
-    marker: tuple[str, ...] = ()
+    detect_files: tuple[str, ...] = ()
     expected: Mapping[str, int] = field(default_factory=dict)
     splits: tuple[str, ...] = ("train", "validation", "test")
     parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)

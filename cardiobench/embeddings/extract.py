@@ -24,7 +24,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Piece:
+class EncodeJob:
     """One recording to encode.
 
     Attributes:
@@ -51,7 +51,7 @@ class Piece:
 class _Recordings(torch.utils.data.Dataset):
     """Recordings as the encoder's parts, or the reason why there are none."""
 
-    def __init__(self, encoder: Encoder, pieces: Sequence[Piece]):
+    def __init__(self, encoder: Encoder, pieces: Sequence[EncodeJob]):
         self.encoder, self.pieces = encoder, pieces
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ def default_workers(processes: int) -> int:
 
 def extract(
     encoder: Encoder,
-    pieces: Sequence[Piece],
+    pieces: Sequence[EncodeJob],
     *,
     device: torch.device,
     rank: int = 0,
@@ -134,7 +134,7 @@ def extract(
         pin_memory=device.type == "cuda",
     )
     failures: list[Failure] = []
-    waiting: dict[EmbeddingStore, list[tuple[Piece, torch.Tensor]]] = {}
+    waiting: dict[EmbeddingStore, list[tuple[EncodeJob, torch.Tensor]]] = {}
 
     def flush(store: EmbeddingStore) -> None:
         shard = waiting.pop(store)

@@ -38,7 +38,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Creation:
+class RepoOptions:
     """How a repository that is not there is made."""
 
     private: bool = False
@@ -92,7 +92,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Written:
+class CommitResult:
     """What came of it.
 
     Attributes:
@@ -116,11 +116,11 @@ def write(
     message: str,
     send: bool,
     user: Account = NOBODY,
-    create: Creation | None = None,
+    create: RepoOptions | None = None,
     as_pull_request: bool = False,
     show: Callable[[str], None] = lambda text: None,
     sleep: Callable[[float], None] = time.sleep,
-) -> Written:
+) -> CommitResult:
     """Bring files of a repository to what they should be, in one commit; no commit when they are so already.
 
     Args:
@@ -149,7 +149,7 @@ def write(
                 shown.append(changes)
                 show("\n".join([f"{base}{' (as a pull request)' if as_pull_request else ''}", *changes.values()]))
             if not wanted or not send:
-                return Written(base, changes, pull_request=as_pull_request)
+                return CommitResult(base, changes, pull_request=as_pull_request)
             return _commit(snapshot, edit, changes, message, create, as_pull_request and base == target)
         except client_errors() as error:
             pause = pause_before_retry(error, attempt)
@@ -161,7 +161,7 @@ def write(
     raise AssertionError("every try returns or raises")
 
 
-def read_snapshot(api: "HfApi", target: Target, user: Account, create: Creation | None) -> Snapshot:
+def read_snapshot(api: "HfApi", target: Target, user: Account, create: RepoOptions | None) -> Snapshot:
     """The branch as it is now; an empty one where it may be made."""
     from huggingface_hub.errors import HTTPError, RevisionNotFoundError
 
@@ -210,9 +210,9 @@ def _commit(
     edit: Edit,
     changes: Mapping[str, str],
     message: str,
-    create: Creation | None,
+    create: RepoOptions | None,
     new_pull_request: bool,
-) -> Written:
+) -> CommitResult:
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     api, target = snapshot.api, snapshot.target
@@ -240,10 +240,10 @@ def _commit(
     except ValueError as error:  # how the client says that the Hub's check of a card failed
         raise HubError(f"{target}: the Hub does not accept README.md: {first_line(error)}") from None
     url = done.pr_url if new_pull_request else done.commit_url
-    return Written(target, changes, url, new_pull_request or target.revision.startswith("refs/pr/"))
+    return CommitResult(target, changes, url, new_pull_request or target.revision.startswith("refs/pr/"))
 
 
-def _create(api: "HfApi", target: Target, create: Creation) -> None:
+def _create(api: "HfApi", target: Target, create: RepoOptions) -> None:
     """Make the repository, and the branch from its first commit, where they are not there."""
     api.create_repo(target.id, repo_type=target.kind, private=create.private, space_sdk=create.sdk, exist_ok=True)
     if target.revision != MAIN:

@@ -21,7 +21,7 @@ def path(dataset: str) -> str:
     return f".eval_results/cardiobench-{dataset}.yaml"
 
 
-def headline(protocols: Iterable[str]) -> str:
+def primary_protocol(protocols: Iterable[str]) -> str:
     """The protocol, with its variant, that speaks for a task."""
     last = len(HEADLINE)
     order = {name: number for number, name in enumerate(HEADLINE)}
@@ -43,7 +43,7 @@ def entries(result: ScoreResult, user: str, url: str, revision: str | None) -> l
                 source_url=url,
                 source_name=BENCHMARK,
                 source_user=user,
-                notes=words.small_print(result, metric),
+                notes=words.notes(result, metric),
             )
             for metric in words.listed_metrics(result)
         ]

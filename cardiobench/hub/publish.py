@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cardiobench.core.errors import HubError
 from cardiobench.hub.api import account, connect, explained
-from cardiobench.hub.commit import Creation, Edit, Target, Written, write
+from cardiobench.hub.commit import CommitResult, Edit, RepoOptions, Target, write
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,14 @@ class Publication:
 
     target: Target
     edit: Edit
-    create: Creation
+    create: RepoOptions
     message: str
     tag: str = ""
 
 
 def publish(
     publications: Sequence[Publication], *, send: bool, show: Callable[[str], None]
-) -> tuple[list[Written], list[HubError]]:
+) -> tuple[list[CommitResult], list[HubError]]:
     """Write each; what one repository refuses does not keep the others from being written.
 
     Args:

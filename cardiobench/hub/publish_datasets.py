@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from cardiobench.core.errors import MissingData, NotAllowed
+from cardiobench.core.errors import LicenceError, MissingData
 from cardiobench.data import catalog
-from cardiobench.data.prepare import NOTE, travelling_files
+from cardiobench.data.prepare import NOTE, companion_files
 from cardiobench.data.prepared import find_prepared, read_note
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.hub.cards import FRONT
-from cardiobench.hub.commit import Content, Creation, Edit, Snapshot, Target
+from cardiobench.hub.commit import Content, Edit, RepoOptions, Snapshot, Target
 from cardiobench.hub.publish import Publication
 
 SCRIPT = "script"
@@ -56,12 +56,12 @@ def publications(
             )
         needs_private = not free_to_go(spec, twin=read_note(folder, spec)["twin"])
         if needs_private and not (private and i_may_redistribute):
-            raise NotAllowed(
+            raise LicenceError(
                 f"the recordings of {spec.title} may not be published: {spec.licence}. Leave --prepared out to publish the "
                 "card and the split ids; or, if your agreement lets you pass them on to those who will see a private "
                 "repository, give --private --i-may-redistribute."
             )
-    create = Creation(private)
+    create = RepoOptions(private)
     main = Target("dataset", repository)
     return [
         Publication(
@@ -83,7 +83,7 @@ def free_to_go(spec: DatasetSpec, *, twin: bool) -> bool:
 
 def edit_main(name: str, folder: Path | None, needs_private: bool) -> Edit:
     """Files of the main branch; recordings are those of a prepared folder, where one is given."""
-    files: dict[str, Content] = dict(travelling_files(name))
+    files: dict[str, Content] = dict(companion_files(name))
     files["builder.py"] = (catalog.dataset_folder(name) / "builder.py").read_bytes()
     ours = ["splits/"]
     if folder is not None:
@@ -95,7 +95,7 @@ def edit_main(name: str, folder: Path | None, needs_private: bool) -> Edit:
 
     def edit(there: Snapshot) -> dict[str, Content | None]:
         if needs_private and not there.private:
-            raise NotAllowed(
+            raise LicenceError(
                 f"{there.target} is public, and the recordings of {name} may only go to a private repository. Make it "
                 "private on the Hub first, or choose another --namespace."
             )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import cardiobench
 from cardiobench.core import resources
-from cardiobench.hub.commit import Creation, Target
+from cardiobench.hub.commit import RepoOptions, Target
 from cardiobench.hub.publish import Publication
 from cardiobench.scoring.metrics import list_metrics
 
@@ -28,7 +28,7 @@ def publication(name: str, namespace: str, *, private: bool = False) -> Publicat
     return Publication(
         Target("space", f"{namespace}/{name}"),
         lambda there: files,
-        Creation(private, sdk="gradio"),
+        RepoOptions(private, sdk="gradio"),
         f"CardioBench {cardiobench.__version__}",
     )
 

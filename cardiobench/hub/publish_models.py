@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import yaml
 
-from cardiobench.core.errors import NotAllowed
+from cardiobench.core.errors import LicenceError
 from cardiobench.hub import cards
-from cardiobench.hub.commit import Creation, Snapshot, Target
+from cardiobench.hub.commit import RepoOptions, Snapshot, Target
 from cardiobench.hub.publish import Publication
 from cardiobench.models.cards import ModelCard, card, list_models
 
@@ -33,7 +33,7 @@ def publications(names: Sequence[str], namespace: str, *, private: bool = False)
     ]
     for found in known:
         if not found.id.startswith(OWN):
-            raise NotAllowed(
+            raise LicenceError(
                 f"{found.id} is not a model of this project: its repository is its authors'. "
                 f"Results go there with: cardiobench push RESULTS --to {found.id}"
             )
@@ -49,7 +49,7 @@ def publication(model: ModelCard, namespace: str, *, private: bool = False) -> P
         return {"README.md": cards.with_block(text, cards.results_block(old, f"README.md of {there.target}")).encode()}
 
     target = Target("model", f"{namespace}/{model.id.removeprefix(OWN)}")
-    return Publication(target, edit, Creation(private), "CardioBench model card")
+    return Publication(target, edit, RepoOptions(private), "CardioBench model card")
 
 
 def hub_card(model: ModelCard) -> str:

@@ -34,9 +34,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cardiobench.hub.api import account, connect
-from cardiobench.hub.commit import Creation, Edit, Snapshot, Target, Written, write
+from cardiobench.hub.commit import CommitResult, Edit, RepoOptions, Snapshot, Target, write
 from cardiobench.hub.push_results import UNNAMED, json_of
-from cardiobench.results.formatting import protocol_name
+from cardiobench.results.formatting import protocol_label
 from cardiobench.results.score_result import ScoreResult
 
 TEXT, NUMBER, COUNT, FLAG = "string", "float64", "int64", "bool"
@@ -86,7 +86,7 @@ def push_to_dataset(
     send: bool,
     show: Callable[[str], None],
     **options,
-) -> Written:
+) -> CommitResult:
     """Add the results that are not there yet to a dataset on the Hub, as one new file.
 
     Args:
@@ -109,7 +109,7 @@ def push_to_dataset(
         message="CardioBench results",
         send=send,
         user=user,
-        create=Creation(private),
+        create=RepoOptions(private),
         as_pull_request=bool(user.name) and not user.owns(repository),
         show=show,
         **options,
@@ -154,7 +154,7 @@ def records(result: ScoreResult, user: str) -> list[dict[str, Any]]:
             "dataset_version": result.dataset.get("version"),
             "dataset_digest": result.dataset.get("digest"),
             "task": result.task,
-            "protocol": protocol_name(result),
+            "protocol": protocol_label(result),
             "metric": metric,
             "unit": result.unit,
             "ranks": ranks,

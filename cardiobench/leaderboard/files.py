@@ -6,7 +6,7 @@ from pathlib import Path
 
 import cardiobench
 from cardiobench.core.errors import BadData, UnwritableOutput
-from cardiobench.hub.commit import Creation, Target
+from cardiobench.hub.commit import RepoOptions, Target
 from cardiobench.hub.publish import Publication
 from cardiobench.leaderboard.source import is_repository
 
@@ -57,6 +57,6 @@ def publication(dataset: str, space: str, *, private: bool = False) -> Publicati
     return Publication(
         Target("space", space),
         lambda there: content,
-        Creation(private, sdk="gradio"),
+        RepoOptions(private, sdk="gradio"),
         f"CardioBench {cardiobench.__version__}",
     )

@@ -80,7 +80,7 @@ def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.D
     rows = [
         _row(rank, by_result[id(result)])
         for rank, result in enumerate(ranked, 1)
-        if choice.takes(result.model["name"], tables.protocol_name(result))
+        if choice.takes(result.model["name"], tables.protocol_label(result))
         and (result.beats_floor.verdict == "yes" or not choice.above)
     ]
     return pd.DataFrame(rows, columns=list(SCORES))

@@ -16,7 +16,7 @@ from cardiobench.protocols.study import Analysis, AnalysisOutput
 from cardiobench.protocols.zero_shot import embed_texts, ladder_sentences, no_text_tower
 from cardiobench.results.analysis_result import number
 from cardiobench.scoring.bootstrap import estimate, resample
-from cardiobench.scoring.metrics import Sample, load_formula, load_metric
+from cardiobench.scoring.metrics import ScoringInput, load_formula, load_metric
 
 
 def formula():
@@ -57,7 +57,7 @@ class Alignment:
             raise NotApplicable(
                 f"{encoder.name} gives the same vector to every prompt of {task.name}: there is no axis"
             )
-        sample = Sample(truth, recordings @ axis)
+        sample = ScoringInput(truth, recordings @ axis)
         draws = resample(
             lambda weights: load_metric("regression_report").resamples(sample, weights),
             patients,

@@ -56,7 +56,7 @@ class TaskData:
 
 
 @dataclass(frozen=True)
-class Output:
+class ProtocolOutput:
     """What a protocol says of the test recordings.
 
     Attributes:
@@ -82,7 +82,7 @@ class PredictionProtocol(Protocol):
         """Names of the ways it answers this task."""
         ...
 
-    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> Output:
+    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predictions for the test lines; raises `NotApplicable` where the model cannot take part."""
         ...
 
@@ -92,14 +92,14 @@ def options(protocol: PredictionProtocol) -> dict[str, Any]:
     return asdict(protocol)
 
 
-def aggregate(data: TaskData, output: Output) -> pd.DataFrame:
+def aggregate(data: TaskData, output: ProtocolOutput) -> pd.DataFrame:
     """Predictions a unit of scoring: the mean over its recordings' numbers or probabilities, then the class.
 
     Returns:
         id, y_pred and, for classification, p_<class>. The class is the likeliest one; of two, the positive one on a tie.
     """
     task = data.task
-    unit = data.rows[task.scored_by].to_numpy()[output.lines]
+    unit = data.rows[task.unit_column].to_numpy()[output.lines]
     if task.kind == "regression":
         frame = pd.DataFrame({"id": unit, "y_pred": output.values})
         return frame.groupby("id", sort=False, as_index=False).mean()

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def standardiser(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def mean_and_std(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of each column; a column that never varies gets 1, so that it stays zero afterwards."""
     mean = features.mean(axis=0)
     deviation = features.std(axis=0)

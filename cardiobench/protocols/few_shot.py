@@ -9,8 +9,8 @@ from threadpoolctl import threadpool_limits
 
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import Output, TaskData
-from cardiobench.protocols.features import standardiser
+from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.linear.model import linear_models
 from cardiobench.protocols.probe import LinearProbe, check_learnable
 from cardiobench.protocols.ranking import Ranking, Scored
@@ -52,19 +52,21 @@ class FewShot:
         pool, test = data.lines("train", "validation"), data.lines("test")
         sizes = [size for size in self.sizes if size <= most(data, pool)]
         rng = np.random.default_rng(study.seed)
-        scale = standardiser(data.features[pool])
+        scale = mean_and_std(data.features[pool])
         rows, curve, values = [], [], {}
         with threadpool_limits(1):
             for size in sizes:
                 scored = []
                 for draw in range(self.draws):
                     lines = drawn(data, pool, size, rng)
-                    scored.append(ranking.score(data, Output(test, self._answers(data, lines, test, scale), {})))
+                    scored.append(
+                        ranking.score(data, ProtocolOutput(test, self._answers(data, lines, test, scale), {}))
+                    )
                     rows.append({"patients": size, "draw": draw, "recordings": len(lines), "score": scored[-1].value})
                 values[f"{ranking.key} at {size}"] = found = over_draws(scored)
                 curve.append({"patients": size, **band(found)})
             model, _ = LinearProbe(seed=study.seed).learn(data)
-        full = ranking.score(data, Output(test, model.values(data.features[test]), {})).estimate
+        full = ranking.score(data, ProtocolOutput(test, model.values(data.features[test]), {})).estimate
         values[f"{ranking.key} of all"] = full
         everybody = len(np.unique(data.patients[pool]))
         curve.append({"patients": everybody, **band(full)})

@@ -11,8 +11,8 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import unit
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import Output, TaskData
-from cardiobench.protocols.features import standardiser
+from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.protocols.features import mean_and_std
 
 if TYPE_CHECKING:
     from cardiobench.core.config import RunConfig
@@ -60,7 +60,7 @@ class NearestNeighbours:
         """One way only."""
         return ("",)
 
-    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> Output:
+    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predictions for the test lines from their neighbours among train and validation."""
         known, test = data.lines("train", "validation"), data.lines("test")
         patients = np.unique(data.patients[known])
@@ -75,7 +75,7 @@ class NearestNeighbours:
         losses = [self._loss(data, truth, labels[:, :k]) for k in allowed]
         best = allowed[int(np.argmin(losses))]
         values = self._answers(data, self._labels(data, known, test, best))
-        return Output(test, values, {"k": best, "from": list(allowed)})
+        return ProtocolOutput(test, values, {"k": best, "from": list(allowed)})
 
     def _folds(self, data: TaskData, known: np.ndarray):
         patients = data.patients[known]
@@ -88,7 +88,7 @@ class NearestNeighbours:
         """Labels of the neighbours of each asked line, the likest first: (n, count)."""
         features = data.features
         if data.pooling == "mean" and self.profile != "paper":
-            mean, deviation = standardiser(features[known])
+            mean, deviation = mean_and_std(features[known])
             features = (features - mean) / deviation
         return data.labels[known][nearest(unit(features[known]), unit(features[asked]), count)]
 

@@ -7,7 +7,7 @@ import numpy as np
 from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.spec import VIEWS, Task
 from cardiobench.models.base import Encoder, NativeHeads
-from cardiobench.protocols.base import Output, TaskData
+from cardiobench.protocols.base import ProtocolOutput, TaskData
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class NativeAnswers:
         """One way only."""
         return ("",)
 
-    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> Output:
+    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """One answer a unit of scoring; `NotApplicable` for a model whose heads do not answer this task."""
         target = data.task.target
         if not isinstance(encoder, NativeHeads):
@@ -33,12 +33,14 @@ class NativeAnswers:
         vectors = [np.concatenate([data.embeddings.parts(line) for line in lines]) for lines in members]
         answers = np.asarray(encoder.predict_native(target, vectors), dtype=np.float64)
         # One line stands for its unit, so that nothing is averaged again.
-        return Output(np.array([lines[0] for lines in members]), as_values(answers, data.task, encoder.name), {})
+        return ProtocolOutput(
+            np.array([lines[0] for lines in members]), as_values(answers, data.task, encoder.name), {}
+        )
 
 
 def lines_of_units(data: TaskData, lines: np.ndarray) -> list[np.ndarray]:
     """The lines of each unit of scoring, units in the order in which they first come."""
-    unit = data.rows[data.task.scored_by].to_numpy()[lines]
+    unit = data.rows[data.task.unit_column].to_numpy()[lines]
     members: dict[object, list[int]] = {}
     for line, name in zip(lines, unit, strict=True):
         members.setdefault(name, []).append(int(line))
@@ -46,7 +48,7 @@ def lines_of_units(data: TaskData, lines: np.ndarray) -> list[np.ndarray]:
 
 
 def as_values(answers: np.ndarray, task: Task, model: str) -> np.ndarray:
-    """Answers of heads in the form of `Output.values`: numbers (n,), or a probability for every class (n, classes).
+    """Answers of heads in the form of `ProtocolOutput.values`: numbers (n,), or a probability for every class (n, classes).
 
     Raises:
         BadModel: not finite, of another shape than `NativeHeads.predict_native` promises, or no probabilities.

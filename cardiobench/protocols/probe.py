@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import Output, TaskData
+from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.linear.logistic import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.linear.model import LinearModel, linear_models
 
@@ -55,16 +55,16 @@ class LinearProbe:
         """One way only."""
         return ("",)
 
-    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> Output:
+    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predictions of the probe for the test lines."""
         test = data.lines("test")
         if self.profile == "paper":
             from cardiobench.protocols.probe_paper import mean_of_unit_parts, train
 
             model, details = train(data)
-            return Output(test, model.values(mean_of_unit_parts(data, test)), details)
+            return ProtocolOutput(test, model.values(mean_of_unit_parts(data, test)), details)
         model, details = self.learn(data)
-        return Output(test, model.values(data.features[test]), details)
+        return ProtocolOutput(test, model.values(data.features[test]), details)
 
     def learn(self, data: TaskData) -> tuple[LinearModel, dict[str, Any]]:
         """The probe, fitted, and what was chosen on the way; `NotApplicable` where there is nothing to learn from."""

@@ -10,7 +10,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder, TextEncoder
-from cardiobench.protocols.base import Output
+from cardiobench.protocols.base import ProtocolOutput
 from cardiobench.protocols.numeric_prompts import RULES
 from cardiobench.protocols.ranking import Ranking
 from cardiobench.protocols.study import Analysis, AnalysisOutput, each_task
@@ -58,7 +58,7 @@ class PromptSensitivity:
                     answers = asker.numbers(data, encoder, chosen["templates"], test, rule)
                 else:
                     answers = asker.classes(data, encoder, chosen, test)
-                found = ranking.score(data, Output(test, answers, {})).estimate
+                found = ranking.score(data, ProtocolOutput(test, answers, {})).estimate
                 asked.append(found.value)
                 row = {"rule": rule, "kind": kind, "wording": wording, "share": share}
                 rows.append({**row, "score": found.value, "low": found.low, "high": found.high})

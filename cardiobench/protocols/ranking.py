@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data.spec import Task
-from cardiobench.protocols.base import Output, TaskData, aggregate
+from cardiobench.protocols.base import ProtocolOutput, TaskData, aggregate
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, interval, resample
 from cardiobench.scoring.floors import best_constant
@@ -63,9 +63,9 @@ class Ranking:
     @property
     def key(self) -> str:
         """Its name, as in results."""
-        return self.metric.main_key
+        return self.metric.primary_key
 
-    def score(self, data: TaskData, output: Output) -> Scored:
+    def score(self, data: TaskData, output: ProtocolOutput) -> Scored:
         """Score answers of a protocol; units whose recordings could not be read are left out."""
         answers = aggregate(data, output)
         joined = Predictions.join(self.truth, answers, self.task, source="the study", allow_missing=True)

@@ -13,7 +13,7 @@ from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import unit
 from cardiobench.models.base import Encoder, TextEncoder
-from cardiobench.protocols.base import Output, TaskData, aggregate
+from cardiobench.protocols.base import ProtocolOutput, TaskData, aggregate
 from cardiobench.protocols.numeric_prompts import RULES
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ZeroShot:
             return tuple(RULES)
         return ("", THRESHOLD) if task.kind == "binary" else ("",)
 
-    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> Output:
+    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predictions for the test lines from the dataset's prompts."""
         if not isinstance(encoder, TextEncoder):
             raise NotApplicable(no_text_tower(encoder))
@@ -77,7 +77,7 @@ class ZeroShot:
             boundary = best_boundary(data, known, self.classes(data, encoder, texts, known))
             details |= {"threshold": boundary, "calibrated_on": len(known)}
             values = moved(values, boundary)
-        return Output(test, values, details)
+        return ProtocolOutput(test, values, details)
 
     def classes(
         self, data: TaskData, encoder: TextEncoder, texts: Mapping[str, Sequence[str]], lines: np.ndarray
@@ -132,14 +132,14 @@ def best_boundary(data: TaskData, lines: np.ndarray, probabilities: np.ndarray) 
     labels = data.labels[lines]
     if len(np.unique(labels)) < 2:
         raise NotApplicable(f"{data.task.name} has fewer than two classes in train and validation here to calibrate on")
-    unit_of = data.rows[data.task.scored_by].to_numpy()[lines]
+    unit_of = data.rows[data.task.unit_column].to_numpy()[lines]
     truth = dict(zip(unit_of, labels, strict=True))
     odds = np.unique(log_odds(probabilities))
     middles = (odds[1:] + odds[:-1]) / 2 if len(odds) > 1 else odds
     tried = np.unique(np.quantile(middles, np.linspace(0, 1, min(CANDIDATES, len(middles)))))
     scores = []
     for boundary in tried:
-        answers = aggregate(data, Output(lines, moved(probabilities, boundary), {}))
+        answers = aggregate(data, ProtocolOutput(lines, moved(probabilities, boundary), {}))
         predicted = answers["y_pred"] == data.task.classes[1]
         scores.append(f1_score([truth[name] for name in answers["id"]], predicted.astype(int), average="macro"))
     equal = np.flatnonzero(np.array(scores) >= max(scores) - 1e-12)

@@ -95,7 +95,7 @@ def rank_table(found: list[tuple[Path, ScoreResult]], problems: Sequence[Problem
     """Which models are better, of the answers that can be read; a sentence where the pairs are more than a page should wait for."""
     unread = {problem.where for problem in problems}
     fit = [(p, r) for p, r in found if find_task(r.task) and str(predictions_path(p)) not in unread]
-    places = Counter((result.task, tables.protocol_name(result)) for _, result in fit)
+    places = Counter((result.task, tables.protocol_label(result)) for _, result in fit)
     pairs = sum(count * (count - 1) // 2 for count in places.values())
     if pairs > ranks.MOST_PAIRS:
         return f"There are up to {pairs} pairs of models: `cardiobench compare` ranks them.\n\n"
@@ -146,7 +146,7 @@ def _groups(results: list[ScoreResult]) -> list[str]:
             gap = tables.gap_text(breakdown, result)
             row = (
                 result.model["name"],
-                tables.protocol_name(result),
+                tables.protocol_label(result),
                 name,
                 "; ".join(cells),
                 gap,

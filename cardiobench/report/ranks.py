@@ -26,7 +26,7 @@ def contests(found: Found) -> tuple[dict[tuple[str, str], dict[str, Predictions]
     """(task, protocol) -> model -> predictions, where two models or more answered the same units; and what was left out."""
     together: dict[tuple[str, str], list[tuple[Path, ScoreResult]]] = {}
     for path, result in found:
-        together.setdefault((result.task, tables.protocol_name(result)), []).append((path, result))
+        together.setdefault((result.task, tables.protocol_label(result)), []).append((path, result))
     made, left_out = {}, []
     for place, entries in sorted(together.items()):
         if len(entries) < 2:
@@ -146,4 +146,4 @@ def markdown(found: Found) -> str:
 
 def _examples(found: Found) -> dict[tuple[str, str], ScoreResult]:
     """A result of each contest, for its metric and unit."""
-    return {(result.task, tables.protocol_name(result)): result for _, result in found}
+    return {(result.task, tables.protocol_label(result)): result for _, result in found}

@@ -12,9 +12,9 @@ from cardiobench.core.tables import some
 from cardiobench.data.spec import VIEWS
 from cardiobench.data.tables import read_table
 from cardiobench.reproduction.profiles import Profile
-from cardiobench.reproduction.sheet import PROBABILITIES, Sheet, Truth
+from cardiobench.reproduction.sheet import PROBABILITIES, TableSpec, Truth
 from cardiobench.scoring.groups import labels_of
-from cardiobench.scoring.metrics import Sample
+from cardiobench.scoring.metrics import ScoringInput
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Joined:
         notes: what the reader of the table should know of the join.
     """
 
-    sample: Sample
+    sample: ScoringInput
     patients: np.ndarray
     groups: dict[str, np.ndarray]
     counted: Sequence[str]
@@ -38,7 +38,7 @@ class Joined:
     notes: tuple[str, ...]
 
 
-def read_truth(sheet: Sheet, splits: Path, profile: Profile) -> pd.DataFrame:
+def read_truth(sheet: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame:
     """The rows of the truth in the order of the published evaluator: key, patient, truth and the breakdowns.
 
     Raises:
@@ -99,7 +99,7 @@ def _in_split(frame: pd.DataFrame, truth: Truth, profile: Profile) -> np.ndarray
     return frame[column].isin(spelled).to_numpy()
 
 
-def _labels(frame: pd.DataFrame, sheet: Sheet) -> pd.Series:
+def _labels(frame: pd.DataFrame, sheet: TableSpec) -> pd.Series:
     """Values, class codes or view codes; a view that is none of the six is -1."""
     truth = sheet.truth
     if sheet.kind == "view":
@@ -115,7 +115,7 @@ def _labels(frame: pd.DataFrame, sheet: Sheet) -> pd.Series:
     return values
 
 
-def join(sheet: Sheet, truth: pd.DataFrame, path: Path, profile: Profile) -> Joined:
+def join(sheet: TableSpec, truth: pd.DataFrame, path: Path, profile: Profile) -> Joined:
     """Set one file of answers against its truth.
 
     Rows that only one of the two has are left out and named: the published evaluator drops them unsaid, and the
@@ -170,7 +170,7 @@ def _read_answers(path: Path, columns: Sequence[str], key_from: str) -> pd.DataF
     return answers if columns[0] in answers else read_table(path, columns)  # which says that the key lacks
 
 
-def _coverage(wanted: pd.Series, given: pd.Series, sheet: Sheet) -> list[str]:
+def _coverage(wanted: pd.Series, given: pd.Series, sheet: TableSpec) -> list[str]:
     missing, extra = wanted[~wanted.isin(given)], given[~given.isin(wanted)]
     notes = []
     if len(missing):
@@ -180,24 +180,26 @@ def _coverage(wanted: pd.Series, given: pd.Series, sheet: Sheet) -> list[str]:
     return notes
 
 
-def _answers(sheet: Sheet, merged: pd.DataFrame, source: str, profile: Profile):
+def _answers(sheet: TableSpec, merged: pd.DataFrame, source: str, profile: Profile):
     """Sample, chosen rows and notes of a regression or classification."""
     guess = pd.to_numeric(merged[sheet.answer], errors="coerce").replace([np.inf, -np.inf], np.nan)
     truth = merged["truth"].astype(np.float64)
     rows = _without_gaps((guess.notna() & truth.notna()).to_numpy(), merged, sheet, source, profile)
     guess, truth = guess[rows].to_numpy(np.float64), truth[rows].to_numpy()
     if sheet.kind == "regression":
-        return Sample(truth, guess), rows, (), _dropped(rows)
+        return ScoringInput(truth, guess), rows, (), _dropped(rows)
     odd = ~np.isin(guess, (0, 1))
     if odd.any():
         raise BadPredictions(
             f"{source}: {int(odd.sum())} of {len(guess)} values of {sheet.answer} are neither 0 nor 1: "
             f"{some(merged.loc[rows, 'key'][odd])}."
         )
-    return Sample(truth.astype(np.int64), guess.astype(np.int64)), rows, (), _dropped(rows)
+    return ScoringInput(truth.astype(np.int64), guess.astype(np.int64)), rows, (), _dropped(rows)
 
 
-def _without_gaps(good: np.ndarray, merged: pd.DataFrame, sheet: Sheet, source: str, profile: Profile) -> np.ndarray:
+def _without_gaps(
+    good: np.ndarray, merged: pd.DataFrame, sheet: TableSpec, source: str, profile: Profile
+) -> np.ndarray:
     """The rows to score; refuses gaps unless the published evaluator leaves them out."""
     if good.all():
         return good
@@ -218,7 +220,7 @@ def _dropped(rows: np.ndarray) -> list[str]:
     return [f"{count} rows without a finite answer are left out"] if count else []
 
 
-def _views(sheet: Sheet, merged: pd.DataFrame, source: str, profile: Profile):
+def _views(sheet: TableSpec, merged: pd.DataFrame, source: str, profile: Profile):
     """Sample, chosen rows, counted labels and notes of a view table."""
     known = merged[list(PROBABILITIES[:-1])].apply(pd.to_numeric, errors="coerce")
     other = (1 - known.sum(axis=1)).clip(0, 1)
@@ -242,7 +244,7 @@ def _views(sheet: Sheet, merged: pd.DataFrame, source: str, profile: Profile):
     if differing:
         notes.append(f"view_pred is not the most probable view in {differing} of {len(answered)} rows")
     return (
-        Sample(merged.loc[rows, "truth"].to_numpy(np.int64), answered, table / table.sum(axis=1, keepdims=True)),
+        ScoringInput(merged.loc[rows, "truth"].to_numpy(np.int64), answered, table / table.sum(axis=1, keepdims=True)),
         rows,
         counted,
         notes,

@@ -12,7 +12,7 @@ from cardiobench.core.tables import write_csv
 from cardiobench.data.spec import VIEWS
 from cardiobench.reproduction.join import Joined, join, read_truth
 from cardiobench.reproduction.profiles import Profile
-from cardiobench.reproduction.sheet import Grouping, Sheet
+from cardiobench.reproduction.sheet import Grouping, TableSpec
 from cardiobench.reproduction.sheets import SHEETS
 from cardiobench.reproduction.tables import point, summary
 from cardiobench.scoring.bootstrap import RESAMPLES
@@ -41,7 +41,9 @@ class Tables:
         return [write_csv(frame, folder / file) for file, frame in sorted(self.frames.items())]
 
 
-def reproduce(inputs: Path, profile: Profile, resamples: int = RESAMPLES, sheets: Sequence[Sheet] = SHEETS) -> Tables:
+def reproduce(
+    inputs: Path, profile: Profile, resamples: int = RESAMPLES, sheets: Sequence[TableSpec] = SHEETS
+) -> Tables:
     """Every table that a folder has predictions and truth for.
 
     Args:
@@ -70,7 +72,7 @@ def reproduce(inputs: Path, profile: Profile, resamples: int = RESAMPLES, sheets
     return made
 
 
-def _rows(sheet: Sheet, inputs: Path, profile: Profile, made: Tables, resamples: int) -> Iterator[tuple[str, dict]]:
+def _rows(sheet: TableSpec, inputs: Path, profile: Profile, made: Tables, resamples: int) -> Iterator[tuple[str, dict]]:
     """Each row with the file it belongs to; what cannot be had is noted."""
     paths = sorted((inputs / PREDICTIONS / sheet.predictions).glob("*.csv"))
     lacking = [file for file in sheet.truth.files if not (inputs / SPLITS / file).is_file()]
@@ -101,7 +103,7 @@ def _rows(sheet: Sheet, inputs: Path, profile: Profile, made: Tables, resamples:
 
 
 def _file_rows(
-    sheet: Sheet, model: str, joined: Joined, profile: Profile, resamples: int
+    sheet: TableSpec, model: str, joined: Joined, profile: Profile, resamples: int
 ) -> Iterator[tuple[str, dict]]:
     """Rows of all tables that one prediction file has a row in."""
     row = {"target": sheet.target} if sheet.target else {}

@@ -59,7 +59,7 @@ class Grouping:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class TableSpec:
     """One table of one kind: all prediction files of a folder against one truth.
 
     Attributes:
@@ -86,7 +86,7 @@ class Sheet:
     target: str = ""
     groups: tuple[Grouping, ...] = ()
     groups_file: str = ""
-    by_name: "Callable[[Sheet, str], Sheet | str]" = lambda sheet, name: sheet
+    by_name: "Callable[[TableSpec, str], TableSpec | str]" = lambda sheet, name: sheet
     keeps_gaps: bool = False
     key_from: str = ""
     repeats: bool = False

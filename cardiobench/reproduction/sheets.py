@@ -9,26 +9,26 @@ from dataclasses import replace
 import pandas as pd
 
 from cardiobench.data.spec import Group
-from cardiobench.reproduction.sheet import Grouping, Sheet, Truth
+from cardiobench.reproduction.sheet import Grouping, TableSpec, Truth
 
 
-def _views(truth: Truth, predictions: str, files: tuple[str, str, str], **options) -> Sheet:
+def _views(truth: Truth, predictions: str, files: tuple[str, str, str], **options) -> TableSpec:
     folder = predictions.partition("/")[0]
     file, counted, per_class = (f"{folder}/{name}.csv" for name in files)
-    return Sheet("view", predictions, "view_pred", truth, file, counted, per_class, **options)
+    return TableSpec("view", predictions, "view_pred", truth, file, counted, per_class, **options)
 
 
-def _no_underscore(sheet: Sheet, name: str) -> Sheet | str:
+def _no_underscore(sheet: TableSpec, name: str) -> TableSpec | str:
     return "files with '_' in their name are left out" if "_" in name else sheet
 
 
-def _image_level_after_underscore(sheet: Sheet, name: str) -> Sheet:
+def _image_level_after_underscore(sheet: TableSpec, name: str) -> TableSpec:
     if "_" not in name:
         return sheet
     return replace(sheet, truth=replace(sheet.truth, files=(_IMAGES,), key="query_key", patient=_TMED_IMAGE))
 
 
-def _view_in_name(sheet: Sheet, name: str) -> Sheet | str:
+def _view_in_name(sheet: TableSpec, name: str) -> TableSpec | str:
     found = re.search("a2c|a3c|a4c", name, flags=re.IGNORECASE)
     if not found:
         return "its name does not say which view it answers (a2c, a3c or a4c)"
@@ -101,21 +101,21 @@ def _thickness(name: str) -> Truth:
     )
 
 
-def _only_view_of_name(sheet: Sheet, name: str) -> Sheet:
+def _only_view_of_name(sheet: TableSpec, name: str) -> TableSpec:
     """Patients that have the view that the name of a CAMUS file ends on; all of them without one."""
     view = next((view for view in ("2CH", "4CH") if f"_{view.lower()}" in name.lower()), None)
     return replace(sheet, truth=replace(sheet.truth, having={"view": view})) if view else sheet
 
 
 SHEETS = (
-    Sheet("regression", "EchoNet-Dynamic/EF", "EF_pred", DYNAMIC, "EchoNet-Dynamic/EF_metrics_bootstrap.csv"),
+    TableSpec("regression", "EchoNet-Dynamic/EF", "EF_pred", DYNAMIC, "EchoNet-Dynamic/EF_metrics_bootstrap.csv"),
     _views(
         replace(DYNAMIC, label="A4C"),
         "EchoNet-Dynamic/view",
         ("view_metrics_bootstrap", "view_pred_distribution", "view_per_class_accuracy"),
         keeps_gaps=True,
     ),
-    Sheet(
+    TableSpec(
         "regression",
         "CAMUS/EF",
         "EF_pred",
@@ -139,7 +139,7 @@ SHEETS = (
         ("view_metrics", "view_pred", "view_per_class_accuracy"),
         keeps_gaps=True,
     ),
-    Sheet(
+    TableSpec(
         "regression",
         "EchoNet-Pediatric/EF",
         "EF_pred",
@@ -156,7 +156,7 @@ SHEETS = (
         keeps_gaps=True,
     ),
     *(
-        Sheet(
+        TableSpec(
             "regression",
             f"EchoNet-LVH/{name}",
             f"{name}_pred",
@@ -173,7 +173,7 @@ SHEETS = (
         keeps_gaps=True,
     ),
     *(
-        Sheet("classification", f"CardiacNet/{name}", f"{name.lower()}_pred", truth, f"CardiacNet/{name}.csv")
+        TableSpec("classification", f"CardiacNet/{name}", f"{name.lower()}_pred", truth, f"CardiacNet/{name}.csv")
         for name, truth in CARDIACNET.items()
     ),
     _views(
@@ -186,13 +186,13 @@ SHEETS = (
         "CardiacNet/view",
         ("view_metrics", "view_pred", "view_per_class_accuracy"),
     ),
-    Sheet("classification", "HMCQU/stemi", "stemi_pred", HMC, "HMCQU/hmcqu_stemi_metrics.csv"),
+    TableSpec("classification", "HMCQU/stemi", "stemi_pred", HMC, "HMCQU/hmcqu_stemi_metrics.csv"),
     _views(
         replace(HMC, label="view"),
         "HMCQU/view",
         ("hmcqu_view_metrics", "hmcqu_view_pred_distribution", "view_per_class_accuracy"),
     ),
-    Sheet(
+    TableSpec(
         "classification",
         "TMED2/AS",
         "as_pred",
@@ -205,7 +205,7 @@ SHEETS = (
         "TMED2/view",
         ("as_view_metrics", "as_view_pred_distribution", "view_per_class_accuracy"),
     ),
-    Sheet(
+    TableSpec(
         "classification",
         "segRWMA/rwma",
         "rwma_pred",

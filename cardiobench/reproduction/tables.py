@@ -6,12 +6,12 @@ import numpy as np
 
 from cardiobench.reproduction.profiles import Profile
 from cardiobench.scoring.bootstrap import RESAMPLES, interval, resample
-from cardiobench.scoring.metrics import Sample, load_metric
+from cardiobench.scoring.metrics import ScoringInput, load_metric
 
 DECIMALS = {"regression": 2, "classification": 4, "view": 2}
 
 
-def numbers(kind: str, sample: Sample, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
+def numbers(kind: str, sample: ScoringInput, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
     """Every number of a table in each resample, in its column's unit (percent where the name says so).
 
     Args:
@@ -31,7 +31,7 @@ def numbers(kind: str, sample: Sample, weights: np.ndarray, profile: Profile) ->
     return found
 
 
-def _regression(sample: Sample, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
+def _regression(sample: ScoringInput, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
     report = load_metric("regression_report").resamples(sample, weights)
     mae = load_metric("mae").resamples(sample, weights)["mae"]
     mse = weights @ (sample.y_pred - sample.y_true) ** 2 / weights.sum(axis=1)
@@ -59,11 +59,11 @@ def _range_of_each(truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return truth[rising[last]] - truth[rising[drawn.argmax(axis=1)]]
 
 
-def _classification(sample: Sample, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
+def _classification(sample: ScoringInput, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
     return _hits(sample, weights, "F1(%)")[0]
 
 
-def _view(sample: Sample, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
+def _view(sample: ScoringInput, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
     found, report = _hits(sample, weights, "F1_macro(%)")
     return found | {
         "Brier_multiclass(%)": report["brier"] * 100,
@@ -72,7 +72,9 @@ def _view(sample: Sample, weights: np.ndarray, profile: Profile) -> dict[str, np
     }
 
 
-def _hits(sample: Sample, weights: np.ndarray, f1_column: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def _hits(
+    sample: ScoringInput, weights: np.ndarray, f1_column: str
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The three columns that both kinds of classification have, and the whole report."""
     classification = load_metric("classification_report")
     report = classification.compute_resamples(**classification.inputs(sample), weights=weights, areas=False)
@@ -84,14 +86,14 @@ def _hits(sample: Sample, weights: np.ndarray, f1_column: str) -> tuple[dict[str
     return found, report
 
 
-def point(kind: str, sample: Sample, profile: Profile) -> dict[str, float]:
+def point(kind: str, sample: ScoringInput, profile: Profile) -> dict[str, float]:
     """The numbers of the rows themselves."""
     once = np.ones((1, len(sample)))
     return {column: float(values[0]) for column, values in numbers(kind, sample, once, profile).items()}
 
 
 def summary(
-    kind: str, sample: Sample, patients: Sequence[str], profile: Profile, resamples: int = RESAMPLES
+    kind: str, sample: ScoringInput, patients: Sequence[str], profile: Profile, resamples: int = RESAMPLES
 ) -> dict[str, float]:
     """Each number with the mean and the 95 % interval of its resamples, as the columns of a table.
 

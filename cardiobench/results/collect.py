@@ -10,7 +10,7 @@ from typing import Any
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.results.analysis_result import KIND, AnalysisResult
 from cardiobench.results.consistency import contradictions
-from cardiobench.results.formatting import protocol_name
+from cardiobench.results.formatting import protocol_label
 from cardiobench.results.score_result import ScoreResult, checksum, predictions_path
 from cardiobench.results.versions import data_edition, edition, edition_words
 
@@ -34,7 +34,7 @@ class Entry:
     @property
     def setting(self) -> str:
         """Model and protocol, as a row of a table is called."""
-        return f"{self.result.model['name']}, {protocol_name(self.result)}"
+        return f"{self.result.model['name']}, {protocol_label(self.result)}"
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ def _newest(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         result = entry.result
-        facts = (result.task, protocol_name(result), dict(result.model), dict(result.options).get("seed"))
+        facts = (result.task, protocol_label(result), dict(result.model), dict(result.options).get("seed"))
         groups.setdefault(json.dumps(facts, sort_keys=True, default=str), []).append(entry)
     kept, problems = [], []
     for own in groups.values():

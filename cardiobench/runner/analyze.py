@@ -112,7 +112,7 @@ def file_name(subject: str) -> str:
     return name if "__" in name else f"across__{name}"
 
 
-def kept(path: Path, key: str) -> AnalysisResult | None:
+def load_cached_analysis(path: Path, key: str) -> AnalysisResult | None:
     """The record that is there already, if it was made from the very same things."""
     if not path.is_file():
         return None
@@ -120,7 +120,7 @@ def kept(path: Path, key: str) -> AnalysisResult | None:
     return record if record.stamp.get("key") == key else None
 
 
-def describe(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
+def run_analysis(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
     """Look, write down, draw; returns the record and its files. `NotApplicable` where the model cannot take part."""
     study = cell.study()
     finding = cell.protocol.describe(study, cell.encoder)

@@ -16,8 +16,11 @@ from cardiobench.runner.context import RunContext
 from cardiobench.runner.plan import DatasetPlan
 
 
-def embed(
-    encoder: Encoder, plans: Mapping[Perturbation | None, DatasetPlan], job: RunContext, calm: DatasetPlan | None = None
+def encode_missing(
+    encoder: Encoder,
+    plans: Mapping[Perturbation | None, DatasetPlan],
+    context: RunContext,
+    clean: DatasetPlan | None = None,
 ) -> frozenset[str]:
     """Encode what the stores of one dataset lack, a stride of it on each process, and note what could not be encoded.
 
@@ -27,45 +30,45 @@ def embed(
     Args:
         encoder: the model.
         plans: disturbance -> what is needed under it; None for the recordings as they are.
-        job: the run.
-        calm: where the vectors of the undisturbed recordings are.
+        context: of the run.
+        clean: where the vectors of the undisturbed recordings are.
 
     Returns:
         Ids of the recordings that could not be encoded, the same on every process.
     """
     from accelerate.utils import gather_object
 
-    from cardiobench.embeddings.extract import Piece, default_workers, extract
+    from cardiobench.embeddings.extract import EncodeJob, default_workers, extract
 
-    accelerator, workers, seed = job.accelerator, job.config.workers, job.config.seed
+    accelerator, workers, seed = context.accelerator, context.config.workers, context.config.seed
     source = next(iter(plans.values())).source
-    once = LastRead(source)
+    once = CachedDataset(source)
     mine = []
     for change, plan in plans.items():
         numbers = plan.to_encode[accelerator.process_index :: accelerator.num_processes]
-        own = Changed(once, change, seed) if change else once
-        if calm and change and change.order and getattr(encoder, "frame_wise", False):
-            numbers = reorder(own, numbers, calm, plan, accelerator.process_index)
-        mine += [Piece(own, number, plan.store) for number in numbers]
+        own = PerturbedDataset(once, change, seed) if change else once
+        if clean and change and change.order and getattr(encoder, "frame_wise", False):
+            numbers = reorder(own, numbers, clean, plan, accelerator.process_index)
+        mine += [EncodeJob(own, number, plan.store) for number in numbers]
     mine.sort(key=lambda piece: piece.number)
     kinds = len(plans) - (None in plans)
     label = f"{source.spec.name} with {encoder.name}" + (f", {kinds} disturbances" if kinds else "")
-    with job.console.progress(label, len(mine)) as advance:
+    with context.console.progress(label, len(mine)) as advance:
         failed = extract(
             encoder,
             mine,
             device=accelerator.device,
             rank=accelerator.process_index,
-            batch_size=job.config.batch_size,
+            batch_size=context.config.batch_size,
             workers=default_workers(accelerator.num_processes) if workers is None else workers,
             advance=advance,
         )
     everyone = sorted({(failure.id, failure.reason) for failure in gather_object(failed)})
-    job.summary.failures += [(encoder.name, source.spec.name, name, reason) for name, reason in everyone]
+    context.summary.failures += [(encoder.name, source.spec.name, name, reason) for name, reason in everyone]
     return frozenset(name for name, _ in everyone)
 
 
-class LastRead:
+class CachedDataset:
     """A dataset that still holds the recording it gave last, for the next disturbance of it."""
 
     def __init__(self, source: OpenDataset):
@@ -89,7 +92,7 @@ class LastRead:
 
 
 @dataclass(frozen=True)
-class Changed:
+class PerturbedDataset:
     """A dataset of which every recording is disturbed before a model sees it; the rest is the dataset itself.
 
     Attributes:
@@ -98,7 +101,7 @@ class Changed:
         seed: of its draws, together with the recording's id.
     """
 
-    source: LastRead | OpenDataset
+    source: CachedDataset | OpenDataset
     change: Perturbation
     seed: int
 
@@ -123,22 +126,22 @@ class Changed:
 
 
 def reorder(
-    changed: Changed, numbers: np.ndarray, calm: DatasetPlan, plan: DatasetPlan, rank: int
+    changed: PerturbedDataset, numbers: np.ndarray, clean: DatasetPlan, plan: DatasetPlan, rank: int
 ) -> np.ndarray | list[int]:
     """Store the vectors of recordings whose frames are shown in another order; returns the lines that still have to be encoded.
 
     Args:
         changed: the dataset under the disturbance.
         numbers: of its lines.
-        calm: where the frames' vectors in their own order are.
+        clean: where the frames' vectors in their own order are.
         plan: where those in the new order go.
         rank: of this process.
     """
-    there = calm.store.have()
+    there = clean.store.have()
     known = [number for number in numbers if tuple(changed.frame[["id", "stamp"]].iloc[number]) in there]
     if known:
         lines = changed.frame.iloc[known]
-        stored = calm.store.load(lines["id"], lines["stamp"])
+        stored = clean.store.load(lines["id"], lines["stamp"])
         parts = [stored.parts(place) for place in range(len(known))]
         orders = [
             changed.change.order(len(own), changed.change.severity, changed.draws(number))

@@ -19,11 +19,11 @@ def of_whole_run(cell: Cell, config: RunConfig) -> list[str]:
     tasks = [
         task for task in resolve_tasks(config.tasks) if catalog.spec(task.dataset).modality in cell.encoder.modalities
     ]
-    variants = [variant for task in tasks for variant in cell.answerer.variants(task) if variant]
+    variants = [variant for task in tasks for variant in cell.protocol.variants(task) if variant]
     return variants * len(config.models) * max(1, len(config.poolings)) if config.tasks else []
 
 
-class Prices:
+class DurationEstimator:
     """What cells cost, learned from those that are done: the same variant's mean, else the same classifier's, else all cells'.
 
     A cell of another size costs more or less as it has more or fewer records.
@@ -33,22 +33,22 @@ class Prices:
         self.paid: dict[str, list[float]] = {}
 
     @classmethod
-    def of(cls, results: Sequence[ScoreResult], protocol: str) -> "Prices":
+    def of(cls, results: Sequence[ScoreResult], protocol: str) -> "DurationEstimator":
         """The prices that finished results of a protocol tell."""
         prices = cls()
         for result in results:
             if result.protocol == protocol:
-                prices.pay(result)
+                prices.update(result)
         return prices
 
     def __bool__(self) -> bool:
         return bool(self.paid)
 
-    def pay(self, result: ScoreResult) -> None:
+    def update(self, result: ScoreResult) -> None:
         """Note what a cell took."""
         self.paid.setdefault(result.variant, []).append(result.stamp["seconds"])
 
-    def price(self, variant: str) -> float:
+    def estimate(self, variant: str) -> float:
         """Seconds that a cell of this variant will take; something has to be known."""
         costs = self.paid.get(variant) or self._scaled(variant, alike=True) or self._scaled(variant, alike=False)
         return sum(costs) / len(costs)

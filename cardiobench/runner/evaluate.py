@@ -41,7 +41,7 @@ class Cell:
     encoder: Encoder
     plan: DatasetPlan
     task: Task
-    answerer: PredictionProtocol
+    protocol: PredictionProtocol
     variant: str
     unread: frozenset[str]
     config: RunConfig
@@ -54,7 +54,7 @@ class Cell:
     @property
     def label(self) -> str:
         """The protocol with its variant, as in file names and tables."""
-        return f"{self.answerer.name}.{self.variant}" if self.variant else self.answerer.name
+        return f"{self.protocol.name}.{self.variant}" if self.variant else self.protocol.name
 
     @property
     def path(self) -> Path:
@@ -73,7 +73,7 @@ class Cell:
             "code": code_digest(),
             "dataset": self.source.table.digest,
             "task": repr(self.task),
-            "options": options(self.answerer),
+            "options": options(self.protocol),
             "embeddings": self.plan.store.key,
             "pooling": self.encoder.pooling,
             "prompts": prompt_texts(self.task, self.config),
@@ -105,7 +105,7 @@ def code_digest() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
-def finished(cell: Cell) -> ScoreResult | None:
+def load_cached(cell: Cell) -> ScoreResult | None:
     """The result that is there already, if it was made from the very same things."""
     if not (cell.path.is_file() and predictions_path(cell.path).is_file()):
         return None
@@ -113,24 +113,24 @@ def finished(cell: Cell) -> ScoreResult | None:
     return result if result.stamp.get("key") == cell.key else None
 
 
-def work(cell: Cell) -> tuple[ScoreResult, list[Path]]:
+def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
     """Predict, score, save; returns the result and its files. `NotApplicable` where the model cannot take part."""
     started = time.perf_counter()
     rows = cell.rows[~cell.rows["id"].isin(cell.unread)].reset_index(drop=True)
-    if hasattr(cell.answerer, "narrow"):  # a protocol that needs a few of the rows only says which, before any is read
-        rows = cell.answerer.narrow(rows, cell.task, cell.variant).reset_index(drop=True)
+    if hasattr(cell.protocol, "narrow"):  # a protocol that needs a few of the rows only says which, before any is read
+        rows = cell.protocol.narrow(rows, cell.task, cell.variant).reset_index(drop=True)
     embeddings = cell.plan.store.load(rows["id"], rows["stamp"])
     data = TaskData(cell.task, rows, embeddings, cell.encoder.pooling, cell.config.prompts)
-    output = cell.answerer.predict(data, cell.encoder, cell.variant)
-    predictions, references = beside_truth(cell, aggregate(data, output), output.out_of_fold)
+    output = cell.protocol.predict(data, cell.encoder, cell.variant)
+    predictions, references = join_references(cell, aggregate(data, output), output.out_of_fold)
     result = score(
         predictions,
         references,
         resamples=cell.config.resamples,
         seed=cell.config.seed,
-        protocol=cell.answerer.name,
+        protocol=cell.protocol.name,
         variant=cell.variant,
-        options={**options(cell.answerer), **output.details},
+        options={**options(cell.protocol), **output.details},
         dataset=dataset_facts(cell),
         model=model_facts(cell.encoder),
         seen_in_pretraining=seen_in_pretraining(cell.encoder.name, cell.source.spec.name),
@@ -148,7 +148,7 @@ def first_answers(source: OpenDataset, task: Task, config: RunConfig) -> pd.Data
     return first_patients(source.references(task), config.limit)
 
 
-def beside_truth(cell: Cell, answers: pd.DataFrame, out_of_fold: bool = False) -> tuple[Predictions, pd.DataFrame]:
+def join_references(cell: Cell, answers: pd.DataFrame, out_of_fold: bool = False) -> tuple[Predictions, pd.DataFrame]:
     """The answers joined with the references, and the references; what could not be read lowers the coverage.
 
     Out-of-fold answers are scored on the very units that they are about, whatever their split.

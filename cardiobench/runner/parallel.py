@@ -16,48 +16,48 @@ from cardiobench.core.errors import CardioBenchError, NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.eta import Prices, in_words, of_whole_run
-from cardiobench.runner.evaluate import Cell, finished, work
+from cardiobench.runner.eta import DurationEstimator, in_words, of_whole_run
+from cardiobench.runner.evaluate import Cell, evaluate_cell, load_cached
 
 
-def answer_many(cells: Sequence[Cell], job: RunContext) -> None:
+def run_parallel(cells: Sequence[Cell], context: RunContext) -> None:
     """The cells of one protocol on one dataset: says what there is to do and what it will take, ships it, notes what came.
 
     Cells that are finished are kept, so a run that was interrupted goes on with those that are missing.
     """
-    cells = applicable(cells, job)
+    cells = applicable(cells, context)
     if not cells:
         return
-    first, summary = cells[0], job.summary
-    old = {} if job.config.overwrite else {n: found for n, cell in enumerate(cells) if (found := finished(cell))}
+    first, summary = cells[0], context.summary
+    old = {} if context.config.overwrite else {n: found for n, cell in enumerate(cells) if (found := load_cached(cell))}
     todo = [n for n in range(len(cells)) if n not in old]
-    prices, jobs = Prices.of(summary.results, first.answerer.name), workers(job.config)
+    prices, jobs = DurationEstimator.of(summary.results, first.protocol.name), workers(context.config)
     where = f"{first.source.spec.name} with {first.encoder.name}"
-    job.console.print(
-        f"{first.answerer.name}: {len(cells)} cells of {where}, {len(old)} kept, {len(todo)} to do, {jobs} at a time"
+    context.console.print(
+        f"{first.protocol.name}: {len(cells)} cells of {where}, {len(old)} kept, {len(todo)} to do, {jobs} at a time"
     )
     if todo and not prices:
-        for line in first.answerer.announced():
-            job.console.print(f"  {line}")
-    came: dict[int, Done] = {}
+        for line in first.protocol.announced():
+            context.console.print(f"  {line}")
+    came: dict[int, CellOutcome] = {}
 
     def price_left(learned: str) -> None:
         open_cells = [cells[n].variant for n in todo if n not in came]
-        seconds = sum(map(prices.price, open_cells)) / jobs
-        job.console.print(f"  about {in_words(seconds)} for {len(open_cells)} cells, by what {learned} took")
-        whole = of_whole_run(first, job.config)
+        seconds = sum(map(prices.estimate, open_cells)) / jobs
+        context.console.print(f"  about {in_words(seconds)} for {len(open_cells)} cells, by what {learned} took")
+        whole = of_whole_run(first, context.config)
         if len(whole) > len(cells):
-            seconds = sum(map(prices.price, whole)) / jobs
-            job.console.print(f"  at most about {in_words(seconds)} for all {len(whole)} cells of this run")
+            seconds = sum(map(prices.estimate, whole)) / jobs
+            context.console.print(f"  at most about {in_words(seconds)} for all {len(whole)} cells of this run")
 
     if todo and prices:
         price_left("those before them")
-    with job.console.progress(where, len(todo), doing="cross-validating") as advance:
-        for done in ship([cells[n] for n in todo], job.config):
+    with context.console.progress(where, len(todo), doing="cross-validating") as advance:
+        for done in dispatch([cells[n] for n in todo], context.config):
             new = not prices
             came[todo[done.place]] = done
             if done.result:
-                prices.pay(done.result)
+                prices.update(done.result)
             if new and prices and len(came) < len(todo):
                 price_left("the first")
             advance(1)
@@ -71,15 +71,15 @@ def answer_many(cells: Sequence[Cell], job: RunContext) -> None:
             summary.files += done.files
 
 
-def applicable(cells: Sequence[Cell], job: RunContext) -> list[Cell]:
+def applicable(cells: Sequence[Cell], context: RunContext) -> list[Cell]:
     """The cells whose task the protocol can take; the others are noted, and no worker is started for them."""
     kept = []
     for cell in cells:
         try:
-            cell.answerer.check(cell.task)
+            cell.protocol.check(cell.task)
             kept.append(cell)
         except NotApplicable as error:
-            job.summary.not_applicable.append((cell.encoder.name, cell.task.name, cell.label, str(error)))
+            context.summary.not_applicable.append((cell.encoder.name, cell.task.name, cell.label, str(error)))
     return kept
 
 
@@ -109,7 +109,7 @@ class EncoderFacts:
 
 
 @dataclass(frozen=True)
-class Done:
+class CellOutcome:
     """What came of a cell.
 
     Attributes:
@@ -125,16 +125,16 @@ class Done:
     reason: str
 
 
-def do(place: int, cell: Cell) -> Done:
+def run_one(place: int, cell: Cell) -> CellOutcome:
     """Work on a cell, on one core."""
     from threadpoolctl import threadpool_limits
 
     try:
         with threadpool_limits(1):
-            result, files = work(cell)
+            result, files = evaluate_cell(cell)
     except NotApplicable as error:
-        return Done(place, None, [], str(error))
-    return Done(place, result, files, "")
+        return CellOutcome(place, None, [], str(error))
+    return CellOutcome(place, result, files, "")
 
 
 def workers(config: RunConfig) -> int:
@@ -144,7 +144,7 @@ def workers(config: RunConfig) -> int:
     return config.jobs or joblib.cpu_count()
 
 
-def ship(cells: Sequence[Cell], config: RunConfig) -> Iterator[Done]:
+def dispatch(cells: Sequence[Cell], config: RunConfig) -> Iterator[CellOutcome]:
     """Work on all cells; yields what came of each as soon as it is known, in any order.
 
     Raises:
@@ -156,7 +156,7 @@ def ship(cells: Sequence[Cell], config: RunConfig) -> Iterator[Done]:
         import joblib
 
         if jobs <= 1 and config.backend == "loky":
-            yield from (do(place, cell) for place, cell in enumerate(light))
+            yield from (run_one(place, cell) for place, cell in enumerate(light))
             return
         # Ray's pool gives everything at the end; the files of its cells are there all the same as they finish.
         early = "list" if found == "ray" else "generator_unordered"
@@ -165,7 +165,7 @@ def ship(cells: Sequence[Cell], config: RunConfig) -> Iterator[Done]:
             warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
             # One cell a message: they take seconds to minutes, and none should wait for another.
             yield from joblib.Parallel(return_as=early, batch_size=1)(
-                joblib.delayed(do)(place, cell) for place, cell in enumerate(light)
+                joblib.delayed(run_one)(place, cell) for place, cell in enumerate(light)
             )
 
 

@@ -15,10 +15,10 @@ from cardiobench.protocols import choose, protocol
 from cardiobench.protocols.base import PredictionProtocol
 from cardiobench.protocols.study import AnalysisProtocol, perturbations
 from cardiobench.protocols.zero_shot import no_text_tower
-from cardiobench.runner.analyze import AnalysisCell, compare_models, describe, kept
+from cardiobench.runner.analyze import AnalysisCell, compare_models, load_cached_analysis, run_analysis
 from cardiobench.runner.context import RunContext, RunSummary
-from cardiobench.runner.encode import embed
-from cardiobench.runner.evaluate import Cell, finished, work
+from cardiobench.runner.encode import encode_missing
+from cardiobench.runner.evaluate import Cell, evaluate_cell, load_cached
 from cardiobench.runner.plan import (
     DATASET_COLUMNS,
     PLAN_COLUMNS,
@@ -60,7 +60,7 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
     accelerator = start_processes()
     console = console or Console(main=False)
     console.main = console.main and accelerator.is_main_process
-    job = RunContext(config, accelerator, RunSummary(is_main_process=accelerator.is_main_process), console)
+    context = RunContext(config, accelerator, RunSummary(is_main_process=accelerator.is_main_process), console)
     console.table("data", DATASET_COLUMNS, dataset_rows(sources))
     if absent:
         console.print(f"no data here for: {', '.join(absent)} (cardiobench list says where to ask for it)")
@@ -72,16 +72,16 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
             except (BadModel, NotApplicable) as error:
                 if len(config.models) == 1:
                     raise
-                job.summary.failures.append((name, "", "model", str(error)))
-                job.console.failure(name, str(error))
+                context.summary.failures.append((name, "", "model", str(error)))
+                context.console.failure(name, str(error))
             else:
-                studies += run_model(encoder, tasks, sources, protocols, job)
+                studies += run_model(encoder, tasks, sources, protocols, context)
     if accelerator.is_main_process:
-        across_models(studies, job)
-        conclude(job)
+        across_models(studies, context)
+        finalize(context)
     accelerator.wait_for_everyone()
     accelerator.end_training()
-    return job.summary
+    return context.summary
 
 
 def start_processes() -> "Accelerator":
@@ -123,7 +123,7 @@ def run_model(
     tasks: Sequence[Task],
     sources: dict[str, OpenDataset],
     protocols: Sequence[PredictionProtocol | AnalysisProtocol],
-    job: RunContext,
+    context: RunContext,
 ) -> list[AnalysisCell]:
     """All tasks of one model: every dataset is encoded once, then every protocol works from the stored embeddings.
 
@@ -134,33 +134,33 @@ def run_model(
     for name, source in sources.items():
         asked = [task for task in tasks if task.dataset == name]
         if source.spec.modality in encoder.modalities:
-            plans[name] = plan_dataset(encoder, source, asked, job.config)
-        elif len(job.config.models) == 1 and job.config.tasks:
+            plans[name] = plan_dataset(encoder, source, asked, context.config)
+        elif len(context.config.models) == 1 and context.config.tasks:
             reason = f"the model takes {' and '.join(encoder.modalities)}, {name} is {source.spec.modality}"
-            job.summary.not_applicable += [
+            context.summary.not_applicable += [
                 (encoder.name, task.name, p.name, reason) for task in asked for p in protocols
             ]
     for line in encoder_lines(encoder):
-        job.console.print(line)
-    job.console.table("plan", PLAN_COLUMNS, plan_rows(list(plans.values())))
+        context.console.print(line)
+    context.console.table("plan", PLAN_COLUMNS, plan_rows(list(plans.values())))
     answering = [p for p in protocols if isinstance(p, PredictionProtocol)]
     unread: dict[str, frozenset[str]] = {}
     for name, plan in plans.items():
-        unread[name] = embed(encoder, {None: plan}, job)
-        if job.accelerator.is_main_process:
+        unread[name] = encode_missing(encoder, {None: plan}, context)
+        if context.accelerator.is_main_process:
             cells = [
-                Cell(encoder, plan, task, answerer, variant, unread[name], job.config)
+                Cell(encoder, plan, task, protocol, variant, unread[name], context.config)
                 for task in plan.tasks
-                for answerer in answering
-                for variant in answerer.variants(task)
+                for protocol in answering
+                for variant in protocol.variants(task)
             ]
-            answer_all(cells, job)
-        job.accelerator.wait_for_everyone()
+            evaluate_cells(cells, context)
+        context.accelerator.wait_for_everyone()
     return [
         cell
         for p in protocols
         if isinstance(p, AnalysisProtocol)
-        for cell in run_studies(encoder, p, plans, unread, job)
+        for cell in run_studies(encoder, p, plans, unread, context)
     ]
 
 
@@ -169,7 +169,7 @@ def run_studies(
     protocol: AnalysisProtocol,
     plans: dict[str, DatasetPlan],
     unread: dict[str, frozenset[str]],
-    job: RunContext,
+    context: RunContext,
 ) -> list[AnalysisCell]:
     """One study of one model on all its subjects; returns those that the model took part in."""
     made = []
@@ -181,33 +181,33 @@ def run_studies(
         for name in datasets:
             own = [task for task in members if task.dataset == name]
             disturbed = {
-                change: plan_dataset(encoder, plans[name].source, own, job.config, change)
+                change: plan_dataset(encoder, plans[name].source, own, context.config, change)
                 for change in perturbations(protocol, own)
             }
             if disturbed:
-                lost[name] |= embed(encoder, disturbed, job, plans[name])
+                lost[name] |= encode_missing(encoder, disturbed, context, plans[name])
                 changed |= {(name, change.key): plan for change, plan in disturbed.items()}
-        cell = AnalysisCell(encoder, protocol, subject, members, plans, changed, lost, job.config)
-        if job.accelerator.is_main_process and look(cell, job):
+        cell = AnalysisCell(encoder, protocol, subject, members, plans, changed, lost, context.config)
+        if context.accelerator.is_main_process and look(cell, context):
             made.append(cell)
-        job.accelerator.wait_for_everyone()
+        context.accelerator.wait_for_everyone()
     return made
 
 
-def look(cell: AnalysisCell, job: RunContext) -> bool:
+def look(cell: AnalysisCell, context: RunContext) -> bool:
     """One study: keep the record that is there if nothing that matters has changed, else make it; whether there is one."""
-    found = None if job.config.overwrite else kept(cell.path, cell.key)
+    found = None if context.config.overwrite else load_cached_analysis(cell.path, cell.key)
     try:
-        record, files = (found, []) if found else describe(cell)
+        record, files = (found, []) if found else run_analysis(cell)
     except NotApplicable as error:
-        job.summary.not_applicable.append((cell.encoder.name, cell.subject, cell.protocol.name, str(error)))
+        context.summary.not_applicable.append((cell.encoder.name, cell.subject, cell.protocol.name, str(error)))
         return False
-    job.summary.analyses.append(record)
-    job.summary.files += files
+    context.summary.analyses.append(record)
+    context.summary.files += files
     return True
 
 
-def across_models(cells: Sequence[AnalysisCell], job: RunContext) -> None:
+def across_models(cells: Sequence[AnalysisCell], context: RunContext) -> None:
     """Studies that compare models, where two or more took part in the same one."""
     together: dict[tuple[str, str], list[AnalysisCell]] = {}
     for cell in cells:
@@ -216,55 +216,57 @@ def across_models(cells: Sequence[AnalysisCell], job: RunContext) -> None:
     for group in together.values():
         if len(group) > 1:
             record, files = compare_models(group)
-            job.summary.analyses.append(record)
-            job.summary.files += files
+            context.summary.analyses.append(record)
+            context.summary.files += files
 
 
-def answer_all(cells: Sequence[Cell], job: RunContext) -> None:
+def evaluate_cells(cells: Sequence[Cell], context: RunContext) -> None:
     """The cells of one model on one dataset, one after the other; those that are a lot of work, many at once."""
-    from cardiobench.runner.parallel import answer_many
+    from cardiobench.runner.parallel import run_parallel
 
     heavy: dict[str, list[Cell]] = {}
     for cell in cells:
-        if getattr(cell.answerer, "whole_cells", False):
-            heavy.setdefault(cell.answerer.name, []).append(cell)
+        if getattr(cell.protocol, "whole_cells", False):
+            heavy.setdefault(cell.protocol.name, []).append(cell)
         else:
-            answer(cell, job)
+            answer(cell, context)
     for shipped in heavy.values():
-        answer_many(shipped, job)
+        run_parallel(shipped, context)
 
 
-def answer(cell: Cell, job: RunContext) -> None:
+def answer(cell: Cell, context: RunContext) -> None:
     """One protocol on one task: keep the result that is there if nothing that matters has changed, else make it."""
-    kept = None if job.config.overwrite else finished(cell)
-    if kept:
-        job.summary.results.append(kept)
+    cached = None if context.config.overwrite else load_cached(cell)
+    if cached:
+        context.summary.results.append(cached)
         return
     try:
-        result, files = work(cell)
+        result, files = evaluate_cell(cell)
     except NotApplicable as error:
-        job.summary.not_applicable.append((cell.encoder.name, cell.task.name, cell.label, str(error)))
+        context.summary.not_applicable.append((cell.encoder.name, cell.task.name, cell.label, str(error)))
     else:
-        job.summary.results.append(result)
-        job.summary.files += files
+        context.summary.results.append(result)
+        context.summary.files += files
 
 
-def conclude(job: RunContext) -> None:
+def finalize(context: RunContext) -> None:
     """Write the report and the list of failures; then push to the Hub where it was asked for."""
     from cardiobench.report.markdown import write_page
     from cardiobench.results.collect import collect
     from cardiobench.results.failures import write_failures
 
-    folder, summary = job.config.output_dir, job.summary
+    folder, summary = context.config.output_dir, context.summary
     if summary.failures:
         summary.files.append(write_failures(summary.failures, folder))
     if summary.results:
         there = collect([folder])
         summary.files += write_page(there.files, folder, problems=there.problems)
-    if job.config.push_to_hub:
+    if context.config.push_to_hub:
         from cardiobench.hub.after_run import push_all
 
-        summary.failures += [(name, "", "push", why) for name, why in push_all(summary.results, folder, job.console)]
+        summary.failures += [
+            (name, "", "push", why) for name, why in push_all(summary.results, folder, context.console)
+        ]
 
 
 def check_writable(folder: Path) -> None:

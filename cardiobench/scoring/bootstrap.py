@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.metrics import Metric, Sample
+from cardiobench.scoring.metrics import Metric, ScoringInput
 
 RESAMPLES = 1000
 LEVEL = 0.95
@@ -87,7 +87,7 @@ def estimate(value: float, values: np.ndarray, patient_ids: Sequence) -> Estimat
 
 
 def bootstrap(
-    metric: Metric, sample: Sample, patient_ids: Sequence, resamples: int = RESAMPLES, seed: int = 0
+    metric: Metric, sample: ScoringInput, patient_ids: Sequence, resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, Estimate]:
     """Every number of a metric with its 95 % interval over patients.
 

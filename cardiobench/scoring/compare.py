@@ -63,7 +63,7 @@ def compare(
     frame = _same_rows(a, b)
     other = Predictions(b.task, frame, b.expected, b.source)
     loaded = load_metric(metric or a.task.metrics[0])
-    key = loaded.main_key
+    key = loaded.primary_key
     first, second, patients = a.sample(), other.sample(), a.patients
     scores = loaded.value(first)[key], loaded.value(second)[key]
     low = high = p_value = np.nan

@@ -67,7 +67,7 @@ def task_floors(task: Task, data_dir: Path | None = None, seed: int = 0) -> Task
     """
     references, labels = _references(task, data_dir)
     metric = load_metric(task.metrics[0])
-    key = metric.main_key
+    key = metric.primary_key
     truth = references.loc[references["split"] == "test", "y_true"]
     if truth.empty:
         raise MissingData(f"{task.name}: no row of its split is a test row.")
@@ -150,7 +150,7 @@ def floor_table(tasks: Sequence[Task], data_dir: Path | None = None, others: boo
 
 
 def _floor_columns(task: Task, known: TaskFloors | None, labels: str) -> dict:
-    metric = load_metric(task.metrics[0]).main_key
+    metric = load_metric(task.metrics[0]).primary_key
     shared = {"task": task.name, "metric": metric, "unit": task.unit, "labels": labels, "known": known is not None}
     if known is None:
         return shared

@@ -6,7 +6,7 @@ import pandas as pd
 from cardiobench.data.spec import Task
 from cardiobench.results.score_result import Floor, Verdict
 from cardiobench.scoring.bootstrap import interval
-from cardiobench.scoring.metrics import Metric, Sample
+from cardiobench.scoring.metrics import Metric, ScoringInput
 
 CHANCE_DRAWS = 200
 COLLAPSED_SPREAD = 0.01  # of the references' standard deviation
@@ -36,9 +36,9 @@ def floors(metric: Metric, key: str, task: Task, references: pd.DataFrame, y_tru
     }
 
 
-def constant(y_true: np.ndarray, value: float) -> Sample:
+def constant(y_true: np.ndarray, value: float) -> ScoringInput:
     """The rows with one and the same answer."""
-    return Sample(y_true, np.full(len(y_true), value, dtype=y_true.dtype))
+    return ScoringInput(y_true, np.full(len(y_true), value, dtype=y_true.dtype))
 
 
 def best_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray) -> Floor:
@@ -71,14 +71,14 @@ def chance(metric: Metric, key: str, y_true: np.ndarray, train: np.ndarray, seed
         return Floor(np.nan, reason="the references have no train rows")
     rng = np.random.default_rng(seed)
     drawn = rng.choice(train, size=(CHANCE_DRAWS, len(y_true)))
-    return Floor(float(np.mean([metric.value(Sample(y_true, answer))[key] for answer in drawn])))
+    return Floor(float(np.mean([metric.value(ScoringInput(y_true, answer))[key] for answer in drawn])))
 
 
 def _answer(task: Task, value: float) -> str | float:
     return task.classes[int(value)] if task.classes else float(value)
 
 
-def floor_sample(floor: Floor, task: Task, y_true: np.ndarray) -> Sample:
+def floor_sample(floor: Floor, task: Task, y_true: np.ndarray) -> ScoringInput:
     """The rows answered with the floor's constant."""
     return constant(y_true, task.classes.index(floor.prediction) if task.classes else floor.prediction)
 
@@ -103,7 +103,7 @@ def verdict(
     return Verdict("yes" if low > 0 else "no" if high < 0 else "tied", difference, low, high)
 
 
-def is_collapsed(task: Task, sample: Sample) -> bool:
+def is_collapsed(task: Task, sample: ScoringInput) -> bool:
     """Whether a model answers (nearly) the same to everything.
 
     One class only, or values whose standard deviation is at most 1 % of that of the references. A single row says

@@ -10,7 +10,7 @@ from cardiobench.core.errors import BadData
 from cardiobench.data.spec import Group
 from cardiobench.results.score_result import Breakdown, Gap
 from cardiobench.scoring.bootstrap import estimate, interval
-from cardiobench.scoring.metrics import Metric, Sample
+from cardiobench.scoring.metrics import Metric, ScoringInput
 
 MIN_PATIENTS = 10
 
@@ -60,7 +60,9 @@ def split_rows(group: Group, frame: pd.DataFrame) -> Split:
     return Split(rows, skipped)
 
 
-def resamples_by_group(metric: Metric, key: str, sample: Sample, rows: Mapping[str, np.ndarray], weights: np.ndarray):
+def resamples_by_group(
+    metric: Metric, key: str, sample: ScoringInput, rows: Mapping[str, np.ndarray], weights: np.ndarray
+):
     """The metric of each group in each resample of all patients: {group: (b,)}."""
     return {
         label: metric.resamples(sample.take(chosen), weights.take(chosen, axis=1))[key]
@@ -71,7 +73,7 @@ def resamples_by_group(metric: Metric, key: str, sample: Sample, rows: Mapping[s
 def breakdown(
     metric: Metric,
     key: str,
-    sample: Sample,
+    sample: ScoringInput,
     patients: np.ndarray,
     rows: Mapping[str, np.ndarray],
     drawn: Mapping[str, np.ndarray],

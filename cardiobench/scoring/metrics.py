@@ -18,7 +18,7 @@ _WRAPPER_LIBRARIES = {"datasets", "evaluate"}
 
 
 @dataclass(frozen=True)
-class Sample:
+class ScoringInput:
     """Rows to be scored: what is true and what was answered.
 
     Attributes:
@@ -34,10 +34,10 @@ class Sample:
     def __len__(self) -> int:
         return len(self.y_true)
 
-    def take(self, rows: np.ndarray) -> "Sample":
+    def take(self, rows: np.ndarray) -> "ScoringInput":
         """These rows only, in this order."""
         probabilities = None if self.probabilities is None else self.probabilities[rows]
-        return Sample(self.y_true[rows], self.y_pred[rows], probabilities)
+        return ScoringInput(self.y_true[rows], self.y_pred[rows], probabilities)
 
 
 @dataclass(frozen=True)
@@ -58,27 +58,27 @@ class Metric:
     direction: Mapping[str, bool | None]
 
     @property
-    def main_key(self) -> str:
+    def primary_key(self) -> str:
         """The key that carries the metric's name, else the first one: the number that ranks models."""
         return self.name if self.name in self.direction else next(iter(self.direction))
 
     @property
     def higher_is_better(self) -> bool | None:
         """Direction of the main key."""
-        return self.direction[self.main_key]
+        return self.direction[self.primary_key]
 
-    def inputs(self, sample: Sample) -> dict[str, np.ndarray]:
+    def inputs(self, sample: ScoringInput) -> dict[str, np.ndarray]:
         """The arguments that this metric takes of a sample."""
         given = {"references": sample.y_true, "predictions": sample.y_pred}
         if sample.probabilities is not None and "probabilities" in inspect.signature(self.compute).parameters:
             given["probabilities"] = sample.probabilities
         return given
 
-    def value(self, sample: Sample) -> dict[str, float]:
+    def value(self, sample: ScoringInput) -> dict[str, float]:
         """The metric of a sample."""
         return self.compute(**self.inputs(sample))
 
-    def resamples(self, sample: Sample, weights: np.ndarray) -> dict[str, np.ndarray]:
+    def resamples(self, sample: ScoringInput, weights: np.ndarray) -> dict[str, np.ndarray]:
         """The metric of B resamples given as row multiplicities (B, n): (B,) a key, NaN for a resample without rows."""
         if self.compute_resamples is not None:
             return self.compute_resamples(**self.inputs(sample), weights=weights)

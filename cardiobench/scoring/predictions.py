@@ -10,7 +10,7 @@ from cardiobench.core.errors import BadPredictions
 from cardiobench.core.tables import numbers_of, read_table, some, text_of, write_parquet
 from cardiobench.data.references import check_references, class_names_of
 from cardiobench.data.spec import Task
-from cardiobench.scoring.metrics import Sample
+from cardiobench.scoring.metrics import ScoringInput
 
 ID_COLUMNS = ("FileName", "HashedFileName", "unique_id", "study_id", "patient_id", "query_key", "patient_view_id")
 SUM_TOLERANCE = 1e-3
@@ -79,15 +79,15 @@ class Predictions:
         """Patient of each row, (n,)."""
         return self.frame["patient_id"].to_numpy()
 
-    def sample(self) -> Sample:
+    def sample(self) -> ScoringInput:
         """The rows as arrays: float64 values, or class codes in the task's class order."""
         if not self.task.classes:
-            return Sample(self.frame["y_true"].to_numpy(np.float64), self.frame["y_pred"].to_numpy(np.float64))
+            return ScoringInput(self.frame["y_true"].to_numpy(np.float64), self.frame["y_pred"].to_numpy(np.float64))
         code = {name: place for place, name in enumerate(self.task.classes)}
         y_true, y_pred = (self.frame[column].map(code).to_numpy(np.int64) for column in ("y_true", "y_pred"))
         columns = probability_columns(self.task)
         known = set(columns) <= set(self.frame.columns)
-        return Sample(y_true, y_pred, self.frame[columns].to_numpy(np.float64) if known else None)
+        return ScoringInput(y_true, y_pred, self.frame[columns].to_numpy(np.float64) if known else None)
 
     def save(self, path: str | Path) -> Path:
         """Write the frame as Parquet; `read_predictions` reads it back."""
@@ -103,7 +103,7 @@ def _places(references, wanted, ids, task, source, split, allow_missing) -> np.n
     """Where each wanted unit stands among the answers, -1 for a missing one; refuses ids that do not fit."""
     repeated = ids[ids.duplicated()].unique()
     if len(repeated):
-        advice = f"Give one row per {task.scored_by}."
+        advice = f"Give one row per {task.unit_column}."
         raise BadPredictions(f"{source} repeats {len(repeated)} ids: {some(repeated)}. {advice}")
     place = pd.Index(ids).get_indexer(wanted["id"])
     known = np.zeros(len(ids), dtype=bool)
@@ -123,7 +123,7 @@ def _places(references, wanted, ids, task, source, split, allow_missing) -> np.n
 
 
 def _units(task: Task, split: str) -> str:
-    return f"{split} {'patients' if task.scored_by == 'patient_id' else 'units'} of {task.name}"
+    return f"{split} {'patients' if task.unit_column == 'patient_id' else 'units'} of {task.name}"
 
 
 def _missing_note(wanted: pd.DataFrame, place: np.ndarray, task: Task, split: str) -> list[str]:
@@ -226,9 +226,9 @@ def read_predictions(path: str | Path, task: Task) -> pd.DataFrame:
     def find(*names: str) -> str | None:
         return next((columns[name.lower()] for name in names if name.lower() in columns), None)
 
-    id_column = find("id", task.scored_by, *ID_COLUMNS)
+    id_column = find("id", task.unit_column, *ID_COLUMNS)
     if id_column is None:
-        wanted = ", ".join(dict.fromkeys(("id", task.scored_by, *ID_COLUMNS)))
+        wanted = ", ".join(dict.fromkeys(("id", task.unit_column, *ID_COLUMNS)))
         raise BadPredictions(f"{source} has no id column; it has {_listed(table)}. Name one of: {wanted}.")
     answers = pd.DataFrame({"id": text_of(table[id_column])})
     if (nameless := int((answers["id"] == "").sum())) > 0:

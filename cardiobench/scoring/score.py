@@ -50,7 +50,7 @@ def score(
     """
     task, sample, patients = predictions.task, predictions.sample(), predictions.patients
     loaded = [load_metric(name) for name in metrics or task.metrics]
-    ranking, key = loaded[0], loaded[0].main_key
+    ranking, key = loaded[0], loaded[0].primary_key
 
     floor = floors(ranking, key, task, references, sample.y_true, seed)
     baseline = (

@@ -34,7 +34,7 @@ SPEC = DatasetSpec(
     licence="CC BY-NC-SA 4.0",
     access="https://www.creatis.insa-lyon.fr/Challenge/camus/",
     redistributable=False,
-    marker=("database_nifti", "CAMUS_public/database_nifti", OLD_RELEASE),
+    detect_files=("database_nifti", "CAMUS_public/database_nifti", OLD_RELEASE),
     expected={"test": 100},
     columns={
         "key_frame": "int64",
@@ -52,7 +52,7 @@ SPEC = DatasetSpec(
             ("mae",),
             unit="%",
             label_range=(0, 100),
-            scored_by="patient_id",
+            unit_column="patient_id",
             groups=(SEX_GROUPS, AGE_GROUPS, Group("image_quality", "patient_image_quality")),
             prompt_grid=PromptGrid(0, 100, 1),
             description="ejection fraction of a patient: mean of the answers for the two- and the four-chamber view",

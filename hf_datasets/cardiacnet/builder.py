@@ -25,7 +25,7 @@ SPEC = DatasetSpec(
     licence="not stated in a source that was readable; the authors ask for an e-mail first",
     access="https://www.kaggle.com/datasets/xiaoweixumedicalai/abnormcardiacechovideos",
     redistributable=False,
-    marker=("CardiacNet/CardiacNet-ASD", "CardiacNet/CardiacNet-PAH", "CardiacNet-ASD", "CardiacNet-PAH"),
+    detect_files=("CardiacNet/CardiacNet-ASD", "CardiacNet/CardiacNet-PAH", "CardiacNet-ASD", "CardiacNet-PAH"),
     expected={"train": 477, "validation": 74, "test": 153},
     columns={"file": "string", "cohort": "string", "key_frame": "int64"},
     tasks=(
@@ -35,7 +35,7 @@ SPEC = DatasetSpec(
             "asd",
             ("f1_macro",),
             ("no_ASD", "ASD"),
-            scored_by="file",
+            unit_column="file",
             description="atrial septal defect, a video at a time",
         ),
         Task(
@@ -44,7 +44,7 @@ SPEC = DatasetSpec(
             "pah",
             ("f1_macro",),
             ("no_PAH", "PAH"),
-            scored_by="file",
+            unit_column="file",
             description="pulmonary arterial hypertension, a video at a time",
         ),
         Task(
@@ -129,7 +129,7 @@ class CardiacNet(CardioBuilder):
         return {"video in no split": tuple(name for name in there if name not in used)}
 
     @classmethod
-    def loose_patient(cls, row: Mapping[str, Any]) -> str | None:
+    def normalized_patient_id(cls, row: Mapping[str, Any]) -> str | None:
         """Class and number, whatever the prefix: `patient-26`, `patient26` and `P26` of one class; `PHI26` is another series."""
         name = NUMBER.match(row["file"].rpartition("_")[2])
         series = "PHI" if name["prefix"] == "PHI" else ""

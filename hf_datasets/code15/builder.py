@@ -12,7 +12,7 @@ from cardiobench.core.errors import BadData, BadMedia
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
 from cardiobench.data.media.ecg_hdf5 import open_tracings, read_hdf5
-from cardiobench.data.rows import inside, shorten
+from cardiobench.data.rows import safe_join, shorten
 from cardiobench.data.spec import IN_ALL
 from cardiobench.data.splits import hashed_split
 from cardiobench.data.tables import read_table
@@ -33,7 +33,7 @@ SPEC = DatasetSpec(
     licence="CC BY 4.0",
     access="https://zenodo.org/records/4916206",
     redistributable=True,
-    marker=(TABLE,),
+    detect_files=(TABLE,),
     expected={IN_ALL: 345_779},
     columns={"sex": "string", "age": "float64", "dx": "string", "normal_ecg": "bool"},
     tasks=(
@@ -144,7 +144,7 @@ def _stored(raw: Path) -> dict[str, np.ndarray]:
     stored = {}
     for path in sorted(raw.glob("exams_part*.hdf5")):
         try:
-            ids = open_tracings(inside(raw, path.name)).exam_ids
+            ids = open_tracings(safe_join(raw, path.name)).exam_ids
         except OSError as error:
             raise BadMedia(
                 f"{path} cannot be read as HDF5 ({' '.join(str(error).split())}). Download and unpack it again."

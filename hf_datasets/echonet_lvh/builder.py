@@ -25,7 +25,7 @@ def _task(target: str, prompt_grid: PromptGrid, words: str) -> Task:
         ("mae",),
         unit="cm",
         label_range=(0, 20),
-        scored_by="file",
+        unit_column="file",
         prompt_grid=prompt_grid,
         description=f"{words} at end-diastole, a video at a time",
     )
@@ -40,7 +40,7 @@ SPEC = DatasetSpec(
     licence="Stanford University research use agreement; no redistribution",
     access="https://echonet.github.io/lvh/",
     redistributable=False,
-    marker=("MeasurementsList.csv",),
+    detect_files=("MeasurementsList.csv",),
     columns={"file": "string", "key_frame": "int64", "fps": "float64", "n_frames": "int64"},
     tasks=(
         _task("lvidd", DIAMETER, "internal diameter of the left ventricle"),
@@ -52,7 +52,7 @@ SPEC = DatasetSpec(
             "view",
             ("f1_macro",),
             VIEWS,
-            scored_by="file",
+            unit_column="file",
             description="echo view, a video at a time; all are PLAX",
         ),
     ),

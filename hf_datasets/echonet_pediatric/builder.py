@@ -26,7 +26,7 @@ SPEC = DatasetSpec(
     licence="Stanford University research use agreement; no redistribution",
     access="https://echonet.github.io/pediatric/",
     redistributable=False,
-    marker=("A4C/FileList.csv", "PSAX/FileList.csv"),
+    detect_files=("A4C/FileList.csv", "PSAX/FileList.csv"),
     columns={
         "key_frame": "int64",
         "fold": "int64",

@@ -27,7 +27,7 @@ SPEC = DatasetSpec(
     licence="not stated in a source that was readable; see the Kaggle page",
     access="https://www.kaggle.com/datasets/aysendegerli/hmcqu-dataset",
     redistributable=False,
-    marker=tuple(
+    detect_files=tuple(
         f"{folder}/{view}.{ending}".lstrip("/") for folder in FOLDERS for view in SHEETS for ending in ("xlsx", "csv")
     ),
     expected={"train": 227, "validation": 45, "test": 50},

@@ -26,7 +26,7 @@ SPEC = DatasetSpec(
     licence="PhysioNet Credentialed Health Data License; no redistribution",
     access="https://physionet.org/content/mimic-iv-echo/",
     redistributable=False,
-    marker=(RECORDS,),
+    detect_files=(RECORDS,),
     columns={"key_frame": "int64", "acquisition_datetime": "string", "measurement_id": "string"},
     tasks=(
         Task(
@@ -36,7 +36,7 @@ SPEC = DatasetSpec(
             ("mae",),
             unit="%",
             label_range=(0, 100),
-            scored_by="study_id",
+            unit_column="study_id",
             prompt_grid=PromptGrid(0, 100, 1),
             description="ejection fraction of a study: mean of the answers for all its recordings",
         ),

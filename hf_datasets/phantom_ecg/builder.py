@@ -65,7 +65,7 @@ class PhantomEcg(CardioBuilder):
             yield {
                 "id": record.id,
                 "patient_id": record.patient_id,
-                "split": cls.tenths(record.patient_id),
+                "split": cls.split_by_last_digit(record.patient_id),
                 "media": record.id,
                 "sex": truth.sex,
                 "age": truth.age,

@@ -43,7 +43,7 @@ SPEC = DatasetSpec(
             ("mae",),
             unit="%",
             label_range=(0, 100),
-            scored_by="patient_id",
+            unit_column="patient_id",
             where={"view": ("A2C", "A4C")},
             groups=GROUPS,
             prompt_grid=PromptGrid(0, 100, 1),
@@ -81,7 +81,7 @@ class PhantomEcho(CardioBuilder):
             yield {
                 "id": record.id,
                 "patient_id": record.patient_id,
-                "split": cls.tenths(record.patient_id),
+                "split": cls.split_by_last_digit(record.patient_id),
                 "media": record.id,
                 "view": truth.view,
                 "key_frame": 0,

@@ -24,7 +24,7 @@ SPEC = DatasetSpec(
     licence="CC BY 4.0",
     access="https://physionet.org/content/ptb-xl/1.0.3/",
     redistributable=True,
-    marker=("ptbxl_database.csv",),
+    detect_files=("ptbxl_database.csv",),
     # Folds 1-8, 9 and 10 of the release.
     expected={"train": 17418, "validation": 2183, "test": 2198},
     columns={

@@ -33,7 +33,7 @@ SPEC = DatasetSpec(
     licence="TMED-2 academic use agreement; no redistribution",
     access="https://tmed.cs.tufts.edu/tmed_v2.html",
     redistributable=False,
-    marker=("approved_users_only/labels_per_image.csv", "labels_per_image.csv"),
+    detect_files=("approved_users_only/labels_per_image.csv", "labels_per_image.csv"),
     expected={"train": 10066, "validation": 3602, "test": 3602},
     columns={"diagnosis": "string", "key_frame": "int64"},
     tasks=(
@@ -43,7 +43,7 @@ SPEC = DatasetSpec(
             "as",
             ("f1_macro",),
             CLASSES,
-            scored_by="study_id",
+            unit_column="study_id",
             prefer={"view": ("PLAX", "PSAX")},
             description="aortic stenosis of any severity, a study at a time: mean probability over its PLAX and PSAX images, over all its images where it has none of these",
         ),

@@ -36,7 +36,7 @@ def generated_or_bundled(name):
 def test_builder_and_spec(name):
     builder, spec = catalog.builder(name), catalog.spec(name)
     assert issubclass(builder, CardioBuilder) and spec.name == name
-    assert spec.generated or generated_or_bundled(name) or (spec.access.startswith("https://") and spec.marker)
+    assert spec.generated or generated_or_bundled(name) or (spec.access.startswith("https://") and spec.detect_files)
     columns = features(spec)
     assert {"id", "patient_id", "split", spec.media} <= set(columns)
     if spec.modality == "echo":
@@ -46,7 +46,7 @@ def test_builder_and_spec(name):
     for task in spec.tasks:
         assert task.name.startswith(f"{name}/") and catalog.task(task.name) is task
         assert task.description and set(task.metrics) <= set(list_metrics())
-        assert {task.scored_by, task.target, *task.where} <= set(columns)
+        assert {task.unit_column, task.target, *task.where} <= set(columns)
         assert {group.column for group in task.groups} <= set(columns)
         assert tuple(getattr(columns[task.target], "names", ())) == task.classes
         if task.kind == "regression":

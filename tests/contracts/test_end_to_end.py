@@ -85,7 +85,7 @@ def check_scored(result, rows, folder):
     task = catalog.task(result.task)
     (path,) = folder.rglob(f"{task.name.replace('/', '__')}.json")
     said = pd.read_parquet(predictions_path(path)).set_index("id")
-    truth = rows[(rows["split"] == "test") & rows[task.target].notna()].set_index(task.scored_by)[task.target]
+    truth = rows[(rows["split"] == "test") & rows[task.target].notna()].set_index(task.unit_column)[task.target]
     truth = truth[~truth.index.duplicated()].loc[said.index]
     assert len(said) >= 2 and (truth == said["y_true"]).all()
     value = RANKING[result.metric](truth, said["y_pred"])

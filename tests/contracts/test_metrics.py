@@ -69,7 +69,7 @@ def test_card_says_what_a_reader_needs(name):
     _, front, body = text.split("---\n", 2)
     facts = yaml.safe_load(front)
     assert facts["sdk"] == "gradio" and facts["sdk_version"] == "{GRADIO}" and facts["title"]
-    headings = ["What it is", "How to use", "Inputs", "Output", "Values of real models", "Limits", "Citation"]
+    headings = ["What it is", "How to use", "Inputs", "ProtocolOutput", "Values of real models", "Limits", "Citation"]
     positions = [body.find(f"## {heading}") for heading in headings]
     assert -1 not in positions and positions == sorted(positions)
     output = body[positions[3] : positions[4]]

@@ -14,8 +14,8 @@ from cardiobench.data.catalog import list_datasets, list_tasks
 from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.models.base import Encoder
 from cardiobench.models.cards import REQUIRED, card, find_card, list_models, read_card
-from cardiobench.models.pooling import POOLINGS
 from cardiobench.models.load import load_model
+from cardiobench.models.pooling import POOLINGS
 from cardiobench.models.registry import ADAPTERS, BY_FILES, NO_ADAPTER, adapter
 
 PATHS = sorted(folder("model_cards").glob("*.md"))

@@ -60,7 +60,7 @@ def test_hmc_qu_patients_with_both_labels():
     fixed = pd.read_csv(catalog.dataset_folder("hmc_qu") / "splits" / "recordings.csv", dtype=str)
     assert (fixed.groupby("patient_id")["label"].nunique() > 1).sum() == 35
     builder = catalog.builder("hmc_qu")
-    loose = pd.Series([builder.loose_patient(row) for row in fixed.to_dict("records")])
+    loose = pd.Series([builder.normalized_patient_id(row) for row in fixed.to_dict("records")])
     assert loose.nunique() == 162 and loose_groups(fixed, loose).count == 0
 
 
@@ -129,9 +129,9 @@ def test_ids_that_are_spelled_loosely():
         "ES00015": "15",
         "1040": "1040",
     }
-    assert {name: builder.loose_patient({"patient_id": name}) for name in spelled} == spelled
+    assert {name: builder.normalized_patient_id({"patient_id": name}) for name in spelled} == spelled
     for hashed in ("0X1A2A76BDB5B98BED", "CR32a7559"):
-        assert builder.loose_patient({"patient_id": hashed}) is None
+        assert builder.normalized_patient_id({"patient_id": hashed}) is None
 
 
 def test_crossing_counts_groups_and_rows():

@@ -122,7 +122,7 @@ def test_what_crosses_the_published_split(raw):
     listed = opened(raw).table.listed
     for cohort, groups, rows in (("asd", 0, ""), ("pah", 60, "212 rows")):
         part = listed[listed["cohort"] == cohort]
-        loose = part.apply(builder.loose_patient, axis=1)
+        loose = part.apply(builder.normalized_patient_id, axis=1)
         found = loose_groups(part, loose)
         assert (found.count, found.note) == (groups, rows)
         assert loose.nunique() == {"asd": 179, "pah": 221}[cohort]

@@ -5,7 +5,6 @@ import pytest
 from cardiobench.core.errors import BadData
 from cardiobench.data.references import check_references, read_references, references_of, write_references
 from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, Task
-
 from tests.scoring.factories import BINARY, VALUE, references
 
 STUDY = Task(
@@ -14,7 +13,7 @@ STUDY = Task(
     "as",
     ("f1_macro",),
     ("no_AS", "AS"),
-    scored_by="study_id",
+    unit_column="study_id",
     where={"view": ("PLAX", "PSAX")},
     groups=(SEX_GROUPS, AGE_GROUPS),
 )

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from cardiobench.core.errors import BadData, MissingData
-from cardiobench.data.rows import TWIN_MARK, inside, row_table
+from cardiobench.data.rows import TWIN_MARK, row_table, safe_join
 from cardiobench.data.spec import AGE_GROUPS, DatasetSpec, Group, PromptGrid, Task
 
 SPEC = DatasetSpec(
@@ -16,7 +16,7 @@ SPEC = DatasetSpec(
     licence="-",
     access="the toy page",
     redistributable=False,
-    marker=("list.csv",),
+    detect_files=("list.csv",),
     columns={"key_frame": "int64"},
     expected={"train": 2, "test": 1},
     tasks=(
@@ -109,7 +109,7 @@ def test_a_path_out_of_the_folder_is_refused(raw, tmp_path_factory):
     outside.write_bytes(b"x")
     (raw / "link.avi").symlink_to(outside)
     with pytest.raises(BadData, match=r"link\.avi leads out"):
-        inside(raw, "link.avi")
+        safe_join(raw, "link.avi")
 
 
 def test_digest_and_stamps_follow_what_they_should(raw):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from cardiobench.core.errors import BadMedia
-from cardiobench.embeddings.extract import PartEncoder, Piece, extract
+from cardiobench.embeddings.extract import EncodeJob, PartEncoder, extract
 from cardiobench.embeddings.store import EmbeddingStore
 
 CPU = torch.device("cpu")
@@ -83,7 +83,7 @@ class Recordings:
 
 
 def pieces(numbers, store):
-    return [Piece(Recordings(), number, store) for number in numbers]
+    return [EncodeJob(Recordings(), number, store) for number in numbers]
 
 
 def test_what_fails_is_named_and_the_rest_is_kept(tmp_path):

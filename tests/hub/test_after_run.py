@@ -175,8 +175,8 @@ def ended(monkeypatch, tmp_path):
         monkeypatch.setattr(runner, "start_processes", lambda: process)
         monkeypatch.setattr(runner, "load", lambda *arguments: None)
 
-        def run_model(encoder, tasks, sources, protocols, job):
-            job.outcome.results += RESULTS
+        def run_model(encoder, tasks, sources, protocols, context):
+            context.summary.results += RESULTS
             return []
 
         monkeypatch.setattr(runner, "run_model", run_model)

@@ -214,6 +214,6 @@ def test_a_file_that_is_no_list_is_left_alone():
 
 
 def test_one_protocol_speaks_for_a_task():
-    assert eval_results.headline(["knn", "zero_shot.rank_mean_median", "probe"]) == "probe"
-    assert eval_results.headline(["zero_shot.b", "zero_shot.a", "knn"]) == "zero_shot.a"
-    assert eval_results.headline(["something"]) == "something"
+    assert eval_results.primary_protocol(["knn", "zero_shot.rank_mean_median", "probe"]) == "probe"
+    assert eval_results.primary_protocol(["zero_shot.b", "zero_shot.a", "knn"]) == "zero_shot.a"
+    assert eval_results.primary_protocol(["something"]) == "something"

@@ -7,12 +7,12 @@ import pytest
 import yaml
 
 from cardiobench.cli.main import main
-from cardiobench.core.errors import NotAllowed
+from cardiobench.core.errors import LicenceError
 from cardiobench.data import catalog
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
 from cardiobench.hub import cards, publish_datasets, publish_metrics, publish_models
-from cardiobench.hub.commit import Creation, Target
+from cardiobench.hub.commit import RepoOptions, Target
 from cardiobench.hub.publish import Publication, publish
 from cardiobench.hub.push_results import push
 from cardiobench.models.cards import list_models
@@ -102,11 +102,11 @@ def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, pr
     note = {"name": name, "version": spec.version, "digest": "0", "twin": False, "missing": [], "absent": {}}
     (folder / "cardiobench.json").write_text(json.dumps(note))
     for rights in ({}, {"i_may_redistribute": True}, {"private": True}):
-        with pytest.raises(NotAllowed, match="may not be published"):
+        with pytest.raises(LicenceError, match="may not be published"):
             publish_datasets.publications(name, "org", prepared=tmp_path, **rights)
     both = {"private": True, "i_may_redistribute": True, "prepared": tmp_path}
     hub.store.put("dataset", f"org/{name}", {"README.md": b"public already"})
-    with pytest.raises(NotAllowed, match="is public"):
+    with pytest.raises(LicenceError, match="is public"):
         send(publish_datasets.publications(name, "org", **both))
     assert not any(path.startswith("data/") for path in files(hub, "dataset", f"org/{name}")) and not hub.store.large
     del hub.store.repositories["dataset", f"org/{name}"]
@@ -173,7 +173,7 @@ def test_models_keep_the_results_on_their_cards(hub, client):
 def test_the_models_of_others_are_theirs():
     others = [name for name in list_models() if not name.startswith("cardiobench/")]
     for name in others[:1]:
-        with pytest.raises(NotAllowed, match="its authors'"):
+        with pytest.raises(LicenceError, match="its authors'"):
             publish_models.publications([name], "cardiobench")
 
 
@@ -195,7 +195,7 @@ def test_what_one_repository_refuses_does_not_stop_the_others(hub, client, capsy
     assert main(["publish", "metrics", "mae", "--yes"]) == 1
     assert "FAILED space cardiobench/mae: your token has no right to write there" in capsys.readouterr().out
     one, other = (
-        Publication(Target("model", name), lambda there: {"a.txt": b"a\n"}, Creation(), "x")
+        Publication(Target("model", name), lambda there: {"a.txt": b"a\n"}, RepoOptions(), "x")
         for name in ("org/a", "bob/b")
     )
     written, failed = publish([one, other], send=True, show=lambda text: None)

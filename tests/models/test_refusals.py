@@ -279,7 +279,7 @@ def test_unknown_open_clip_option(originals, tmp_path):
 def test_nothing_heavy_is_imported_before_it_is_needed():
     heavy = ("torch", "transformers", "timm", "open_clip", "torchvision", "huggingface_hub", "scipy")
     script = (
-        "import sys; from cardiobench.models import base, cards, load, source; "
+        "import sys; from cardiobench.models import base, cards, load, files; "
         "load.load_model('cardiobench/constant'); cards.list_models(); "
         f"print(*(name for name in {heavy} if name in sys.modules))"
     )

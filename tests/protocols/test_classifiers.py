@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from cardiobench.protocols.cross_validation.classifiers import classifier, mlp
-from cardiobench.protocols.cross_validation.classifiers.screening import screened
+from cardiobench.protocols.cross_validation.classifiers.screening import select_features
 from cardiobench.protocols.cross_validation.grids import GRIDS, points
 
 
@@ -172,9 +172,9 @@ def test_the_features_kept_are_those_with_the_largest_f():
     labels = np.tile([0, 1], 30)
     features = rng.normal(size=(60, 200)) + labels[:, None] * np.linspace(0, 1, 200)
     features[:, 7] = 3.0
-    kept = screened(features, labels, most=20)
+    kept = select_features(features, labels, most=20)
     expected = SelectKBest(f_classif, k=20).fit(np.delete(features, 7, axis=1), labels).get_support(indices=True)
     assert kept.tolist() == [number + (number >= 7) for number in expected]
-    assert screened(features, labels, most=200).tolist() == list(range(200))
+    assert select_features(features, labels, most=200).tolist() == list(range(200))
     features[:, 3] = labels  # no spread inside the classes at all
-    assert 3 in screened(features, labels, most=5)
+    assert 3 in select_features(features, labels, most=5)

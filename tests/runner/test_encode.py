@@ -11,7 +11,7 @@ from cardiobench.data import catalog, open_dataset
 from cardiobench.models.load import load_model
 from cardiobench.protocols.stress.protocol import Stress
 from cardiobench.runner.context import RunContext, RunSummary
-from cardiobench.runner.encode import Changed, LastRead, embed
+from cardiobench.runner.encode import CachedDataset, PerturbedDataset, encode_missing
 from cardiobench.runner.plan import plan_dataset
 
 
@@ -30,7 +30,7 @@ class Counted:
 
 
 @pytest.fixture
-def job(tmp_path):
+def context(tmp_path):
     from accelerate import Accelerator
 
     config = RunConfig(
@@ -39,14 +39,14 @@ def job(tmp_path):
     return RunContext(config, Accelerator(cpu=True), RunSummary(), Console(main=False))
 
 
-def test_another_order_of_frames_gives_the_stored_vectors_in_that_order(job, monkeypatch):
+def test_another_order_of_frames_gives_the_stored_vectors_in_that_order(context, monkeypatch):
     task, source = catalog.task("phantom_echo/ef"), open_dataset("phantom_echo")
     encoder = Counted(load_model("cardiobench/random-vit"))
-    calm = plan_dataset(encoder, source, [task], job.config)
+    clean = plan_dataset(encoder, source, [task], context.config)
     lines = source.task_rows(task)
     few = lines[lines["split"] == "test"].index[:2].to_numpy()
-    calm = SimpleNamespace(source=source, store=calm.store, to_encode=few)
-    embed(encoder, {None: calm}, job)
+    clean = SimpleNamespace(source=source, store=clean.store, to_encode=few)
+    encode_missing(encoder, {None: clean}, context)
     assert encoder.parts == 2 * 16
 
     read = []
@@ -54,16 +54,16 @@ def test_another_order_of_frames_gives_the_stored_vectors_in_that_order(job, mon
     changes = [c for c in Stress().changes(task) if c.name in ("shuffle", "reverse", "drop", "gain")]
     plans = {}
     for change in changes:
-        store = plan_dataset(encoder, source, [task], job.config, change).store
+        store = plan_dataset(encoder, source, [task], context.config, change).store
         plans[change] = SimpleNamespace(source=source, store=store, to_encode=few)
-    embed(encoder, plans, job, calm)
+    encode_missing(encoder, plans, context, clean)
     assert encoder.parts == 2 * 16 + 2 * 2 * 16, "gain has two severities; the others change the order alone"
     assert read == few.tolist(), "each recording is decoded once for all its disturbances"
 
     ids, stamps = source.frame["id"].iloc[few], source.frame["stamp"].iloc[few]
     for change, plan in plans.items():
         stored = plan.store.load(ids, stamps)
-        own = Changed(LastRead(source), change, job.config.seed)
+        own = PerturbedDataset(CachedDataset(source), change, context.config.seed)
         for place, number in enumerate(few):
             seen = encoder.transform(own.recording(number, encoder.sampling))
             np.testing.assert_allclose(stored.parts(place), encoder.encode(seen).numpy(), atol=1e-5)

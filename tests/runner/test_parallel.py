@@ -30,7 +30,7 @@ GRIDS = {"tree": {"max_depth": [2], "min_samples_leaf": [5, 1]}, "logistic": {"C
 def config(tmp_path, cache, monkeypatch):
     """Two cells of real records on one core, with grids of two points."""
     # The page of the results is of no interest here.
-    monkeypatch.setattr("cardiobench.runner.run.conclude", lambda job: None)
+    monkeypatch.setattr("cardiobench.runner.run.finalize", lambda context: None)
     grids = tmp_path / "grids.json"
     grids.write_text(json.dumps(GRIDS))
     return RunConfig(
@@ -68,7 +68,7 @@ def numbers(config) -> dict[str, tuple]:
 
 @pytest.mark.slow
 def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_missing_ones(config, monkeypatch, capsys):
-    real, worked = fan_out.work, []
+    real, worked = fan_out.evaluate_cell, []
 
     def interrupted(cell):
         if worked:
@@ -76,7 +76,7 @@ def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_mis
         worked.append(cell.label)
         return real(cell)
 
-    monkeypatch.setattr(fan_out, "work", interrupted)
+    monkeypatch.setattr(fan_out, "evaluate_cell", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(config)
     first = cells(config)
@@ -84,7 +84,7 @@ def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_mis
     before = first["cross_validation.XS.tree"].stat().st_mtime_ns
     capsys.readouterr()
 
-    monkeypatch.setattr(fan_out, "work", lambda cell: worked.append(cell.label) or real(cell))
+    monkeypatch.setattr(fan_out, "evaluate_cell", lambda cell: worked.append(cell.label) or real(cell))
     outcome = run(config)
     assert worked == ["cross_validation.XS.tree", "cross_validation.XS.logistic"], "only what was missing"
     assert sorted(cells(config)) == ["cross_validation.XS.logistic", "cross_validation.XS.tree"]
@@ -140,14 +140,14 @@ def test_a_cell_is_priced_by_those_most_like_it():
         size, _, name = variant.partition(".")
         return replace(made_up(size=size, classifier=name), protocol=protocol, stamp={"seconds": seconds})
 
-    made = prices.Prices.of(
+    made = prices.DurationEstimator.of(
         [paid("XS.tree", 2), paid("XS.tree", 4), paid("S.mlp", 30), paid("S.x", 9, "knn")], "cross_validation"
     )
-    assert bool(made) and not prices.Prices()
-    assert made.price("XS.tree") == 3
+    assert bool(made) and not prices.DurationEstimator()
+    assert made.estimate("XS.tree") == 3
     # Sizes hold at most 499, 2,499 and, without an upper end, twice 5,000 records.
-    assert made.price("L.mlp") == pytest.approx(30 * 10_000 / 2499), "of another size, the same classifier"
-    assert made.price("S.forest") == pytest.approx((2 * 2499 / 499 + 4 * 2499 / 499 + 30) / 3), "the mean of all"
+    assert made.estimate("L.mlp") == pytest.approx(30 * 10_000 / 2499), "of another size, the same classifier"
+    assert made.estimate("S.forest") == pytest.approx((2 * 2499 / 499 + 4 * 2499 / 499 + 30) / 3), "the mean of all"
 
 
 def test_all_cells_of_a_grid_are_counted_before_they_start(config):
@@ -156,7 +156,7 @@ def test_all_cells_of_a_grid_are_counted_before_they_start(config):
 
     from cardiobench.protocols.cross_validation.protocol import CrossValidation
 
-    cell = SimpleNamespace(encoder=SimpleNamespace(modalities=("ecg",)), answerer=CrossValidation())
+    cell = SimpleNamespace(encoder=SimpleNamespace(modalities=("ecg",)), protocol=CrossValidation())
     tasks = [f"{name}/{label}" for name in ("ptb_xl", "code15", "georgia", "chapman_ningbo") for label in ("cd", "af")]
     asked = replace(config, models=tuple("abcdef"), tasks=tuple(tasks))
     assert len(prices.of_whole_run(cell, asked)) == 192 * 5

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cardiobench.scoring.bootstrap import bootstrap, interval, patient_weights, resample
-from cardiobench.scoring.metrics import Metric, Sample, load_metric
+from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 
 
 def plain_loop(metric, sample, patients, resamples, seed):
@@ -25,9 +25,9 @@ def clustered(kind, n=90, patients=31, seed=3):
     who = np.array([f"p{i}" for i in rng.integers(0, patients, n)])
     if kind == "mae":
         truth = np.round(rng.normal(55, 10, n), 1)
-        return Sample(truth, truth + rng.normal(0, 6, n)), who
+        return ScoringInput(truth, truth + rng.normal(0, 6, n)), who
     truth = rng.integers(0, 3, n)
-    return Sample(truth, np.where(rng.random(n) < 0.6, truth, rng.integers(0, 3, n))), who
+    return ScoringInput(truth, np.where(rng.random(n) < 0.6, truth, rng.integers(0, 3, n))), who
 
 
 @pytest.mark.parametrize("name", ["mae", "f1_macro", "ari"])
@@ -84,7 +84,7 @@ def test_undefined_resamples_are_counted():
         return {"spread": np.nan if np.ptp(references) == 0 else float(np.ptp(references))}
 
     metric = Metric("spread", spread, None, {"spread": None})
-    sample = Sample(np.array([1.0, 1.0, 1.0, 2.0]), np.zeros(4))
+    sample = ScoringInput(np.array([1.0, 1.0, 1.0, 2.0]), np.zeros(4))
     estimate = bootstrap(metric, sample, np.arange(4), resamples=400, seed=0)["spread"]
     assert (estimate.low, estimate.high) == (1.0, 1.0)
     count = int(estimate.reason.split()[2])
@@ -106,10 +106,10 @@ def test_intervals_cover_the_truth(name):
         who = np.repeat(np.arange(patients), size)
         if name == "mae":
             error = rng.normal(0, 6, patients)[who] + rng.normal(0, 2, len(who))
-            return Sample(np.full(len(who), 50.0), 50.0 + error), who
+            return ScoringInput(np.full(len(who), 50.0), 50.0 + error), who
         truth = (rng.random(patients) < 0.4)[who].astype(int)
         wrong = rng.random(len(who)) < rng.beta(0.4, 1.2, patients)[who]
-        return Sample(truth, np.where(wrong, 1 - truth, truth)), who
+        return ScoringInput(truth, np.where(wrong, 1 - truth, truth)), who
 
     truth = metric.value(study(400_000)[0])[name]
     hits = {"patients": 0, "rows": 0}

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from cardiobench.scoring.floors import COLLAPSED_SPREAD, floors, is_collapsed, verdict
-from cardiobench.scoring.metrics import Metric, Sample, load_metric
+from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 
 from .factories import BINARY, VALUE, VIEWS3
 
@@ -80,9 +80,9 @@ def test_verdict(scores, higher, expected):
 
 def test_collapsed():
     truth = np.array([0, 1, 1, 0])
-    assert is_collapsed(BINARY, Sample(truth, np.ones(4, dtype=int)))
-    assert not is_collapsed(BINARY, Sample(truth, np.array([1, 1, 1, 0])))
-    assert not is_collapsed(BINARY, Sample(truth[:1], truth[:1]))
+    assert is_collapsed(BINARY, ScoringInput(truth, np.ones(4, dtype=int)))
+    assert not is_collapsed(BINARY, ScoringInput(truth, np.array([1, 1, 1, 0])))
+    assert not is_collapsed(BINARY, ScoringInput(truth[:1], truth[:1]))
     values = np.array([40.0, 50.0, 60.0, 70.0])
     for factor, expected in (
         (0.0, True),
@@ -90,4 +90,4 @@ def test_collapsed():
         (COLLAPSED_SPREAD * 1.01, False),
         (1.0, False),
     ):
-        assert is_collapsed(VALUE, Sample(values, 55 + factor * (values - 55))) is expected
+        assert is_collapsed(VALUE, ScoringInput(values, 55 + factor * (values - 55))) is expected

@@ -10,7 +10,7 @@ from cardiobench.scoring.score import score
 
 from .factories import BINARY, VALUE, VIEWS3, references, test_rows
 
-STENOSIS = Task("tmed2/as", "binary", "as", ("f1_macro",), ("no_AS", "AS"), scored_by="study_id")
+STENOSIS = Task("tmed2/as", "binary", "as", ("f1_macro",), ("no_AS", "AS"), unit_column="study_id")
 
 
 @pytest.fixture(scope="module")

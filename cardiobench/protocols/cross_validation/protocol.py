@@ -13,7 +13,7 @@ from cardiobench.core.registry import unknown_name
 from cardiobench.data.ecg_subsets import SIZES, draw_subset
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import Output, TaskData
+from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.cross_validation.cells import Folded, flat, median_and_iqr, nested
 from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds
@@ -100,7 +100,7 @@ class CrossValidation:
         subset = draw_subset(references, task, variant.partition(".")[0], self.seed, one_a_patient=self.one_a_patient)
         return subset.rows(rows)
 
-    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> Output:
+    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Out-of-fold probabilities of the records of a size."""
         size, _, name = variant.partition(".")
         rows = self.narrow(data.rows, data.task, variant)
@@ -109,7 +109,7 @@ class CrossValidation:
             found = self.answer(name, data.features[lines], data.labels[lines], data.patients[lines])
         details = {"size": size, "classifier": name, "records": len(lines), **summary(found)}
         details["grid"] = {key: list(values) for key, values in self.grids[name].items()}
-        return Output(lines, found.probabilities, details, out_of_fold=True)
+        return ProtocolOutput(lines, found.probabilities, details, out_of_fold=True)
 
     def answer(self, name: str, features: np.ndarray, labels: np.ndarray, patients: np.ndarray) -> Folded:
         """One classifier in all folds."""

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit, softmax
 
-from cardiobench.protocols.features import standardiser
+from cardiobench.protocols.features import mean_and_std
 
 TOLERANCE = 1e-8  # of the loss a line above its minimum
 SEARCH_TOLERANCE = 1e-6  # enough to choose a penalty by; scikit-learn's own default stops farther from the minimum
@@ -139,7 +139,7 @@ class _Problem:
         cls, features: np.ndarray, labels: np.ndarray, counts: np.ndarray, class_weight, classes: int, standardise: bool
     ) -> "_Problem":
         # All lines together only give the common matrix its scale; each fold's own scale comes on top of it.
-        centre, scale = standardiser(features[counts.any(axis=0)])
+        centre, scale = mean_and_std(features[counts.any(axis=0)])
         if not standardise:
             scale = np.ones_like(scale)
         standard = (features - centre) / scale

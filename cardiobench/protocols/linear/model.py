@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, softmax
 
-from cardiobench.protocols.features import standardiser
+from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.linear.logistic import TOLERANCE, logistic_path
 from cardiobench.protocols.linear.ridge import ridge_path, row_axes
 
@@ -58,7 +58,7 @@ def linear_models(
     Returns:
         One model a penalty.
     """
-    mean, deviation = standardiser(features) if scale is None else scale
+    mean, deviation = mean_and_std(features) if scale is None else scale
     known = (features - mean) / deviation
     axes = row_axes(known)
     if axes is not None:

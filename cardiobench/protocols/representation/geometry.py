@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from cardiobench.protocols.features import standardiser
+from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.representation.sample import Sample
 from cardiobench.scoring.metrics import load_metric
 
@@ -15,7 +15,7 @@ CLUSTERING = {"covariance": "diag", "n_init": 10, "seed": 42}
 
 def standardised(features: np.ndarray) -> np.ndarray:
     """Columns with mean 0 and deviation 1; one that never varies becomes 0."""
-    mean, deviation = standardiser(features)
+    mean, deviation = mean_and_std(features)
     return (features - mean) / deviation
 
 

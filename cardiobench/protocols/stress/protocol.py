@@ -12,7 +12,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import Output, TaskData
+from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.native import NativeAnswers
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.ranking import Ranking
@@ -85,13 +85,13 @@ class Stress:
         rows: list[dict] = []
         values: dict[str, Estimate] = {}
         for by, answer in asked.items():
-            calm = ranking.score(base, of_patients(base, answer(base), some))
-            rows.append(_row(by, NONE, 0, calm.estimate, calm.change_from(calm)))
-            values[f"{by}: undisturbed"] = calm.estimate
+            clean = ranking.score(base, of_patients(base, answer(base), some))
+            rows.append(_row(by, NONE, 0, clean.estimate, clean.change_from(clean)))
+            values[f"{by}: undisturbed"] = clean.estimate
             for change in changes:
                 data = study.data(task, change)
                 found = ranking.score(data, answer(data))
-                difference = found.change_from(calm)
+                difference = found.change_from(clean)
                 rows.append(_row(by, change.name, change.severity, found.estimate, difference))
                 values[f"{by}: {change.name} {change.severity:g}, change"] = difference
         table = pd.DataFrame(rows).assign(
@@ -104,7 +104,7 @@ class Stress:
         return AnalysisOutput(values, {"scores": table}, {}, tuple(few))
 
 
-def of_patients(data: TaskData, output: Output, patients: set[str]) -> Output:
+def of_patients(data: TaskData, output: ProtocolOutput, patients: set[str]) -> ProtocolOutput:
     """The answers for the recordings of these patients."""
     kept = np.isin(data.patients[output.lines], list(patients))
     return replace(output, lines=output.lines[kept], values=output.values[kept])
@@ -130,9 +130,9 @@ def answerers(data: TaskData, encoder: Encoder, seed: int) -> dict:
     return found
 
 
-def _probed(model, data: TaskData) -> Output:
+def _probed(model, data: TaskData) -> ProtocolOutput:
     lines = data.lines("test")
-    return Output(lines, model.values(data.features[lines]), {})
+    return ProtocolOutput(lines, model.values(data.features[lines]), {})
 
 
 def _row(by: str, change: str, severity: float, score: Estimate, difference: Estimate) -> dict:

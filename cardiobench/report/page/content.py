@@ -63,7 +63,7 @@ def content(
         + [beside_part(own, drawn) for own, drawn in drawings.beside],
         "problems": [*collection.problems, *drawings.problems],
         "note": drawings.note,
-        "protocols": sorted({tables.protocol_name(result) for result in collection.results}),
+        "protocols": sorted({tables.protocol_label(result) for result in collection.results}),
     }
 
 

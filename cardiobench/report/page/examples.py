@@ -19,7 +19,7 @@ from cardiobench.report.plots import panel as panels
 from cardiobench.report.plots.draw import best_of_each_model, read_answers
 from cardiobench.report.plots.style import INK, inline, new_figure, style
 from cardiobench.results.collect import Collection, Entry, Problem
-from cardiobench.results.formatting import protocol_name
+from cardiobench.results.formatting import protocol_label
 
 WORST = 12
 FRAMES, HEIGHT = 6, 112  # of a strip, in pixels
@@ -116,7 +116,7 @@ def items(source: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Item]:
     unit = "" if task.classes else f" {task.unit}"
     made = []
     for row in worst(frame, task).itertuples():
-        lines = rows.index[rows[task.scored_by].astype(str) == str(row.id)]
+        lines = rows.index[rows[task.unit_column].astype(str) == str(row.id)]
         picture, description = _picture(source, lines)
         error = (
             f"{row.error:.2f}{unit} off" if not task.classes else f"{100 * row.error:.0f} % away from the true class"
@@ -201,7 +201,7 @@ def _write(entry: Entry, task: Task, shown: Sequence[Item], out: Path) -> tuple[
 
     name = f"{words.anchor('worst', task.name + ' ' + entry.setting + str(entry.path))}.html"
     page = environment(out).get_template("examples.html")
-    text = page.render(task=task, model=entry.result.model["name"], protocol=protocol_name(entry.result), items=shown)
+    text = page.render(task=task, model=entry.result.model["name"], protocol=protocol_label(entry.result), items=shown)
     folder = out / FOLDER
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ def tip(cell: Cell) -> str:
     score, beats = result.score, result.beats_floor
     low, high = (tables.number(value, result) for value in (beats.low, beats.high))
     lines = [
-        f"{result.model['name']}, {tables.protocol_name(result)}, on {result.task}.",
+        f"{result.model['name']}, {tables.protocol_label(result)}, on {result.task}.",
         f"{tables.metric_name(result)}: {tables.number(score.value, result)}, 95 % CI {tables.interval(score, result)}"
         f" (n = {score.n}, {score.n_patients} patients).",
         f"Best constant answer: {tables.number(result.floors['best_constant'].value, result)}; difference "
@@ -51,7 +51,7 @@ def score_row(entry: Entry) -> dict[str, Any]:
     result = entry.result
     return {
         "model": result.model["name"],
-        "protocol": tables.protocol_name(result),
+        "protocol": tables.protocol_label(result),
         "score": tables.number(result.score.value, result),
         "sort": result.score.value,
         "interval": tables.interval(result.score, result),
@@ -81,7 +81,7 @@ def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
     return [
         {
             "model": result.model["name"],
-            "protocol": tables.protocol_name(result),
+            "protocol": tables.protocol_label(result),
             "task": result.task,
             "name": name,
             "groups": "; ".join(

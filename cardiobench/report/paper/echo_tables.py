@@ -9,7 +9,7 @@ import pandas as pd
 from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog
 from cardiobench.report.paper.grid import Entry, Grid, placed
-from cardiobench.results.formatting import FRACTIONS, protocol_name
+from cardiobench.results.formatting import FRACTIONS, protocol_label
 from cardiobench.results.published import Published, published
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.floor_table import task_floors
@@ -86,7 +86,7 @@ def grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[str], 
     ours: dict[str, dict[str, ScoreResult]] = {}
     for result in results:
         if result.protocol in layout.protocols and result.task in layout.tasks:
-            label = f"{result.model['name']} ({protocol_name(result)})"
+            label = f"{result.model['name']} ({protocol_label(result)})"
             if result.task in ours.get(label, {}):  # the same model run in another way: a row of its own
                 label += f" {result.model.get('revision')} {result.model.get('token_pooling', '')} seed {result.stamp.get('seed')}"
             ours.setdefault(label, {})[result.task] = result

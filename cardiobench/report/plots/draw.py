@@ -17,7 +17,7 @@ from cardiobench.report.overview import find_task
 from cardiobench.report.plots.style import Drawn, Picture, embedded, inline, short, style, write
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Entry, Problem
-from cardiobench.results.formatting import ordered, protocol_name
+from cardiobench.results.formatting import ordered, protocol_label
 from cardiobench.results.predictions_file import read_predictions
 from cardiobench.results.published import published
 
@@ -89,8 +89,8 @@ def draw_all(jobs: Sequence[Job], processes: int | None = None) -> list[Done]:
 
 def import_what_draws(jobs: Sequence[Job]) -> None:
     """What every process needs, so that each one need not import it again."""
-    for module in ("answers", "forest", "groups", "lettering", "radar"):
-        import_module(f"cardiobench.report.pictures.{module}")
+    for module in ("predictions", "forest", "groups", "text", "radar"):
+        import_module(f"cardiobench.report.plots.{module}")
     for job in jobs:
         if job.kind == "task":
             find_task(job.about)
@@ -144,7 +144,7 @@ def best_of_each_model(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _name(entry: Entry) -> str:
-    return f"{short(entry.result.model['name'], 40)}, {protocol_name(entry.result)}"
+    return f"{short(entry.result.model['name'], 40)}, {protocol_label(entry.result)}"
 
 
 def read_answers(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, pd.DataFrame]], list[Problem]]:
@@ -163,7 +163,7 @@ def _of_model(job: Job) -> Done:
 
     views = [entry for entry in job.entries if entry.predictions and entry.result.task.endswith("/view")]
     frames, problems = read_answers(views)
-    named = {f"{entry.result.task}, {protocol_name(entry.result)}": frame for entry, frame in frames}
+    named = {f"{entry.result.task}, {protocol_label(entry.result)}": frame for entry, frame in frames}
     picture = radar(job.about, named)
     return Done((write(picture, job.folder, job.stem, job.png),) if picture else (), tuple(problems))
 

@@ -23,7 +23,7 @@ def table(entries: Sequence[Entry], printed: Sequence[Published]) -> pd.DataFram
     rows = [
         {
             "model": result.model["name"],
-            "protocol": tables.protocol_name(result),
+            "protocol": tables.protocol_label(result),
             **{name: getattr(result.score, name) for name in ("value", "low", "high")},
             "collapsed": result.collapsed,
             **{name: getattr(result.score, name) for name in ("n", "n_patients")},

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from cardiobench.protocols.cross_validation.classifiers.nodes import at_depths
+from cardiobench.protocols.cross_validation.classifiers.nodes import predict_at_depths
 from cardiobench.protocols.cross_validation.folds import Split
 from cardiobench.protocols.cross_validation.grids import Point
 
@@ -32,7 +32,7 @@ def answers(
     for known, held in splits:
         model = _grow(features[known], labels[known], depths, max(point["n_estimators"] for point in points), seed)
         trees = [tree.tree_ for tree in model.estimators_]
-        read = dict(zip(depths, at_depths(trees, features[held], depths), strict=True))
+        read = dict(zip(depths, predict_at_depths(trees, features[held], depths), strict=True))
         found.append(np.stack([read[p["max_depth"]][:, : p["n_estimators"]].mean(axis=1) for p in points]))
     return found
 

@@ -8,7 +8,7 @@ import torch
 
 from cardiobench.protocols.cross_validation.folds import Split
 from cardiobench.protocols.cross_validation.grids import FIXED, Point
-from cardiobench.protocols.features import standardiser
+from cardiobench.protocols.features import mean_and_std
 
 SETTINGS = FIXED["mlp"]
 
@@ -67,7 +67,7 @@ def train(features: np.ndarray, labels: np.ndarray, points: Sequence[Point], cla
     of at most 200, at most 200 epochs, stop after 10 without progress), in float32. Where there are more features than
     lines, the network sees the lines' coordinates in the space that they span, which holds all that can be learned of them.
     """
-    mean, deviation = standardiser(features)
+    mean, deviation = mean_and_std(features)
     standard = (features - mean) / deviation
     basis = None
     if standard.shape[1] > standard.shape[0]:

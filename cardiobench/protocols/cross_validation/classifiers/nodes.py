@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 
-def at_depths(trees: Sequence, features: np.ndarray, depths: Sequence[int | None]) -> list[np.ndarray]:
+def predict_at_depths(trees: Sequence, features: np.ndarray, depths: Sequence[int | None]) -> list[np.ndarray]:
     """Class shares of the node in which each line stands, for each depth: (n, trees, classes) each.
 
     Args:

@@ -8,7 +8,7 @@ from sklearn.feature_selection import f_classif
 from cardiobench.protocols.cross_validation.grids import MOST_FEATURES
 
 
-def screened(features: np.ndarray, labels: np.ndarray, most: int = MOST_FEATURES) -> np.ndarray:
+def select_features(features: np.ndarray, labels: np.ndarray, most: int = MOST_FEATURES) -> np.ndarray:
     """Positions of the features with the largest ratio of between-class to within-class variance; all if they are few.
 
     A tree looks at every feature in every node, whatever the number of lines. No foundation model here has more than

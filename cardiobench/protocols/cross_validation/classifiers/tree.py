@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from cardiobench.protocols.cross_validation.classifiers.nodes import at_depths
-from cardiobench.protocols.cross_validation.classifiers.screening import screened
+from cardiobench.protocols.cross_validation.classifiers.nodes import predict_at_depths
+from cardiobench.protocols.cross_validation.classifiers.screening import select_features
 from cardiobench.protocols.cross_validation.folds import Split
 from cardiobench.protocols.cross_validation.grids import Point
 
@@ -41,7 +41,7 @@ def answers(
 
 def _answers(features, labels, split: Split, points, seed: int) -> np.ndarray:
     known, held = split
-    kept = screened(features[known], labels[known])
+    kept = select_features(features[known], labels[known])
     seen, asked = features[np.ix_(known, kept)], features[np.ix_(held, kept)]
     found: list = [None] * len(points)
     for leaf in dict.fromkeys(point["min_samples_leaf"] for point in points):
@@ -50,13 +50,13 @@ def _answers(features, labels, split: Split, points, seed: int) -> np.ndarray:
         deepest = None if None in depths else max(depths)
         model = DecisionTreeClassifier(max_depth=deepest, min_samples_leaf=leaf, random_state=seed)
         model.fit(seen, labels[known])
-        for number, read in zip(own, at_depths([model.tree_], asked, depths), strict=True):
+        for number, read in zip(own, predict_at_depths([model.tree_], asked, depths), strict=True):
             found[number] = read[:, 0]
     return np.stack(found)
 
 
 def fit(features: np.ndarray, labels: np.ndarray, point: Point, seed: int) -> Tree:
     """One trained tree."""
-    kept = screened(features, labels)
+    kept = select_features(features, labels)
     model = DecisionTreeClassifier(**point, random_state=seed)
     return Tree(model.fit(features[:, kept].astype(np.float32), labels), kept, features.shape[1])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cardiobench.core.errors import MissingExtra
-from cardiobench.protocols.cross_validation.classifiers.screening import screened
+from cardiobench.protocols.cross_validation.classifiers.screening import select_features
 from cardiobench.protocols.cross_validation.folds import Split
 from cardiobench.protocols.cross_validation.grids import FIXED, Point
 
@@ -66,7 +66,7 @@ def fit(features: np.ndarray, labels: np.ndarray, point: Point, seed: int) -> Bo
 def _fit(features, labels, most: dict[int, int], classes: int, seed: int) -> dict[int, Boosted]:
     """A booster for each depth with the most trees asked of it; the histogram bins are made once for all."""
     library = _library()
-    kept = screened(features, labels)
+    kept = select_features(features, labels)
     data = library.QuantileDMatrix(features[:, kept].astype(np.float32), labels, max_bin=SETTINGS["max_bin"], nthread=1)
     objective = (
         {"objective": "binary:logistic"} if classes == 2 else {"objective": "multi:softprob", "num_class": classes}
