@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from cardiobench.core.config import RunConfig
+from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError
 from cardiobench.results.score_result import ScoreResult, predictions_path
 from cardiobench.runner import eta as prices
@@ -78,14 +79,14 @@ def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_mis
 
     monkeypatch.setattr(fan_out, "evaluate_cell", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run(config)
+        run(config, Console())
     first = cells(config)
     assert list(first) == ["cross_validation.XS.tree"] and worked == ["cross_validation.XS.tree"]
     before = first["cross_validation.XS.tree"].stat().st_mtime_ns
     capsys.readouterr()
 
     monkeypatch.setattr(fan_out, "evaluate_cell", lambda cell: worked.append(cell.label) or real(cell))
-    outcome = run(config)
+    outcome = run(config, Console())
     assert worked == ["cross_validation.XS.tree", "cross_validation.XS.logistic"], "only what was missing"
     assert sorted(cells(config)) == ["cross_validation.XS.logistic", "cross_validation.XS.tree"]
     assert cells(config)["cross_validation.XS.tree"].stat().st_mtime_ns == before
@@ -100,7 +101,7 @@ def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_mis
     # A damaged neighbour does not matter; a changed option makes them all anew.
     cells(config)["cross_validation.XS.logistic"].unlink()
     worked.clear()
-    run(config)
+    run(config, Console())
     assert worked == ["cross_validation.XS.logistic"] and numbers(config) == goes_on
     worked.clear()
     run(replace(config, seed=1))
@@ -118,7 +119,7 @@ def test_workers_of_every_kind_come_to_the_same_bits(config, alone, backend, pac
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"the optional package '{package}' is not installed")
     if not alone:
-        run(config)
+        run(config, Console())
         alone |= numbers(config)
     shipped = replace(config, jobs=2, backend=backend, output_dir=config.output_dir.with_name("shipped"))
     outcome = run(shipped)
