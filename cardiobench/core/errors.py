@@ -1,5 +1,17 @@
 """What can go wrong for a user: each error says what, where, and what to do next; the command line prints it without a traceback."""
 
+from collections.abc import Iterable
+
+
+def first_n(names: Iterable[object], n: int = 5) -> str:
+    """Return the first names, comma-separated, and how many more there are.
+
+    >>> first_n(range(7))
+    '0, 1, 2, 3, 4 and 2 more'
+    """
+    names = list(names)
+    return ", ".join(map(str, names[:n])) + (f" and {len(names) - n} more" if len(names) > n else "")
+
 
 class CardioBenchError(Exception):
     """Base of every error that the user can act on.
@@ -54,6 +66,12 @@ class MissingExtra(CardioBenchError):
 
 class UnwritableOutput(CardioBenchError):
     """An output folder that cannot be written to (permission, full or read-only disk)."""
+
+
+class DiskFull(UnwritableOutput):
+    """No space is left for a file; what was finished before is kept."""
+
+    exit_code = 1
 
 
 class HubError(CardioBenchError):

@@ -1,24 +1,16 @@
 """Tables that somebody else wrote: CSV or Parquet, with ids that stay text and numbers that keep every digit."""
 
 import csv
-import os
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadPredictions, MissingData, UnwritableOutput
+from cardiobench.core.errors import BadPredictions, MissingData, first_n
+from cardiobench.core.io import write_atomic
 
-_SHOWN = 5
 _SEPARATORS = ",;\t"
-
-
-def some(names: Iterable[object]) -> str:
-    """The first five names, and how many more there are."""
-    names = list(names)
-    return ", ".join(map(str, names[:_SHOWN])) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def read_table(path: str | Path) -> pd.DataFrame:
@@ -58,7 +50,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
     header = pd.read_csv(path, header=None, nrows=1, **options).iloc[0].tolist()
     repeated = {name for name in header if name and header.count(name) > 1}
     if repeated:
-        raise ValueError(f"column {some(sorted(repeated))} stands twice")
+        raise ValueError(f"column {first_n(sorted(repeated))} stands twice")
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         table = pd.read_csv(path, index_col=False, **options)
@@ -93,25 +85,14 @@ def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
     except (ValueError, TypeError):
         odd = pd.to_numeric(values, errors="coerce").isna() & values.notna()
         rows = [f"{name} ({cell!r})" for name, cell in zip(ids[odd], column[odd], strict=True)]
-        raise BadPredictions(f"{what}: {len(rows)} of {len(column)} cells are not numbers: {some(rows)}.") from None
+        raise BadPredictions(f"{what}: {len(rows)} of {len(column)} cells are not numbers: {first_n(rows)}.") from None
 
 
 def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
     """Write a table as UTF-8 CSV; a reader never sees half a file."""
-    return _write(Path(path), lambda partial: table.to_csv(partial, index=False, encoding="utf-8"))
+    return write_atomic(path, lambda partial: table.to_csv(partial, index=False, encoding="utf-8"))
 
 
 def write_parquet(table: pd.DataFrame, path: str | Path) -> Path:
     """Write a table as Parquet; a reader never sees half a file."""
-    return _write(Path(path), lambda partial: table.to_parquet(partial, index=False))
-
-
-def _write(path: Path, write) -> Path:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(partial)
-        partial.replace(path)
-    except OSError as error:
-        raise UnwritableOutput(f"{path} cannot be written: {error.strerror or error}") from error
-    return path
+    return write_atomic(path, lambda partial: table.to_parquet(partial, index=False))

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData
-from cardiobench.core.tables import numbers_of, read_table, some, text_of, write_csv
+from cardiobench.core.errors import BadData, first_n
+from cardiobench.core.tables import numbers_of, read_table, text_of, write_csv
 from cardiobench.data.spec import Task
 
 COLUMNS = ("id", "patient_id", "split", "y_true")
@@ -32,7 +32,7 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
     table["split"], table["y_true"] = rows["split"], rows[task.target]
     differing = [f"{unit} ({column})" for column in COLUMNS[1:] for unit in _disagreeing(table, column)]
     if differing:
-        raise BadData(f"{task.name}: rows of one {task.unit_column} disagree: {some(differing)}.")
+        raise BadData(f"{task.name}: rows of one {task.unit_column} disagree: {first_n(differing)}.")
     for group in task.groups:
         if group.column in rows:
             table[group.column] = rows[group.column]
@@ -56,19 +56,19 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
             raise BadData(f"{source} of {task.name}: {nameless} of {len(table)} rows have no {column}.")
     repeated = table.loc[table["id"].duplicated(), "id"].unique()
     if len(repeated):
-        raise BadData(f"{source} of {task.name} repeat {len(repeated)} ids: {some(repeated)}.")
+        raise BadData(f"{source} of {task.name} repeat {len(repeated)} ids: {first_n(repeated)}.")
     if task.classes:
         strange = sorted(set(table["y_true"].astype(str)) - set(task.classes))
         if strange:
             raise BadData(
-                f"{source} of {task.name} have unknown labels {some(strange)}; expected {', '.join(task.classes)}."
+                f"{source} of {task.name} have unknown labels {first_n(strange)}; expected {', '.join(task.classes)}."
             )
         return table
     finite = np.isfinite(pd.to_numeric(table["y_true"], errors="coerce").to_numpy(np.float64))
     if not finite.all():
         odd = table.loc[~finite, "id"]
         raise BadData(
-            f"{source} of {task.name}: {len(odd)} of {len(table)} labels are not finite numbers: {some(odd)}."
+            f"{source} of {task.name}: {len(odd)} of {len(table)} labels are not finite numbers: {first_n(odd)}."
         )
     return table
 

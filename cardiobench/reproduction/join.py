@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData, BadPredictions
-from cardiobench.core.tables import some
+from cardiobench.core.errors import BadData, BadPredictions, first_n
 from cardiobench.data.spec import VIEWS
 from cardiobench.data.tables import read_table
 from cardiobench.reproduction.profiles import Profile
@@ -67,7 +66,7 @@ def read_truth(sheet: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame
     if not chosen.any():
         raise BadData(
             f"{', '.join(truth.files)}: no row has {truth.split[0]} = {truth.split[1]!r} "
-            f"(it has {some(map(repr, frame[truth.split[0]].unique()))})."
+            f"(it has {first_n(map(repr, frame[truth.split[0]].unique()))})."
         )
     frame = frame[chosen]
     if truth.sort:
@@ -76,12 +75,12 @@ def read_truth(sheet: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame
         frame = frame.drop_duplicates(truth.key)
     repeated = frame.loc[frame[truth.key].duplicated(), truth.key].unique()
     if len(repeated) and not (sheet.repeats and profile.as_published):
-        raise BadData(f"{', '.join(truth.files)} repeat {len(repeated)} ids: {some(repeated)}.")
+        raise BadData(f"{', '.join(truth.files)} repeat {len(repeated)} ids: {first_n(repeated)}.")
     patient = frame[truth.patient[0]].astype(str).str.extract(truth.patient[1], expand=False)
     if patient.isna().any():
         odd = frame.loc[patient.isna(), truth.patient[0]]
         raise BadData(
-            f"{', '.join(truth.files)}: {len(odd)} values of {truth.patient[0]} name no patient: {some(odd)}."
+            f"{', '.join(truth.files)}: {len(odd)} values of {truth.patient[0]} name no patient: {first_n(odd)}."
         )
     groups = [f"group {grouping.group.name}" for grouping in sheet.groups]
     return pd.DataFrame({"key": frame[truth.key], "patient": patient, "truth": _labels(frame, sheet)}).join(
@@ -111,7 +110,7 @@ def _labels(frame: pd.DataFrame, sheet: TableSpec) -> pd.Series:
     values = pd.to_numeric(frame[truth.label], errors="coerce")
     if sheet.kind == "classification" and not values.isin([0, 1]).all():
         odd = frame.loc[~values.isin([0, 1]), truth.label].unique()
-        raise BadData(f"{', '.join(truth.files)}: {truth.label} has to be 0 or 1; found {some(map(repr, odd))}.")
+        raise BadData(f"{', '.join(truth.files)}: {truth.label} has to be 0 or 1; found {first_n(map(repr, odd))}.")
     return values
 
 
@@ -134,11 +133,11 @@ def join(sheet: TableSpec, truth: pd.DataFrame, path: Path, profile: Profile) ->
     repeated = answers.loc[answers["key"].duplicated(), "key"].unique()
     if len(repeated) and not sheet.repeats:
         if not profile.as_published:
-            raise BadPredictions(f"{source} repeats {len(repeated)} ids: {some(repeated)}. Give one row per id.")
+            raise BadPredictions(f"{source} repeats {len(repeated)} ids: {first_n(repeated)}. Give one row per id.")
         answers = answers.drop_duplicates("key")
-        notes.append(f"{len(repeated)} ids stand twice, of which the first counts: {some(repeated)}")
+        notes.append(f"{len(repeated)} ids stand twice, of which the first counts: {first_n(repeated)}")
     elif len(repeated) and not profile.as_published:
-        raise BadPredictions(f"{source} repeats {len(repeated)} ids: {some(repeated)}. Give one row per id.")
+        raise BadPredictions(f"{source} repeats {len(repeated)} ids: {first_n(repeated)}. Give one row per id.")
     if truth["key"].dtype.kind != answers["key"].dtype.kind:
         raise BadPredictions(
             f"{source}: ids such as {answers['key'].iloc[0]!r} are of another type than {truth['key'].iloc[0]!r} "
@@ -174,9 +173,9 @@ def _coverage(wanted: pd.Series, given: pd.Series, sheet: TableSpec) -> list[str
     missing, extra = wanted[~wanted.isin(given)], given[~given.isin(wanted)]
     notes = []
     if len(missing):
-        notes.append(f"{len(missing)} of the {len(wanted)} ids of the truth have no answer: {some(missing)}")
+        notes.append(f"{len(missing)} of the {len(wanted)} ids of the truth have no answer: {first_n(missing)}")
     if len(extra):
-        notes.append(f"{len(extra)} answered ids are not in the truth: {some(extra)}")
+        notes.append(f"{len(extra)} answered ids are not in the truth: {first_n(extra)}")
     return notes
 
 
@@ -192,7 +191,7 @@ def _answers(sheet: TableSpec, merged: pd.DataFrame, source: str, profile: Profi
     if odd.any():
         raise BadPredictions(
             f"{source}: {int(odd.sum())} of {len(guess)} values of {sheet.answer} are neither 0 nor 1: "
-            f"{some(merged.loc[rows, 'key'][odd])}."
+            f"{first_n(merged.loc[rows, 'key'][odd])}."
         )
     return ScoringInput(truth.astype(np.int64), guess.astype(np.int64)), rows, (), _dropped(rows)
 
@@ -203,7 +202,9 @@ def _without_gaps(
     """The rows to score; refuses gaps unless the published evaluator leaves them out."""
     if good.all():
         return good
-    count = f"{int((~good).sum())} of {len(good)} rows have no finite answer or no label: {some(merged['key'][~good])}"
+    count = (
+        f"{int((~good).sum())} of {len(good)} rows have no finite answer or no label: {first_n(merged['key'][~good])}"
+    )
     if not profile.as_published:
         raise BadPredictions(f"{source}: {count}. Every row needs one.")
     if sheet.keeps_gaps:
@@ -234,7 +235,7 @@ def _views(sheet: TableSpec, merged: pd.DataFrame, source: str, profile: Profile
     if odd.any():
         raise BadPredictions(
             f"{source}: {int(odd.sum())} of {len(table)} rows have a probability outside [0, 1], or none above 0: "
-            f"{some(merged.loc[rows, 'key'][odd])}."
+            f"{first_n(merged.loc[rows, 'key'][odd])}."
         )
     answered = table.argmax(axis=1)
     labels = merged.loc[valid, sheet.answer] if profile.as_published else np.array(VIEWS, dtype=object)[answered]

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cardiobench.core.errors import BadPredictions
-from cardiobench.core.tables import some
+from cardiobench.core.errors import BadPredictions, first_n
 from cardiobench.scoring.bootstrap import RESAMPLES, interval, resample
 from cardiobench.scoring.metrics import load_metric
 from cardiobench.scoring.predictions import Predictions
@@ -91,7 +90,7 @@ def _same_rows(a: Predictions, b: Predictions):
     ours, theirs = set(a.frame["id"]), set(b.frame["id"])
     if ours != theirs:
         only = [
-            f"{p.source} alone has {some(sorted(own))}" for p, own in ((a, ours - theirs), (b, theirs - ours)) if own
+            f"{p.source} alone has {first_n(sorted(own))}" for p, own in ((a, ours - theirs), (b, theirs - ours)) if own
         ]
         raise BadPredictions(f"the two do not answer the same units of {a.task.name}: {'; '.join(only)}.")
     frame = b.frame.set_index("id").loc[a.frame["id"]].reset_index()
@@ -99,7 +98,7 @@ def _same_rows(a: Predictions, b: Predictions):
         odd = a.frame["id"][(a.frame[column].to_numpy() != frame[column].to_numpy())]
         if len(odd):
             raise BadPredictions(
-                f"{a.source} and {b.source} were set against other references: {column} of {some(odd)}."
+                f"{a.source} and {b.source} were set against other references: {column} of {first_n(odd)}."
             )
     return frame
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadPredictions
-from cardiobench.core.tables import numbers_of, read_table, some, text_of, write_parquet
+from cardiobench.core.errors import BadPredictions, first_n
+from cardiobench.core.tables import numbers_of, read_table, text_of, write_parquet
 from cardiobench.data.references import check_references, class_names_of
 from cardiobench.data.spec import Task
 from cardiobench.scoring.metrics import ScoringInput
@@ -104,7 +104,7 @@ def _places(references, wanted, ids, task, source, split, allow_missing) -> np.n
     repeated = ids[ids.duplicated()].unique()
     if len(repeated):
         advice = f"Give one row per {task.unit_column}."
-        raise BadPredictions(f"{source} repeats {len(repeated)} ids: {some(repeated)}. {advice}")
+        raise BadPredictions(f"{source} repeats {len(repeated)} ids: {first_n(repeated)}. {advice}")
     place = pd.Index(ids).get_indexer(wanted["id"])
     known = np.zeros(len(ids), dtype=bool)
     known[place[place >= 0]] = True
@@ -113,9 +113,9 @@ def _places(references, wanted, ids, task, source, split, allow_missing) -> np.n
         return place
     parts = [f"{source} has {len(wanted) - len(missing)} of the {len(wanted)} {_units(task, split)}."]
     if missing:
-        parts.append(f"Missing: {some(missing)}.")
+        parts.append(f"Missing: {first_n(missing)}.")
     if extra:
-        parts.append(f"Not among them: {some(extra)}.")
+        parts.append(f"Not among them: {first_n(extra)}.")
         other = references[references["id"].isin(extra)]["split"].value_counts()
         parts += [f"Of these {count} stand in split '{name}': leave them out." for name, count in other.items()]
         parts += _spelling_hint(missing, extra, source)
@@ -130,7 +130,7 @@ def _missing_note(wanted: pd.DataFrame, place: np.ndarray, task: Task, split: st
     missing = wanted["id"][place < 0]
     if missing.empty:
         return []
-    return [f"{len(missing)} of the {len(wanted)} {_units(task, split)} have no prediction: {some(missing)}"]
+    return [f"{len(missing)} of the {len(wanted)} {_units(task, split)} have no prediction: {first_n(missing)}"]
 
 
 def _spelling_hint(missing: list[str], extra: list[str], source: str) -> list[str]:
@@ -168,7 +168,7 @@ def _check_values(answers: pd.DataFrame, task: Task, source: str) -> None:
         if len(strange):
             rows = [f"{name} ({cell!r})" for name, cell in zip(strange["id"], strange["y_pred"], strict=True)]
             raise BadPredictions(
-                f"{source}: {len(rows)} of {len(answers)} predictions are not classes of {task.name}: {some(rows)}. "
+                f"{source}: {len(rows)} of {len(answers)} predictions are not classes of {task.name}: {first_n(rows)}. "
                 f"Classes: {', '.join(task.classes)}."
             )
     for column in given if task.classes else ["y_pred"]:
@@ -184,7 +184,7 @@ def _check_values(answers: pd.DataFrame, task: Task, source: str) -> None:
 def _require(good: np.ndarray, answers: pd.DataFrame, source: str, complaint: str) -> None:
     if not good.all():
         count = f"{int((~good).sum())} of {len(good)}"
-        raise BadPredictions(f"{source}: {count} {complaint}: {some(answers['id'][~good])}.")
+        raise BadPredictions(f"{source}: {count} {complaint}: {first_n(answers['id'][~good])}.")
 
 
 def _completed(answers: pd.DataFrame, task: Task) -> pd.DataFrame:

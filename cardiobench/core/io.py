@@ -1,0 +1,102 @@
+"""Files: writing whole or not at all, digests, JSON."""
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cardiobench.core.errors import DiskFull, UnwritableOutput
+
+_NAME_BYTES = 120  # of the target's name that a temporary name repeats: file systems allow 255 bytes
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
+    """Write a file under a temporary name beside it, then rename it: a reader never sees half a file.
+
+    Args:
+        path: the file; its folder is made.
+        write: called with the temporary path, writes the content.
+
+    Returns:
+        The path.
+
+    Raises:
+        DiskFull: no space is left.
+        UnwritableOutput: the folder or the file cannot be written for another reason.
+    """
+    path = Path(path)
+    partial = temporary_path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            write(partial)
+            partial.replace(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        kind = DiskFull if error.errno in _FULL else UnwritableOutput
+        raise kind(f"{path} cannot be written: {error.strerror or error}") from error
+    return path
+
+
+def temporary_path(path: Path) -> Path:
+    """Return a hidden name beside `path` that no other process on any machine uses: host, process and a random part."""
+    shown = os.fsdecode(os.fsencode(path.name)[:_NAME_BYTES])
+    return path.with_name(f".{shown}.{_host()}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+
+
+def remove_orphans(folder: Path) -> list[Path]:
+    """Remove the temporary files that processes of this machine left behind when they were killed.
+
+    Files of processes that still run, and of other machines, stay.
+    """
+    orphans = [
+        path
+        for path in folder.rglob(f".*.{_host()}-*-*.tmp")
+        if (process := path.name.rsplit("-", 2)[1]).isdigit() and not _runs(int(process))
+    ]
+    for path in orphans:
+        path.unlink(missing_ok=True)
+    return orphans
+
+
+def _host() -> str:
+    return "".join(c for c in socket.gethostname() if c.isascii() and c.isalnum())[:32] or "host"
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def write_text(text: str, path: str | Path) -> Path:
+    """Write a text file as UTF-8, whole or not at all."""
+    return write_atomic(path, lambda partial: partial.write_bytes(text.encode("utf-8")))
+
+
+def write_json(value: Any, path: str | Path) -> Path:
+    """Write JSON that people can read, whole or not at all; a number that is not finite is a `ValueError`."""
+    return write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
+
+
+def sha256_of_file(path: str | Path) -> str:
+    """Return the SHA-256 of a file's content, 64 hexadecimal digits."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of_json(value: Any) -> str:
+    """Return the SHA-256 of a value's JSON with sorted keys, 64 hexadecimal digits; what JSON lacks counts by its text."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
