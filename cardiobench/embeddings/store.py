@@ -53,13 +53,13 @@ class Embeddings:
         """One float64 vector a recording, (n, dim): `mean` of the parts, or `mean_l2`: unit parts, mean, unit length again."""
         vectors = self.vectors.astype(np.float64)
         if pooling == "mean_l2":
-            vectors = unit(vectors)
+            vectors = l2_normalize(vectors)
         counts = np.diff(self.offsets)[:, None]
         pooled = np.add.reduceat(vectors, self.offsets[:-1], axis=0) / counts
-        return unit(pooled) if pooling == "mean_l2" else pooled
+        return l2_normalize(pooled) if pooling == "mean_l2" else pooled
 
 
-def unit(vectors: np.ndarray) -> np.ndarray:
+def l2_normalize(vectors: np.ndarray) -> np.ndarray:
     """Vectors scaled to length one; a zero vector stays zero."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.where(length > 0, length, 1.0)
@@ -74,7 +74,7 @@ class EmbeddingStore:
         self.folder = Path(root) / folder_name(model) / dataset / self.key
         self._text = text
 
-    def have(self) -> set[tuple[str, str]]:
+    def stored(self) -> set[tuple[str, str]]:
         """(id, stamp) of every recording that is stored."""
         found: set[tuple[str, str]] = set()
         for shard in self._shards():

@@ -10,7 +10,7 @@ from cardiobench.core import resources
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import unit
+from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.study import Analysis, AnalysisOutput
 from cardiobench.protocols.zero_shot import embed_texts, ladder_sentences, no_text_tower
@@ -47,9 +47,9 @@ class Alignment:
         templates = prompts(task, data.prompts)[0]["templates"]
         sentences, numbers = ladder_sentences(task, templates)
         vectors = embed_texts(encoder, sentences).reshape(len(templates), -1, encoder.dim)
-        texts, prompt_grid = unit(vectors).mean(axis=0), numbers[: len(numbers) // len(templates)]
+        texts, prompt_grid = l2_normalize(vectors).mean(axis=0), numbers[: len(numbers) // len(templates)]
         test = data.lines("test")
-        recordings, truth, patients = unit(data.features[test]), data.labels[test], data.patients[test]
+        recordings, truth, patients = l2_normalize(data.features[test]), data.labels[test], data.patients[test]
         metric = formula()
         found = metric.compute(truth, recordings, texts, prompt_grid, seed=study.seed)
         axis, _ = metric.text_axis(texts, prompt_grid)
@@ -76,7 +76,7 @@ class Alignment:
         return AnalysisOutput(
             values,
             {
-                "texts": points(unit(texts), axis, second, number=prompt_grid),
+                "texts": points(l2_normalize(texts), axis, second, number=prompt_grid),
                 "recordings": points(recordings, axis, second, id=data.rows["id"].to_numpy()[test], measured=truth),
             },
             {"prompts": prompt_digest(task, data.prompts), "templates": len(templates), "unit": task.unit},
@@ -85,7 +85,7 @@ class Alignment:
 
 def across_axis(texts: np.ndarray, axis: np.ndarray) -> np.ndarray:
     """Unit vector at right angles to the axis along which the texts differ most; zeros where they differ in nothing else."""
-    centred = unit(texts) - unit(texts).mean(axis=0)
+    centred = l2_normalize(texts) - l2_normalize(texts).mean(axis=0)
     rest = centred - np.outer(centred @ axis, axis)
     _, strength, directions = np.linalg.svd(rest, full_matrices=False)
     return directions[0] if strength[0] > 1e-9 else np.zeros_like(axis)

@@ -65,8 +65,8 @@ class FewShot:
                     rows.append({"patients": size, "draw": draw, "recordings": len(lines), "score": scored[-1].value})
                 values[f"{ranking.key} at {size}"] = found = over_draws(scored)
                 curve.append({"patients": size, **band(found)})
-            model, _ = LinearProbe(seed=study.seed).learn(data)
-        full = ranking.score(data, ProtocolOutput(test, model.values(data.features[test]), {})).estimate
+            model, _ = LinearProbe(seed=study.seed).fit(data)
+        full = ranking.score(data, ProtocolOutput(test, model.predict(data.features[test]), {})).estimate
         values[f"{ranking.key} of all"] = full
         everybody = len(np.unique(data.patients[pool]))
         curve.append({"patients": everybody, **band(full)})
@@ -88,7 +88,7 @@ class FewShot:
         (model,) = linear_models(
             data.features[lines], labels, penalties, classes=classes, class_weight="balanced", scale=scale
         )
-        return model.values(data.features[test])
+        return model.predict(data.features[test])
 
 
 def most(data: TaskData, pool: np.ndarray) -> int:

@@ -9,7 +9,7 @@ import pandas as pd
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import unit
+from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.study import Analysis, AnalysisOutput
 from cardiobench.scoring.bootstrap import estimate, resample
@@ -85,7 +85,7 @@ def clips_of_test(study: Analysis) -> tuple[list[np.ndarray], np.ndarray]:
         for line in data.lines("test"):
             parts = data.embeddings.parts(line)
             if len(parts) > 1:
-                found[data.rows["id"].iloc[line]] = unit(parts.astype(np.float64)), data.patients[line]
+                found[data.rows["id"].iloc[line]] = l2_normalize(parts.astype(np.float64)), data.patients[line]
     return [frames for frames, _ in found.values()], np.array([patient for _, patient in found.values()], dtype=object)
 
 

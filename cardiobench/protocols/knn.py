@@ -9,7 +9,7 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import unit
+from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.features import mean_and_std
@@ -90,7 +90,7 @@ class NearestNeighbours:
         if data.pooling == "mean" and self.profile != "paper":
             mean, deviation = mean_and_std(features[known])
             features = (features - mean) / deviation
-        return data.labels[known][nearest(unit(features[known]), unit(features[asked]), count)]
+        return data.labels[known][nearest(l2_normalize(features[known]), l2_normalize(features[asked]), count)]
 
     def _answers(self, data: TaskData, labels: np.ndarray) -> np.ndarray:
         """Mean number, or share of each class, of the neighbours' labels (n, k)."""

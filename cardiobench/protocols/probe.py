@@ -25,14 +25,14 @@ class LinearProbe:
     """One linear layer on the standardised embedding.
 
     Regression: ridge. Classification: logistic regression. The penalty is chosen by mean absolute error, or log loss,
-    on the validation split; with fewer than `few` recordings to learn from, or without a validation split, on several
+    on the validation split; with fewer than `min_samples` recordings to learn from, or without a validation split, on several
     random partitions of the patients of train and validation, since one small split chooses by luck. The chosen model
     is fitted again on train and validation together. Test lines are never looked at.
 
     Attributes:
         penalties: of ridge, and the inverse of logistic regression's C.
         class_weight: "balanced" makes up for rare classes, which macro F1 counts like common ones; None does not.
-        few: recordings of train and validation below which the choice rests on `resamples`.
+        min_samples: recordings of train and validation below which the choice rests on `resamples`.
         resamples: partitions of the patients, a fifth of them held out in each.
         seed: of the partitions.
         profile: "paper" for the published recipe (`probe_paper.py`).
@@ -40,7 +40,7 @@ class LinearProbe:
 
     penalties: tuple[float, ...] = tuple(10.0**power for power in range(-3, 7))
     class_weight: Literal["balanced"] | None = "balanced"
-    few: int = 500
+    min_samples: int = 500
     resamples: int = 10
     seed: int = 0
     profile: str = "default"
@@ -62,11 +62,11 @@ class LinearProbe:
             from cardiobench.protocols.probe_paper import mean_of_unit_parts, train
 
             model, details = train(data)
-            return ProtocolOutput(test, model.values(mean_of_unit_parts(data, test)), details)
-        model, details = self.learn(data)
-        return ProtocolOutput(test, model.values(data.features[test]), details)
+            return ProtocolOutput(test, model.predict(mean_of_unit_parts(data, test)), details)
+        model, details = self.fit(data)
+        return ProtocolOutput(test, model.predict(data.features[test]), details)
 
-    def learn(self, data: TaskData) -> tuple[LinearModel, dict[str, Any]]:
+    def fit(self, data: TaskData) -> tuple[LinearModel, dict[str, Any]]:
         """The probe, fitted, and what was chosen on the way; `NotApplicable` where there is nothing to learn from."""
         check_learnable(data)
         both = data.lines("train", "validation")
@@ -88,7 +88,7 @@ class LinearProbe:
         """(lines to fit on, lines to choose by), no patient on both sides."""
         train, validation = data.lines("train"), data.lines("validation")
         both = np.concatenate([train, validation])
-        if len(validation) and len(both) >= self.few:
+        if len(validation) and len(both) >= self.min_samples:
             return [(train, validation)]
         groups = data.patients[both]
         if len(np.unique(groups)) < 2:
@@ -105,7 +105,7 @@ class LinearProbe:
         """Of each penalty, on the lines held out: (k,)."""
         truth = data.labels[held]
         answers = [
-            model.values(data.features[held]) for model in self._fit(data, fit, self.penalties, SEARCH_TOLERANCE)
+            model.predict(data.features[held]) for model in self._fit(data, fit, self.penalties, SEARCH_TOLERANCE)
         ]
         if data.task.kind == "regression":
             return np.array([np.abs(values - truth).mean() for values in answers])

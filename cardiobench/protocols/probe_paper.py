@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional
 
 from cardiobench.core.errors import NotApplicable
-from cardiobench.embeddings.store import unit
+from cardiobench.embeddings.store import l2_normalize
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.linear.model import LinearModel
 
@@ -24,7 +24,7 @@ SEED = 42
 
 def mean_of_unit_parts(data: TaskData, lines: np.ndarray) -> np.ndarray:
     """Each part to unit length, then their mean, which keeps its length: (n, dim) float64."""
-    return np.array([unit(data.embeddings.parts(line).astype(np.float64)).mean(axis=0) for line in lines])
+    return np.array([l2_normalize(data.embeddings.parts(line).astype(np.float64)).mean(axis=0) for line in lines])
 
 
 def train(data: TaskData, *, epochs: int = EPOCHS, seed: int = SEED) -> tuple[LinearModel, dict[str, Any]]:

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import unit
+from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.base import ProtocolOutput, TaskData, aggregate
 from cardiobench.protocols.numeric_prompts import RULES
@@ -83,7 +83,7 @@ class ZeroShot:
         self, data: TaskData, encoder: TextEncoder, texts: Mapping[str, Sequence[str]], lines: np.ndarray
     ) -> np.ndarray:
         """Class probabilities (n, classes) of these lines under prompts (class -> texts)."""
-        pooled = unit(data.features[lines])
+        pooled = l2_normalize(data.features[lines])
         scores = np.stack(
             [(pooled @ embed_texts(encoder, texts[name]).T).mean(axis=1) for name in data.task.classes], axis=1
         )
@@ -95,7 +95,7 @@ class ZeroShot:
         """Numbers (n,) of these lines from a ladder of prompts, by one of `numeric_prompts.RULES`."""
         sentences, numbers = ladder_sentences(data.task, templates)
         known = embed_texts(encoder, sentences)
-        parts = (unit(data.embeddings.parts(line).astype(np.float64)) for line in lines)
+        parts = (l2_normalize(data.embeddings.parts(line).astype(np.float64)) for line in lines)
         return np.array([RULES[rule](part @ known.T, numbers, self.share) for part in parts])
 
 

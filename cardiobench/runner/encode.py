@@ -137,7 +137,7 @@ def reorder(
         plan: where those in the new order go.
         rank: of this process.
     """
-    there = clean.store.have()
+    there = clean.store.stored()
     known = [number for number in numbers if tuple(changed.frame[["id", "stamp"]].iloc[number]) in there]
     if known:
         lines = changed.frame.iloc[known]

@@ -37,7 +37,7 @@ def test_absent_ids_are_named(tmp_path):
 
 def test_a_replaced_file_is_missing_again(tmp_path):
     kept = filled(tmp_path)
-    assert missing(kept.have(), ["a", "b", "c"], ["1", "other", "1"]) == [1]
+    assert missing(kept.stored(), ["a", "b", "c"], ["1", "other", "1"]) == [1]
     kept.append(["b"], ["other"], [np.zeros((1, 2))])
     np.testing.assert_array_equal(kept.load(["b"], ["other"]).parts(0), [[0, 0]])
     np.testing.assert_array_equal(kept.load(["b"], ["1"]).parts(0), [[9, 8]])
@@ -61,11 +61,11 @@ def test_shards_are_plain_arrow_files(tmp_path):
 def test_half_a_shard_is_refused_by_name_and_a_leftover_is_ignored(tmp_path):
     kept = filled(tmp_path)
     (kept.folder / ".x.arrow.1.tmp").write_bytes(b"half")
-    assert len(kept.have()) == 3
+    assert len(kept.stored()) == 3
     shard = sorted(kept.folder.glob("*.arrow"))[0]
     shard.write_bytes(shard.read_bytes()[:100])
     with pytest.raises(BadData, match=shard.name):
-        kept.have()
+        kept.stored()
 
 
 def test_the_devices_of_the_vectors_that_are_asked_for_are_known(tmp_path):

@@ -37,7 +37,7 @@ def test_regression_is_ridge_on_standardised_train_and_validation(regression):
 
 
 def test_the_penalty_is_the_one_that_does_best_on_validation(regression):
-    probe = LinearProbe(few=0)
+    probe = LinearProbe(min_samples=0)
     chosen = probe.predict(regression, None, "").details["penalty"]
     train, validation = regression.lines("train"), regression.lines("validation")
     errors = {}

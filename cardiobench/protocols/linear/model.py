@@ -24,7 +24,7 @@ class LinearModel:
     intercepts: np.ndarray
     classes: int
 
-    def values(self, features: np.ndarray) -> np.ndarray:
+    def predict(self, features: np.ndarray) -> np.ndarray:
         """Numbers (n,), or class probabilities (n, classes), of features (n, d)."""
         outputs = features @ self.coefficients + self.intercepts
         if not self.classes:

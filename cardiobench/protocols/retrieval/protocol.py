@@ -10,7 +10,7 @@ from scipy.special import gammaln
 from cardiobench.core import resources
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import unit
+from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.retrieval.captions import Caption, caption, statement
 from cardiobench.protocols.study import Analysis, AnalysisOutput
@@ -104,7 +104,7 @@ class Texts:
         """Vectors (len(texts), dim)."""
         new = [text for text in dict.fromkeys(texts) if text not in self.known]
         if new:
-            self.known |= dict(zip(new, unit(embed_texts(self.encoder, new)), strict=True))
+            self.known |= dict(zip(new, l2_normalize(embed_texts(self.encoder, new)), strict=True))
         return np.stack([self.known[text] for text in texts])
 
 
@@ -127,7 +127,7 @@ def captioned(study: Analysis) -> Pairs:
         )
     patients, views, pictures, said = zip(*seen.values(), strict=True)
     names = np.array(list(seen), dtype=object)
-    return Pairs(names, np.array(patients), np.array(views, dtype=object), unit(np.stack(pictures)), said)
+    return Pairs(names, np.array(patients), np.array(views, dtype=object), l2_normalize(np.stack(pictures)), said)
 
 
 def searches(pairs: Pairs, texts: Texts) -> Iterator[tuple[str, str, np.ndarray, dict[str, float], np.ndarray]]:

@@ -114,7 +114,7 @@ def answerers(data: TaskData, encoder: Encoder, seed: int) -> dict:
     """Ways to answer the task that this model has: name -> function of recordings; `NotApplicable` when there is none."""
     found, reasons = {}, []
     try:
-        model, _ = LinearProbe(seed=seed).learn(data)
+        model, _ = LinearProbe(seed=seed).fit(data)
         found["probe"] = partial(_probed, model)
     except NotApplicable as error:
         reasons.append(str(error))
@@ -132,7 +132,7 @@ def answerers(data: TaskData, encoder: Encoder, seed: int) -> dict:
 
 def _probed(model, data: TaskData) -> ProtocolOutput:
     lines = data.lines("test")
-    return ProtocolOutput(lines, model.values(data.features[lines]), {})
+    return ProtocolOutput(lines, model.predict(data.features[lines]), {})
 
 
 def _row(by: str, change: str, severity: float, score: Estimate, difference: Estimate) -> dict:
