@@ -58,4 +58,4 @@ def print_files(console: Console, files: Sequence[Path], folder: Path) -> None:
 def print_problems(console: Console, problems: Sequence[Problem]) -> None:
     """Print what is not ranked, drawn or shown, and why."""
     for problem in problems:
-        console.print(f"{problem.consequence}: {problem.where}: {problem.kind}: {problem.what}")
+        console.print(f"{problem.consequence}: {problem.file}: {problem.kind}: {problem.message}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from cardiobench.data import catalog
 from cardiobench.hub import naming as words
-from cardiobench.results.formatting import flags, protocol_label
+from cardiobench.results.formatting import flags
 from cardiobench.results.score_result import ScoreResult
 
 BENCHMARK = "CardioBench"
@@ -50,7 +50,7 @@ def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
     args: dict[str, Any] = {
         "benchmark": BENCHMARK,
         "task": result.task,
-        "protocol": protocol_label(result),
+        "protocol": result.label,
         "run_by": user,
         "n": estimate.n,
         "n_patients": estimate.n_patients,
@@ -69,7 +69,7 @@ def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
     tried_out = [flag for flag in flags(result) if flag.startswith(("synthetic", "first"))]
     return {
         "type": name,
-        "name": f"{name} ({', '.join([result.task, protocol_label(result), *tried_out])})",
+        "name": f"{name} ({', '.join([result.task, result.label, *tried_out])})",
         "value": estimate.value,
         "args": args,
     }

@@ -5,7 +5,7 @@ import re
 
 from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
-from cardiobench.results.formatting import flags, protocol_label
+from cardiobench.results.formatting import flags
 from cardiobench.results.score_result import ScoreResult
 
 NAMESPACE = "cardiobench"
@@ -25,9 +25,9 @@ def task_id(result: ScoreResult, metric: str) -> str:
 
 def result_path(result: ScoreResult, user: str) -> str:
     """Where a user's result lies in a model's repository: `cardiobench/<user>/<protocol>/<dataset>__<target>.json`."""
-    parts = (user, protocol_label(result), *result.task.split("/"))
+    parts = (user, result.label, *result.task.split("/"))
     if len(parts) != 4 or not all(SAFE.fullmatch(part) and part.strip(".") for part in parts):
-        raise BadData(f"a result of task '{result.task}', protocol '{protocol_label(result)}' has no name for a file.")
+        raise BadData(f"a result of task '{result.task}', protocol '{result.label}' has no name for a file.")
     return f"{NAMESPACE}/{user}/{parts[1]}/{parts[2]}__{parts[3]}.json"
 
 
@@ -45,7 +45,7 @@ def listed_metrics(result: ScoreResult) -> list[str]:
 def notes(result: ScoreResult, metric: str) -> str:
     """Protocol, interval, number of patients, floor, flags: what has to be read with the number."""
     estimate, floor = result.overall[metric], result.floors.get("best_constant")
-    parts = [f"protocol {protocol_label(result)}"]
+    parts = [f"protocol {result.label}"]
     if math.isfinite(estimate.low):
         parts.append(
             f"95 % CI {estimate.low:.4g} to {estimate.high:.4g} over {estimate.n_patients} patients, n={estimate.n}"

@@ -10,7 +10,6 @@ from cardiobench.embeddings.store import folder_name
 from cardiobench.hub import naming as words
 from cardiobench.hub.api import account, connect, explained
 from cardiobench.hub.commit import Target, read_snapshot
-from cardiobench.results.formatting import protocol_label
 from cardiobench.results.score_result import ScoreResult
 
 PUSHED = re.compile(rf"{words.NAMESPACE}/(?P<user>[\w.-]+)/[\w.-]+/[\w.-]+__[\w.-]+\.json")
@@ -58,7 +57,7 @@ def save(found: Sequence[tuple[str, ScoreResult]], out: Path) -> list[Path]:
     saved = []
     for user, result in found:
         model, revision = str(result.model.get("name", "")), str(result.model.get("revision", ""))[:12]
-        parts = [user, folder_name(model), revision, protocol_label(result), result.task.replace("/", "__")]
+        parts = [user, folder_name(model), revision, result.label, result.task.replace("/", "__")]
         if not all(words.SAFE.fullmatch(part) and part.strip(".") for part in parts):
             raise BadData(f"a result of {user} has a name that no folder can have: {'/'.join(parts)!r}")
         *folders, file = parts

@@ -12,7 +12,6 @@ from cardiobench.hub import naming as words
 from cardiobench.hub.api import Account, account, connect, status
 from cardiobench.hub.commit import CommitResult, Edit, Snapshot, Target, write
 from cardiobench.results.analysis_result import is_analysis
-from cardiobench.results.formatting import protocol_label
 from cardiobench.results.score_result import ScoreResult
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def of_model(results: Sequence[ScoreResult], name: str, repository: str) -> list
         raise BadData(f"there are no results of {name}, only of {', '.join(names)}. Say which with --model NAME.")
     seen: dict[tuple[str, str], str] = {}
     for result in chosen:
-        cell, revision = (result.task, protocol_label(result)), str(result.model.get("revision"))
+        cell, revision = (result.task, result.label), str(result.model.get("revision"))
         if cell in seen:
             raise BadData(
                 f"{name} has two results of {cell[0]} with {cell[1]}, of revisions {seen[cell]} and {revision} (or of two "
@@ -118,7 +117,7 @@ def edit(
             wanted[path] = json_of(result)
             if words.defined(result):
                 index.append(model_index.entry(result, name, url, revision))
-            if protocol_label(result) == eval_results.primary_protocol(_protocols(result, results, there, name)):
+            if result.label == eval_results.primary_protocol(_protocols(result, results, there, name)):
                 found = eval_results.entries(result, name, url, revision)
                 listed.setdefault(eval_results.path(result.task.partition("/")[0]), []).extend(found)
         card = cards.text_of(there.read("README.md"), f"README.md of {repository}")
@@ -179,7 +178,7 @@ def _datasets(results: Sequence[ScoreResult]) -> set[tuple[str, str]]:
 
 def _protocols(result: ScoreResult, results: Sequence[ScoreResult], there: Snapshot, user: str) -> set[str]:
     """Under which protocols the user has results of a task: those of now, and those that are there already."""
-    now = {protocol_label(other) for other in results if other.task == result.task}
+    now = {other.label for other in results if other.task == result.task}
     file, home = f"/{result.task.replace('/', '__')}.json", f"{words.NAMESPACE}/{user}/"
     before = {path.split("/")[2] for path in there.files if path.startswith(home) and path.endswith(file)}
     return now | before

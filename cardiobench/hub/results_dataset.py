@@ -36,7 +36,6 @@ from typing import Any
 from cardiobench.hub.api import account, connect
 from cardiobench.hub.commit import CommitResult, Edit, RepoOptions, Snapshot, Target, write
 from cardiobench.hub.push_results import UNNAMED, json_of
-from cardiobench.results.formatting import protocol_label
 from cardiobench.results.score_result import ScoreResult
 
 TEXT, NUMBER, COUNT, FLAG = "string", "float64", "int64", "bool"
@@ -154,7 +153,7 @@ def records(result: ScoreResult, user: str) -> list[dict[str, Any]]:
             "dataset_version": result.dataset.get("version"),
             "dataset_digest": result.dataset.get("digest"),
             "task": result.task,
-            "protocol": protocol_label(result),
+            "protocol": result.label,
             "metric": metric,
             "unit": result.unit,
             "ranks": ranks,

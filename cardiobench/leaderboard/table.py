@@ -80,7 +80,7 @@ def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.D
     rows = [
         _row(rank, by_result[id(result)])
         for rank, result in enumerate(ranked, 1)
-        if choice.takes(result.model["name"], tables.protocol_label(result))
+        if choice.takes(result.model["name"], result.label)
         and (result.beats_floor.verdict == "yes" or not choice.above)
     ]
     return pd.DataFrame(rows, columns=list(SCORES))
@@ -114,7 +114,7 @@ def about(collection: Collection, task: str) -> str:
 
 def problems(collection: Collection) -> pd.DataFrame:
     """What was found and is not ranked."""
-    rows = [(short(p.where, 200), p.kind, p.what, short(p.about, LONG)) for p in collection.problems]
+    rows = [(short(p.file, 200), p.kind, p.message, short(p.subject, LONG)) for p in collection.problems]
     return pd.DataFrame(rows, columns=list(PROBLEMS))
 
 

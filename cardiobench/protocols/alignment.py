@@ -14,7 +14,7 @@ from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.study import Analysis, AnalysisOutput
 from cardiobench.protocols.zero_shot import embed_texts, ladder_sentences, no_text_tower
-from cardiobench.results.analysis_result import number
+from cardiobench.results.analysis_result import point_estimate
 from cardiobench.scoring.bootstrap import estimate, resample
 from cardiobench.scoring.metrics import ScoringInput, load_formula, load_metric
 
@@ -69,8 +69,8 @@ class Alignment:
             r: estimate(found[r], draws["pearson"], patients),
             "spearman": estimate(found["spearman"], draws["spearman"], patients),
             "r2": estimate(found["r2"], draws["pearson"] ** 2, patients),
-            "explained_variance": number(found["explained_variance"], n=len(texts)),
-            "p_value": number(found["p_value"], n=len(test), n_patients=len(set(patients))),
+            "explained_variance": point_estimate(found["explained_variance"], n=len(texts)),
+            "p_value": point_estimate(found["p_value"], n=len(test), n_patients=len(set(patients))),
         }
         second = across_axis(texts, axis)
         return AnalysisOutput(

@@ -20,7 +20,7 @@ from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, points, re
 from cardiobench.protocols.representation.sample import LEAST, Sample, candidates, draw
 from cardiobench.protocols.representation.subjects import labels_across
 from cardiobench.protocols.study import Analysis, AnalysisOutput
-from cardiobench.results.analysis_result import number
+from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, patient_weights
 
@@ -116,10 +116,10 @@ class Confound:
         alone = place_alone(records)
         values = {
             "identity_balanced_accuracy": identity_accuracy(records, identity, study),
-            "identity_chance": number(1 / len(records.places)),
-            "auroc_mixed": number(mixed.auroc(records.labels), n=len(alone)),
+            "identity_chance": point_estimate(1 / len(records.places)),
+            "auroc_mixed": point_estimate(mixed.auroc(records.labels), n=len(alone)),
             "auroc_mixed_within_places": _mean_within(records, mixed),
-            "auroc_place_alone": number(auroc(records.labels, alone), n=len(alone)),
+            "auroc_place_alone": point_estimate(auroc(records.labels, alone), n=len(alone)),
             **_matrix_values(matrix, records),
         }
         tables = {
@@ -262,9 +262,9 @@ def _mixes_hospitals(task: Task) -> bool:
 def _mean_within(records: Records, mixed: Answers) -> Estimate:
     """Mean over places of the AUROC of the same answers inside the place."""
     if not records.with_both:
-        return number(np.nan, "no place has enough records of both classes")
+        return point_estimate(np.nan, "no place has enough records of both classes")
     parts = [records.of(place) for place in records.with_both]
-    return number(np.mean([mixed.auroc(records.labels, part) for part in parts]), n=sum(map(len, parts)))
+    return point_estimate(np.mean([mixed.auroc(records.labels, part) for part in parts]), n=sum(map(len, parts)))
 
 
 def _matrix_values(matrix: pd.DataFrame, records: Records) -> dict[str, Estimate]:
@@ -273,7 +273,7 @@ def _matrix_values(matrix: pd.DataFrame, records: Records) -> dict[str, Estimate
     same = matrix["train"] == matrix["test"]
     own, carried = (matrix.loc[part, "auroc"].mean() for part in (same, ~same))
     found = {"auroc_own": own, "auroc_carried": carried, "carrying_costs": own - carried}
-    return {name: number(value, few if np.isnan(value) else "") for name, value in found.items()}
+    return {name: point_estimate(value, few if np.isnan(value) else "") for name, value in found.items()}
 
 
 def _place_table(records: Records, mixed: Answers, own: Mapping[int, float]) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from cardiobench.protocols.numeric_prompts import RULES
 from cardiobench.protocols.ranking import Ranking
 from cardiobench.protocols.study import Analysis, AnalysisOutput, each_task
 from cardiobench.protocols.zero_shot import ZeroShot, no_text_tower
-from cardiobench.results.analysis_result import number
+from cardiobench.results.analysis_result import point_estimate
 
 # Spellings that say the same; the released prompts of arXiv:2510.00520 are capitals with a blank before the full stop.
 SPELLINGS: Mapping[str, Callable[[str], str]] = {
@@ -65,7 +65,7 @@ class PromptSensitivity:
                 if kind == "prompt set":
                     values[f"{rule} {ranking.key}".strip()] = found
             spread = {"lowest": np.min(asked), "highest": np.max(asked), "deviation": np.std(asked)}
-            values |= {f"{rule} {name}".strip(): number(value, n=len(asked)) for name, value in spread.items()}
+            values |= {f"{rule} {name}".strip(): point_estimate(value, n=len(asked)) for name, value in spread.items()}
         table = pd.DataFrame(rows).assign(floor=ranking.floor(), metric=ranking.key, unit=task.unit)
         options = {"prompt_set": version, "prompts": prompt_digest(task, data.prompts)}
         return AnalysisOutput(values, {"wordings": table}, options)

@@ -9,7 +9,7 @@ from cardiobench.report.cells import SETTING, best_cells
 from cardiobench.report.contamination import contamination
 from cardiobench.report.sensitivity import order_changes
 from cardiobench.results.analysis_result import AnalysisResult
-from cardiobench.results.published import published
+from cardiobench.results.published import published_scores
 from cardiobench.results.score_result import ScoreResult
 
 MODELS = {
@@ -153,7 +153,7 @@ def _published_4(label: str, key: str, model: str) -> str:
 
 
 def _printed(task: str, model: str, metric: str, condition: str = "") -> float | None:
-    for row in published(task):
+    for row in published_scores(task):
         if (row.model, row.metric, row.condition) == (MODELS.get(model), metric, condition):
             return row.value
     return None

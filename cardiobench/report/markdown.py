@@ -93,9 +93,9 @@ def _draw(
 
 def rank_table(found: list[tuple[Path, ScoreResult]], problems: Sequence[Problem]) -> str:
     """Which models are better, of the answers that can be read; a sentence where the pairs are more than a page should wait for."""
-    unread = {problem.where for problem in problems}
+    unread = {problem.file for problem in problems}
     fit = [(p, r) for p, r in found if find_task(r.task) and str(predictions_path(p)) not in unread]
-    places = Counter((result.task, tables.protocol_label(result)) for _, result in fit)
+    places = Counter((result.task, result.label) for _, result in fit)
     pairs = sum(count * (count - 1) // 2 for count in places.values())
     if pairs > ranks.MOST_PAIRS:
         return f"There are up to {pairs} pairs of models: `cardiobench compare` ranks them.\n\n"
@@ -107,7 +107,7 @@ def problem_list(problems: Sequence[Problem]) -> str:
     if not problems:
         return ""
     rows = [
-        "| " + " | ".join(tables.markdown_text(cell) for cell in (p.where, p.kind, p.what, p.about or "–")) + " |"
+        "| " + " | ".join(tables.markdown_text(cell) for cell in (p.file, p.kind, p.message, p.subject or "–")) + " |"
         for p in problems
     ]
     head = [
@@ -146,7 +146,7 @@ def _groups(results: list[ScoreResult]) -> list[str]:
             gap = tables.gap_text(breakdown, result)
             row = (
                 result.model["name"],
-                tables.protocol_label(result),
+                result.label,
                 name,
                 "; ".join(cells),
                 gap,

@@ -158,7 +158,7 @@ def _board(name: str, entries: list[Entry]) -> Board:
     several = _several(entries)
     for entry in entries:
         setting = _setting(entry.result) if entry.result.model["name"] in several else ""
-        key = (entry.result.model["name"], tables.protocol_label(entry.result), setting)
+        key = (entry.result.model["name"], entry.result.label, setting)
         own = rows.setdefault(key, {})
         if entry.result.task in own:  # one setting twice, such as two seeds: a row of its own
             own = rows.setdefault((*key[:2], f"{setting} seed {entry.result.stamp.get('seed')}".strip()), {})

@@ -9,7 +9,7 @@ import pandas as pd
 from cardiobench.core.errors import CardioBenchError
 from cardiobench.data import catalog
 from cardiobench.results import formatting as tables
-from cardiobench.results.predictions_file import read_predictions
+from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.score_result import ScoreResult, predictions_path
 from cardiobench.scoring.bootstrap import RESAMPLES
 from cardiobench.scoring.predictions import Predictions
@@ -26,7 +26,7 @@ def contests(found: Found) -> tuple[dict[tuple[str, str], dict[str, Predictions]
     """(task, protocol) -> model -> predictions, where two models or more answered the same units; and what was left out."""
     together: dict[tuple[str, str], list[tuple[Path, ScoreResult]]] = {}
     for path, result in found:
-        together.setdefault((result.task, tables.protocol_label(result)), []).append((path, result))
+        together.setdefault((result.task, result.label), []).append((path, result))
     made, left_out = {}, []
     for place, entries in sorted(together.items()):
         if len(entries) < 2:
@@ -60,7 +60,7 @@ def _names(entries: Found) -> list[str]:
 
 
 def _read(path: Path, result: ScoreResult) -> Predictions:
-    frame = read_predictions(predictions_path(path))
+    frame = load_predictions(predictions_path(path))
     return Predictions(catalog.task(result.task), frame, result.coverage["expected"], source=result.model["name"])
 
 
@@ -146,4 +146,4 @@ def markdown(found: Found) -> str:
 
 def _examples(found: Found) -> dict[tuple[str, str], ScoreResult]:
     """A result of each contest, for its metric and unit."""
-    return {(result.task, tables.protocol_label(result)): result for _, result in found}
+    return {(result.task, result.label): result for _, result in found}

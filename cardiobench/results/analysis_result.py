@@ -47,6 +47,11 @@ class AnalysisResult:
     warnings: tuple[str, ...] = ()
     stamp: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def label(self) -> str:
+        """Models, protocol and subject, as messages name an analysis."""
+        return f"{', '.join(model['name'] for model in self.models)}: {self.protocol} of {self.subject}"
+
     def save(self, path: Path) -> list[Path]:
         """Write the record and its tables; the record last, so that what it names is there."""
         tables = {name: path.with_suffix(f".{name}.csv") for name in self.tables}
@@ -94,7 +99,7 @@ def is_analysis(path: Path) -> bool:
     return isinstance(content, dict) and content.get("kind") == KIND
 
 
-def number(value: float, reason: str = "", n: int = 0, n_patients: int = 0) -> Estimate:
+def point_estimate(value: float, reason: str = "", n: int = 0, n_patients: int = 0) -> Estimate:
     """A number that has no interval."""
     return Estimate(float(value), math.nan, math.nan, n, n_patients, reason)
 

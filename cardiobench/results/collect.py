@@ -9,10 +9,9 @@ from typing import Any
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.results.analysis_result import KIND, AnalysisResult
-from cardiobench.results.consistency import contradictions
-from cardiobench.results.formatting import protocol_label
+from cardiobench.results.consistency import check_consistency
 from cardiobench.results.score_result import ScoreResult, checksum, predictions_path
-from cardiobench.results.versions import data_edition, edition, edition_words
+from cardiobench.results.versions import data_version_key, describe_version, version_key
 
 PATTERN = "*__*.json"
 
@@ -34,7 +33,7 @@ class Entry:
     @property
     def setting(self) -> str:
         """Model and protocol, as a row of a table is called."""
-        return f"{self.result.model['name']}, {protocol_label(self.result)}"
+        return f"{self.result.model['name']}, {self.result.label}"
 
 
 @dataclass(frozen=True)
@@ -42,16 +41,16 @@ class Problem:
     """Something that was found and is not ranked.
 
     Attributes:
-        where: file.
+        file: that was found.
         kind: a few words: unreadable, half-finished, edited by hand, other dataset version, older run.
-        what: what is wrong with it, and what to do.
-        about: model and task, where the file says so.
+        message: what is wrong with it, and what to do.
+        subject: model and task, where the file says so.
     """
 
-    where: str
+    file: str
     kind: str
-    what: str
-    about: str = ""
+    message: str
+    subject: str = ""
 
     @property
     def consequence(self) -> str:
@@ -67,12 +66,12 @@ class Collection:
 
     Attributes:
         entries: results that may be ranked, by task and model.
-        records: what studies found, each with its file.
+        analyses: analysis results, each with its file.
         problems: files that are not ranked, and why.
     """
 
     entries: tuple[Entry, ...]
-    records: tuple[tuple[Path, AnalysisResult], ...] = ()
+    analyses: tuple[tuple[Path, AnalysisResult], ...] = ()
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -89,7 +88,7 @@ class Collection:
 @dataclass
 class _Found:
     entries: list[Entry] = field(default_factory=list)
-    records: list[tuple[Path, AnalysisResult]] = field(default_factory=list)
+    analyses: list[tuple[Path, AnalysisResult]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -106,19 +105,19 @@ def collect(folders: Sequence[Path]) -> Collection:
         for path in sorted(folder.rglob(PATTERN)):
             _read(path, path.relative_to(folder).as_posix(), found)
         found.problems += _unfinished(folder)
-    if not (found.entries or found.records or found.problems):
+    if not (found.entries or found.analyses or found.problems):
         named = " ".join(str(folder) for folder in folders)
         raise MissingData(f"no result in {named}. Run: accelerate launch -m cardiobench.eval --model ID")
-    return assemble(found.entries, found.records, found.problems)
+    return assemble(found.entries, found.analyses, found.problems)
 
 
 def assemble(
-    entries: Iterable[Entry], records: Iterable[tuple[Path, AnalysisResult]] = (), problems: Iterable[Problem] = ()
+    entries: Iterable[Entry], analyses: Iterable[tuple[Path, AnalysisResult]] = (), problems: Iterable[Problem] = ()
 ) -> Collection:
     """Keep one edition of each task's data, the newest result of each setting, and records of the same data; the others become problems."""
     one_edition, other = _one_edition(list(entries))
     newest, older = _newest(one_edition)
-    beside, aside = _of_ranked_data(records, newest)
+    beside, aside = _of_ranked_data(analyses, newest)
     order = sorted(newest, key=lambda entry: (entry.result.task, entry.setting, str(entry.path)))
     return Collection(tuple(order), tuple(beside), (*problems, *other, *older, *aside))
 
@@ -134,7 +133,7 @@ def read_result(text: str) -> ScoreResult:
     result = ScoreResult.from_json(content)
     if "seal" in content and content["seal"] != checksum(content):
         raise EditedResult("its content is not what was written: its seal does not fit. Score the predictions again")
-    if wrong := contradictions(result):
+    if wrong := check_consistency(result):
         raise EditedResult(f"it contradicts itself: {'; '.join(wrong)}. Score the predictions again")
     return result
 
@@ -148,7 +147,7 @@ def _read(path: Path, name: str, found: _Found) -> None:
     try:
         text = path.read_text("utf-8")
         if f'"kind": "{KIND}"' in text[:200]:
-            found.records.append((path, AnalysisResult.load(path)))
+            found.analyses.append((path, AnalysisResult.load(path)))
             return
         result = read_result(text)
     except EditedResult as error:
@@ -184,16 +183,16 @@ def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
         by_task.setdefault(entry.result.task, []).append(entry)
     kept, problems = [], []
     for task, own in by_task.items():
-        count = Counter(edition(entry.result) for entry in own)
+        count = Counter(version_key(entry.result) for entry in own)
         chosen = min(
             count, key=lambda key: (key[2], key[3] is not None, -count[key], [-ord(c) for c in key[0]], str(key))
         )
         for entry in own:
-            found = edition(entry.result)
+            found = version_key(entry.result)
             if found == chosen:
                 kept.append(entry)
                 continue
-            what = f"scored on {edition_words(found)}; ranked here: {edition_words(chosen)}. Such scores cannot be compared"
+            what = f"scored on {describe_version(found)}; ranked here: {describe_version(chosen)}. Such scores cannot be compared"
             problems.append(Problem(str(entry.path), "other data", what, f"{entry.setting} on {task}"))
     return kept, problems
 
@@ -205,7 +204,7 @@ def _of_ranked_data(
     ranked: dict[str, set[tuple]] = {}
     for entry in entries:
         facts = entry.result.dataset
-        ranked.setdefault(str(facts.get("name")), set()).add(data_edition(facts))
+        ranked.setdefault(str(facts.get("name")), set()).add(data_version_key(facts))
     kept, problems = [], []
     for path, record in records:
         other = [facts for facts in record.datasets if not _is_of(facts, ranked.get(facts["name"], ()))]
@@ -214,17 +213,16 @@ def _of_ranked_data(
             continue
         name, shown = other[0]["name"], min(ranked[other[0]["name"]], key=str)
         what = (
-            f"a study of {name} {edition_words(data_edition(other[0]))}; the scores here are of {edition_words(shown)}. "
+            f"a study of {name} {describe_version(data_version_key(other[0]))}; the scores here are of {describe_version(shown)}. "
             "Run the study again on these data"
         )
-        about = f"{', '.join(model['name'] for model in record.models)}: {record.protocol} of {record.subject}"
-        problems.append(Problem(str(path), "other data", what, about))
+        problems.append(Problem(str(path), "other data", what, record.label))
     return kept, problems
 
 
 def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
     """Whether data are of one of these editions, or of nobody's; a record may not say how many patients were used."""
-    own = data_edition(facts)
+    own = data_version_key(facts)
     return not editions or any(own[:3] == one[:3] and ("limit" not in facts or own[3] == one[3]) for one in editions)
 
 
@@ -233,7 +231,7 @@ def _newest(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         result = entry.result
-        facts = (result.task, protocol_label(result), dict(result.model), dict(result.options).get("seed"))
+        facts = (result.task, result.label, dict(result.model), dict(result.options).get("seed"))
         groups.setdefault(json.dumps(facts, sort_keys=True, default=str), []).append(entry)
     kept, problems = [], []
     for own in groups.values():

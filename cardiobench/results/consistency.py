@@ -11,7 +11,7 @@ TOLERANCE = 1e-9
 VERDICTS = ("yes", "no", "tied", "unknown")
 
 
-def contradictions(result: ScoreResult) -> list[str]:
+def check_consistency(result: ScoreResult) -> list[str]:
     """What cannot be true of a score that was computed; empty for a result as it should be."""
     if odd := _of_wrong_type(result):
         return [f"{', '.join(odd)}: not of the type that is written"]

@@ -68,7 +68,7 @@ def row(result: ScoreResult) -> tuple[str, ...]:
     return (
         result.task,
         result.model["name"],
-        protocol_label(result),
+        result.label,
         metric_name(result),
         number(estimate.value, result),
         interval(estimate, result),
@@ -113,17 +113,12 @@ def analysis_flags(record: AnalysisResult) -> list[str]:
     ]
 
 
-def protocol_label(result: ScoreResult) -> str:
-    """The protocol with its variant, as in file names."""
-    return f"{result.protocol}.{result.variant}" if result.variant else result.protocol
-
-
 def warnings(results: list[ScoreResult]) -> list[tuple[str, str, str]]:
     """Every warning once a task: (task, sentence, the results that it is about; empty when it is about all of them)."""
     about: dict[tuple[str, str], list[str]] = {}
     for result in ordered(results):
         for sentence in result.warnings:
-            about.setdefault((result.task, sentence), []).append(f"{result.model['name']} {protocol_label(result)}")
+            about.setdefault((result.task, sentence), []).append(f"{result.model['name']} {result.label}")
     count = Counter(result.task for result in results)
     return [(task, text, "" if len(who) == count[task] else ", ".join(who)) for (task, text), who in about.items()]
 

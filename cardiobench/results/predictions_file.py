@@ -11,7 +11,7 @@ from cardiobench.core.errors import BadPredictions
 COLUMNS = {"id", "patient_id", "y_true", "y_pred"}
 
 
-def read_predictions(path: Path) -> pd.DataFrame:
+def load_predictions(path: Path) -> pd.DataFrame:
     """Predictions as the runner wrote them: id, patient_id, y_true, y_pred and, for classes, a probability column each.
 
     Raises:

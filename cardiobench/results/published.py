@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
-import cardiobench
-
+FOLDER = Path(__file__).parent / "published_tables"
 FILES = ("echo_tables.csv", "ecg_tables.csv")
 FOLDS = "f1_median_15fold_size_"
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedScore:
     """One printed number.
 
     Attributes:
@@ -44,22 +43,21 @@ class Published:
         return len(self.printed.partition(".")[2])
 
 
-def published(task: str | None = None) -> tuple[Published, ...]:
-    """Published scores of a task, in the order of the papers' tables; of all tasks when None."""
+def published_scores(task: str | None = None) -> tuple[PublishedScore, ...]:
+    """Return the published scores of a task, in the order of the papers' tables; of all tasks when None."""
     return tuple(row for row in _all() if task in (None, row.task))
 
 
 @cache
-def _all() -> tuple[Published, ...]:
-    folder = Path(cardiobench.__file__).parent / "data" / "published"
-    frames = [pd.read_csv(folder / file, dtype=str) for file in FILES]
+def _all() -> tuple[PublishedScore, ...]:
+    frames = [pd.read_csv(FOLDER / file, dtype=str) for file in FILES]
     return tuple(_row(row) for frame in frames for row in frame.itertuples())
 
 
-def _row(row) -> Published:
+def _row(row) -> PublishedScore:
     percent = row.metric.endswith("_pct")
     metric, condition = row.metric.removesuffix("_pct"), ""
     if metric.startswith(FOLDS):
         metric, condition = "f1_median", f"15 folds, size {metric.removeprefix(FOLDS)}"
     value = float(row.value) / (100 if percent else 1)
-    return Published(row.task, row.model, row.protocol, metric, value, row.source, row.value, percent, condition)
+    return PublishedScore(row.task, row.model, row.protocol, metric, value, row.source, row.value, percent, condition)

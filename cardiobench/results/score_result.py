@@ -145,6 +145,11 @@ class ScoreResult:
     stamp: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def label(self) -> str:
+        """The protocol with its variant, as in file names and tables."""
+        return f"{self.protocol}.{self.variant}" if self.variant else self.protocol
+
+    @property
     def score(self) -> Estimate:
         """The number that ranks models."""
         return self.overall[self.metric]

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pandas as pd
 
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
+from cardiobench.results.published import FOLDER
 
-COUNTS = Path(catalog.__file__).parent / "published" / "class_counts.csv"
+COUNTS = FOLDER / "class_counts.csv"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from cardiobench.core.registry import unknown_name
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
-from cardiobench.results.published import Published, published
+from cardiobench.results.published import PublishedScore, published_scores
 from cardiobench.results.score_result import Floor
 from cardiobench.scoring.bundled_labels import shipped_references
 from cardiobench.scoring.floors import constant, floors
@@ -99,7 +99,7 @@ BEATS = "beats the best constant"
 EQUALS = "equals the constant"
 
 
-def against(row: Published, known: TaskFloors | None) -> str:
+def against(row: PublishedScore, known: TaskFloors | None) -> str:
     """What a published number is, set against the constants: equal to one, at or below the best, or above.
 
     Equal means equal to the last printed digit. Empty where the floor is not known.
@@ -137,13 +137,13 @@ def floor_table(tasks: Sequence[Task], data_dir: Path | None = None, others: boo
         except MissingData as error:
             known, labels = None, str(error)
         shared = _floor_columns(task, known, labels)
-        found = [_published_columns(row, known) for row in published(task.name)]
+        found = [_published_columns(row, known) for row in published_scores(task.name)]
         lines += [shared | line for line in found or [{}]]
     if others:
         names = set(catalog.list_tasks())
         lines += [
             {"task": row.task, "labels": "", "known": False, **_published_columns(row, None)}
-            for row in published()
+            for row in published_scores()
             if row.task not in names
         ]
     return pd.DataFrame(lines)
@@ -159,7 +159,7 @@ def _floor_columns(task: Task, known: TaskFloors | None, labels: str) -> dict:
     return shared | {"n": known.n, "labels": known.labels, "best_constant_answer": answer, **values}
 
 
-def _published_columns(row: Published, known: TaskFloors | None) -> dict:
+def _published_columns(row: PublishedScore, known: TaskFloors | None) -> dict:
     return {
         "model": row.model,
         "protocol": row.protocol,

@@ -9,7 +9,7 @@ from cardiobench.report.contamination import contamination, seen_effect
 from cardiobench.report.ecg_tables import tables
 from cardiobench.report.paper.write import write_tables
 from cardiobench.report.sensitivity import order_changes, turned
-from cardiobench.results.analysis_result import AnalysisResult, number
+from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdict
 
 FOUNDER = "PKUDigitalHealth/ECGFounder"
@@ -41,7 +41,7 @@ def record(model, subject, seen=False, **values):
         "representation",
         subject,
         (f"ptb_xl/{subject}",),
-        {name: number(value) for name, value in values.items()},
+        {name: point_estimate(value) for name, value in values.items()},
         models=({"name": model},),
         datasets=({"name": "ptb_xl", "twin": False},),
         seen_in_pretraining={"ptb_xl": seen},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cardiobench.results.analysis_result import AnalysisResult, number
+from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from tests.report import made
 from tests.report.browser import chromium, violations, watched
 
@@ -47,7 +47,7 @@ def report(tmp_path_factory):
         "few_shot",
         "phantom_ecg/cd",
         ("phantom_ecg/cd",),
-        {"score": number(0.6, n=60)},
+        {"score": point_estimate(0.6, n=60)},
         tables,
         models=({"name": "org/one"},),
     )
@@ -56,7 +56,7 @@ def report(tmp_path_factory):
         "few_shot",
         "phantom_ecg/af",
         ("phantom_ecg/af",),
-        {"x": number(0.1)},
+        {"x": point_estimate(0.1)},
         {"curve": pd.DataFrame([{"a": 1}])},
         models=({"name": HOSTILE[0]},),
     ).save(folder / "org__two/r1/few_shot/phantom_echo__ef.json")

@@ -18,7 +18,7 @@ from cardiobench.report.plots.groups import QUANTILES, errors
 from cardiobench.report.plots.panel import Panel, _numbers, around, words
 from cardiobench.report.plots.style import new_figure, style
 from cardiobench.results import formatting as tables
-from cardiobench.results.analysis_result import AnalysisResult, number
+from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.collect import Problem, collect
 from tests.report import made
 
@@ -133,7 +133,7 @@ def similarity(model, near, digest="d" * 16, **more):
     cosine = near ** np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
     frame, other = np.indices(cosine.shape)
     matrix = pd.DataFrame({"frame": frame.ravel(), "other": other.ravel(), "cosine": cosine.ravel()})
-    values = {key: number(near, n=12) for key in ("frames of a clip", "frames between patients", "difference")}
+    values = {key: point_estimate(near, n=12) for key in ("frames of a clip", "frames between patients", "difference")}
     return AnalysisResult(
         "frame_similarity",
         "phantom_echo",
@@ -178,10 +178,10 @@ def test_a_study_of_other_data_than_is_ranked_is_said_and_not_shown(tmp_path):
         folder / "camus__c.json"
     )
     found = collect([tmp_path])
-    assert sorted(path.name for path, _ in found.records) == ["camus__c.json", "phantom_echo__a.json"]
+    assert sorted(path.name for path, _ in found.analyses) == ["camus__c.json", "phantom_echo__a.json"]
     (problem,) = found.problems
-    assert problem.kind == "other data" and problem.where.endswith("phantom_echo__b.json")
-    assert "digest eeeeeeeeeeee" in problem.what and "digest dddddddddddd" in problem.what
+    assert problem.kind == "other data" and problem.file.endswith("phantom_echo__b.json")
+    assert "digest eeeeeeeeeeee" in problem.message and "digest dddddddddddd" in problem.message
 
 
 def test_a_study_that_does_not_say_how_many_patients_were_used_is_told_by_its_data(tmp_path):
@@ -192,8 +192,8 @@ def test_a_study_that_does_not_say_how_many_patients_were_used_is_told_by_its_da
     dataclasses.replace(whole, datasets=(silent,)).save(folder / "phantom_echo__a.json")
     whole.save(folder / "phantom_echo__b.json")
     found = collect([tmp_path])
-    assert [path.name for path, _ in found.records] == ["phantom_echo__a.json"]
-    assert "first 5 patients" in found.problems[0].what
+    assert [path.name for path, _ in found.analyses] == ["phantom_echo__a.json"]
+    assert "first 5 patients" in found.problems[0].message
 
 
 def test_numbers_of_a_study_are_marked_like_scores():

@@ -12,7 +12,7 @@ from tests.report import made
 
 
 def kinds(folder):
-    return sorted((problem.kind, problem.where) for problem in collect([folder]).problems)
+    return sorted((problem.kind, problem.file) for problem in collect([folder]).problems)
 
 
 def edit(path, change, sealed=False):
@@ -34,7 +34,7 @@ def test_a_damaged_file_is_named(tmp_path, text):
     path = made.result(tmp_path)
     path.write_text(text)
     found = collect([tmp_path])
-    assert not found.entries and [problem.where for problem in found.problems] == [str(path.relative_to(tmp_path))]
+    assert not found.entries and [problem.file for problem in found.problems] == [str(path.relative_to(tmp_path))]
 
 
 def test_a_binary_file_is_named(tmp_path):
@@ -114,7 +114,7 @@ def test_results_of_different_data_are_never_ranked_together(tmp_path, odd):
     found = collect([tmp_path])
     assert {result.model["name"] for result in found.results} == {"org/one", "org/two"}
     (problem,) = found.problems
-    assert problem.kind == "other data" and "cannot be compared" in problem.what and "org/three" in problem.about
+    assert problem.kind == "other data" and "cannot be compared" in problem.message and "org/three" in problem.subject
 
 
 def test_real_data_counts_even_when_twins_are_more(tmp_path):
@@ -133,14 +133,14 @@ def test_of_one_result_twice_the_newest_counts(tmp_path):
 
 
 def test_records_are_no_results(tmp_path):
-    from cardiobench.results.analysis_result import AnalysisResult, number
+    from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 
-    AnalysisResult("alignment", "camus/ef", ("camus/ef",), {"r": number(0.5)}).save(
+    AnalysisResult("alignment", "camus/ef", ("camus/ef",), {"r": point_estimate(0.5)}).save(
         tmp_path / "m/r/alignment/camus__ef.json"
     )
     (tmp_path / "m/r/alignment/tmed2__as.json").write_text('{\n  "schema": 1,\n  "kind": "record"')
     found = collect([tmp_path])
-    assert len(found.records) == 1 and not found.entries and [p.kind for p in found.problems] == ["unreadable"]
+    assert len(found.analyses) == 1 and not found.entries and [p.kind for p in found.problems] == ["unreadable"]
 
 
 def test_nothing_there(tmp_path):

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score
 from cardiobench.cli.main import main
 from cardiobench.core.errors import MissingData, UnknownName
 from cardiobench.data import catalog
-from cardiobench.results.published import published
+from cardiobench.results.published import published_scores
 from cardiobench.scoring.bundled_labels import COUNTS, LABELS, shipped_references
 from cardiobench.scoring.floor_table import (
     BALANCED,
@@ -30,25 +30,25 @@ def test_numbers_are_those_of_the_papers(shared):
     printed = pd.concat(
         [pd.read_csv(path, dtype=str) for path in sorted((shared / "data/published").glob("*.csv"), reverse=True)]
     )
-    assert [row.printed for row in published()] == printed["value"].tolist()
-    assert [row.source for row in published()] == printed["source"].tolist()
-    assert len(published()) == 380
+    assert [row.printed for row in published_scores()] == printed["value"].tolist()
+    assert [row.source for row in published_scores()] == printed["source"].tolist()
+    assert len(published_scores()) == 380
 
 
 def test_a_number_in_percent_becomes_a_fraction():
-    row = next(row for row in published("tmed2/as") if row.model == "EchoPrime")
+    row = next(row for row in published_scores("tmed2/as") if row.model == "EchoPrime")
     assert (row.metric, row.value, row.printed, row.protocol) == ("f1_macro", 0.4413, "44.13", "zero_shot")
     assert row.source == f"{ECHO} Table 1" and row.decimals == 2
-    mae = published("echonet_lvh/ivsd")[0]
+    mae = published_scores("echonet_lvh/ivsd")[0]
     assert (mae.metric, mae.value) == ("mae", 0.57)
-    folds = published("ptb_xl/cd")[0]
+    folds = published_scores("ptb_xl/cd")[0]
     assert (folds.metric, folds.condition, folds.value) == ("f1_median", "15 folds, size XS", 0.75)
-    assert published("no/such") == ()
+    assert published_scores("no/such") == ()
 
 
 def test_published_tasks_exist():
     alone = {"cd", "af"}
-    assert {row.task for row in published()} - alone <= set(catalog.list_tasks())
+    assert {row.task for row in published_scores()} - alone <= set(catalog.list_tasks())
 
 
 # negatives and positives of the test split as published, and macro F1 of answering either to everything
@@ -126,7 +126,9 @@ def test_shipped_labels_are_classes_of_their_tasks():
 
 def test_a_number_beside_its_floor():
     known = task_floors(catalog.task("cardiacnet/asd"))
-    by_model = {row.model: against(row, known) for row in published("cardiacnet/asd") if row.protocol == "zero_shot"}
+    by_model = {
+        row.model: against(row, known) for row in published_scores("cardiacnet/asd") if row.protocol == "zero_shot"
+    }
     assert by_model == {
         "EchoCLIP": BEATS,
         "BioMedCLIP": BEATS,
@@ -134,10 +136,12 @@ def test_a_number_beside_its_floor():
         "SigLIP2": "equals the constant no_ASD",
     }
     wall = task_floors(catalog.task("segrwma/rwma_a4c"))
-    verdicts = {row.model: against(row, wall) for row in published("segrwma/rwma_a4c") if row.protocol == "zero_shot"}
+    verdicts = {
+        row.model: against(row, wall) for row in published_scores("segrwma/rwma_a4c") if row.protocol == "zero_shot"
+    }
     assert verdicts["BioMedCLIP"] == "equals the constant abnormal"
     assert verdicts["PanEcho"] == "no better than the best constant"
-    assert against(published("ptb_xl/cd")[0], None) == BALANCED
+    assert against(published_scores("ptb_xl/cd")[0], None) == BALANCED
 
 
 def test_an_error_is_better_when_smaller(tmp_path):
@@ -152,7 +156,7 @@ def test_an_error_is_better_when_smaller(tmp_path):
     assert known.n == 3 and not known.higher_is_better
     assert known.floors["best_constant"].value == pytest.approx(20 / 3)
     assert known.floors["train_constant"].value == pytest.approx(20)
-    verdicts = {row.model: against(row, known) for row in published("echonet_dynamic/ef") if row.metric == "mae"}
+    verdicts = {row.model: against(row, known) for row in published_scores("echonet_dynamic/ef") if row.metric == "mae"}
     assert verdicts["PanEcho"] == BEATS and verdicts["EchoCLIP"] == "no better than the best constant"
 
 
@@ -186,7 +190,7 @@ def test_command_prints_and_writes(tmp_path, capsys):
 
 def test_every_published_number_is_beside_a_floor_or_a_reason():
     table = floor_table(tasks_named([]), others=True)
-    assert table["published"].notna().sum() == len(published())
+    assert table["published"].notna().sum() == len(published_scores())
     silent = table[table["published"].notna() & (table["verdict"] == "")]
     alignment = silent["published_metric"] == "text_axis_pearson"
     assert (~silent["known"]).all() and (silent.loc[~alignment, "labels"].str.contains("raw data only")).all()

@@ -16,7 +16,7 @@ from cardiobench.protocols.representation import geometry, maps, overlap, simila
 from cardiobench.protocols.representation.sample import Sample, draw
 from cardiobench.protocols.representation.subjects import labels_across
 from cardiobench.protocols.study import Analysis, AnalysisOutput
-from cardiobench.results.analysis_result import number
+from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import interval
 
@@ -101,7 +101,7 @@ class Representation:
         values = {}
         for (one, other), part in table.groupby(["model", "other"], sort=False):
             last = part.iloc[-1]  # over all records, or of the only dataset
-            values[f"linear_cka of {one} and {other}"] = number(last["linear_cka"], n=int(last["records"]))
+            values[f"linear_cka of {one} and {other}"] = point_estimate(last["linear_cka"], n=int(last["records"]))
         warnings = tuple(dict.fromkeys(sentence for sample in samples for sentence in sample.left_out))
         return AnalysisOutput(values, {"cka": table}, {"names": names}, warnings)
 
@@ -109,7 +109,7 @@ class Representation:
         """Values, tables and choices of Algorithm 1; with one dataset, why there is none."""
         if len(sample.parts) < 2:
             reason = f"{sample.names[0]} is the only dataset of this label here, and overlap is between datasets"
-            return {"overlap_at_50": number(np.nan, reason)}, {}, {}
+            return {"overlap_at_50": point_estimate(np.nan, reason)}, {}, {}
         found = {
             part.name: overlap.search(part, self.classifiers, self.grids, self.folds, study.seed)
             for part in sample.parts
@@ -135,7 +135,7 @@ class Representation:
                 values[key] = Estimate(exact[key], *interval(drawn[key]), n, whole, reason)
             floors = {f"{key}_at_{k}": exact[f"{key}_at_{k}"] for key in ("chance", "p_value")}
             floors[f"shuffled_at_{k}"] = floor[f"overlap_at_{k}"]
-            values |= {key: number(value, few if np.isnan(value) else "") for key, value in floors.items()}
+            values |= {key: point_estimate(value, few if np.isnan(value) else "") for key, value in floors.items()}
         tables = {
             "classifiers": pd.DataFrame(
                 [
@@ -194,7 +194,7 @@ def _geometry_values(measured: Mapping[str, Mapping[str, float]], sample: Sample
             key = f"{'knn_chance' if measure == 'chance' else measure}_{level}"
             found = measured.get(level, {}).get(measure, np.nan)
             reason = "" if level in measured else alone
-            values[key] = number(found, reason, n, patients)
+            values[key] = point_estimate(found, reason, n, patients)
     return values
 
 

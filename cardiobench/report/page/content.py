@@ -12,7 +12,7 @@ from cardiobench.report.plots.style import Drawn
 from cardiobench.results import formatting as tables
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Collection, Entry, Problem
-from cardiobench.results.published import published
+from cardiobench.results.published import published_scores
 
 
 @dataclass
@@ -45,7 +45,7 @@ def content(
         examples: task -> (title, link) of pages with the worst items.
     """
     by_task, by_model = grouped(collection.entries)
-    records = list(enumerate(record for _, record in collection.records))
+    records = list(enumerate(record for _, record in collection.analyses))
     return {
         "boards": boards(collection.entries),
         "marks": MARKS,
@@ -63,7 +63,7 @@ def content(
         + [beside_part(own, drawn) for own, drawn in drawings.beside],
         "problems": [*collection.problems, *drawings.problems],
         "note": drawings.note,
-        "protocols": sorted({tables.protocol_label(result) for result in collection.results}),
+        "protocols": sorted({result.label for result in collection.results}),
     }
 
 
@@ -134,7 +134,7 @@ def task_part(
     task, results = find_task(name), tables.ordered([entry.result for entry in entries])
     by_result = {id(entry.result): entry for entry in entries}
     first = results[0]
-    printed = [row for row in published(name) if row.metric == first.metric]
+    printed = [row for row in published_scores(name) if row.metric == first.metric]
     return {
         "name": name,
         "title": f"{catalog.spec(task.dataset).title}: {task.name.partition('/')[2]}" if task else name,

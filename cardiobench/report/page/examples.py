@@ -19,7 +19,6 @@ from cardiobench.report.plots import panel as panels
 from cardiobench.report.plots.draw import best_of_each_model, read_answers
 from cardiobench.report.plots.style import INK, inline, new_figure, style
 from cardiobench.results.collect import Collection, Entry, Problem
-from cardiobench.results.formatting import protocol_label
 
 WORST = 12
 FRAMES, HEIGHT = 6, 112  # of a strip, in pixels
@@ -201,7 +200,7 @@ def _write(entry: Entry, task: Task, shown: Sequence[Item], out: Path) -> tuple[
 
     name = f"{words.anchor('worst', task.name + ' ' + entry.setting + str(entry.path))}.html"
     page = environment(out).get_template("examples.html")
-    text = page.render(task=task, model=entry.result.model["name"], protocol=protocol_label(entry.result), items=shown)
+    text = page.render(task=task, model=entry.result.model["name"], protocol=entry.result.label, items=shown)
     folder = out / FOLDER
     try:
         folder.mkdir(parents=True, exist_ok=True)

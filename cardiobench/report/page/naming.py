@@ -10,7 +10,7 @@ from typing import Any
 from cardiobench.report.overview import MARKS, Cell, marks
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Entry
-from cardiobench.results.published import Published
+from cardiobench.results.published import PublishedScore
 from cardiobench.results.score_result import ScoreResult
 
 LONG = 60  # characters of a name that are shown; the whole one is in the model's part
@@ -35,7 +35,7 @@ def tip(cell: Cell) -> str:
     score, beats = result.score, result.beats_floor
     low, high = (tables.number(value, result) for value in (beats.low, beats.high))
     lines = [
-        f"{result.model['name']}, {tables.protocol_label(result)}, on {result.task}.",
+        f"{result.model['name']}, {result.label}, on {result.task}.",
         f"{tables.metric_name(result)}: {tables.number(score.value, result)}, 95 % CI {tables.interval(score, result)}"
         f" (n = {score.n}, {score.n_patients} patients).",
         f"Best constant answer: {tables.number(result.floors['best_constant'].value, result)}; difference "
@@ -51,7 +51,7 @@ def score_row(entry: Entry) -> dict[str, Any]:
     result = entry.result
     return {
         "model": result.model["name"],
-        "protocol": tables.protocol_label(result),
+        "protocol": result.label,
         "score": tables.number(result.score.value, result),
         "sort": result.score.value,
         "interval": tables.interval(result.score, result),
@@ -65,7 +65,7 @@ def score_row(entry: Entry) -> dict[str, Any]:
     }
 
 
-def published_row(row: Published, like: ScoreResult) -> dict[str, Any]:
+def published_row(row: PublishedScore, like: ScoreResult) -> dict[str, Any]:
     """A published score in the table of its task."""
     return {
         "model": row.model,
@@ -81,7 +81,7 @@ def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
     return [
         {
             "model": result.model["name"],
-            "protocol": tables.protocol_label(result),
+            "protocol": result.label,
             "task": result.task,
             "name": name,
             "groups": "; ".join(

@@ -18,7 +18,7 @@ from cardiobench.report.plots.draw import Job, draw_all
 from cardiobench.report.plots.style import Drawn, short
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Collection
-from cardiobench.results.versions import data_edition, edition_words
+from cardiobench.results.versions import data_version_key, describe_version
 
 PAGE, PICTURES = "report.html", "pictures"
 LARGEST = 4_900_000  # bytes of the page; pictures that would make it larger are files that it links to
@@ -66,11 +66,11 @@ def drawn(collection: Collection, out: Path, *, png: bool = False, processes: in
     ]
     records = [
         Job(path.name, words.anchor(record.protocol, f"{path}"), folder, "record", record=record, png=png)
-        for path, record in collection.records
+        for path, record in collection.analyses
     ]
     beside = [
         Job(name, words.anchor(f"{own[0].protocol}-beside", name), folder, "beside", beside=own, png=png)
-        for name, own in side_by_side([record for _, record in collection.records]).items()
+        for name, own in side_by_side([record for _, record in collection.analyses]).items()
     ]
     try:
         made = draw_all([*jobs, *records, *beside], processes)
@@ -92,7 +92,9 @@ def side_by_side(records: Sequence[AnalysisResult]) -> dict[str, tuple[AnalysisR
     found: dict[str, list[AnalysisResult]] = {}
     for record in records:
         if record.protocol in BESIDE and len(record.models) == 1:
-            data = ", ".join(f"{facts['name']} {edition_words(data_edition(facts))}" for facts in record.datasets)
+            data = ", ".join(
+                f"{facts['name']} {describe_version(data_version_key(facts))}" for facts in record.datasets
+            )
             found.setdefault(f"{record.protocol} of {record.subject}, {data}", []).append(record)
     return {name: tuple(own) for name, own in found.items() if len(own) > 1}
 

@@ -9,8 +9,8 @@ import pandas as pd
 from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog
 from cardiobench.report.paper.grid import Entry, Grid, placed
-from cardiobench.results.formatting import FRACTIONS, protocol_label
-from cardiobench.results.published import Published, published
+from cardiobench.results.formatting import FRACTIONS
+from cardiobench.results.published import PublishedScore, published_scores
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.floor_table import task_floors
 
@@ -86,13 +86,13 @@ def grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[str], 
     ours: dict[str, dict[str, ScoreResult]] = {}
     for result in results:
         if result.protocol in layout.protocols and result.task in layout.tasks:
-            label = f"{result.model['name']} ({protocol_label(result)})"
+            label = f"{result.model['name']} ({result.label})"
             if result.task in ours.get(label, {}):  # the same model run in another way: a row of its own
                 label += f" {result.model.get('revision')} {result.model.get('token_pooling', '')} seed {result.stamp.get('seed')}"
             ours.setdefault(label, {})[result.task] = result
-    theirs: dict[str, dict[str, Published]] = {}
+    theirs: dict[str, dict[str, PublishedScore]] = {}
     for task in layout.tasks:
-        for row in published(task):
+        for row in published_scores(task):
             if row.source == f"{PAPER} Table {layout.number}":
                 theirs.setdefault(f"{row.model}, published", {})[task] = row
     floors = [Entry("–" if math.isnan(v := floor(task)) else _number(task, v)) for task in layout.tasks]
@@ -172,5 +172,5 @@ def _ours(result: ScoreResult | None) -> Entry:
     return Entry(f"{text} {marks}".strip(), math.nan if twin else round(factor * result.score.value, 2))
 
 
-def _theirs(row: Published | None) -> Entry:
+def _theirs(row: PublishedScore | None) -> Entry:
     return Entry() if row is None else Entry(row.printed, float(row.printed))

@@ -24,7 +24,7 @@ def write_tables(folders: Sequence[Path], out: Path) -> tuple[list[Path], tuple[
         UnwritableOutput: the folder cannot be written to.
     """
     collection = collect(folders)
-    records = [record for _, record in collection.records]
+    records = [record for _, record in collection.analyses]
     ecg = ecg_tables.tables(collection.results, records)
     echo = echo_tables.grids(collection.results)
     printed = [*echo, *ecg_grids.grids(ecg)]

@@ -17,9 +17,9 @@ from cardiobench.report.overview import find_task
 from cardiobench.report.plots.style import Drawn, Picture, embedded, inline, short, style, write
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Entry, Problem
-from cardiobench.results.formatting import ordered, protocol_label
-from cardiobench.results.predictions_file import read_predictions
-from cardiobench.results.published import published
+from cardiobench.results.formatting import ordered
+from cardiobench.results.predictions_file import load_predictions
+from cardiobench.results.published import published_scores
 
 MOST_INLINE = 120_000  # characters of a figure's SVG; a larger one stands in the page as an image
 FEW = 6  # jobs that are not worth starting processes for
@@ -107,7 +107,7 @@ def _of_task(job: Job) -> Done:
     from cardiobench.report.plots.forest import forest
 
     first = job.entries[0].result
-    printed = [row for row in published(job.about) if row.metric == first.metric]
+    printed = [row for row in published_scores(job.about) if row.metric == first.metric]
     drawn, problems = [write(forest(job.entries, printed), job.folder, job.stem, job.png)], []
     frames, unread = read_answers(best_of_each_model(job.entries))
     problems += unread
@@ -144,7 +144,7 @@ def best_of_each_model(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _name(entry: Entry) -> str:
-    return f"{short(entry.result.model['name'], 40)}, {protocol_label(entry.result)}"
+    return f"{short(entry.result.model['name'], 40)}, {entry.result.label}"
 
 
 def read_answers(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, pd.DataFrame]], list[Problem]]:
@@ -152,7 +152,7 @@ def read_answers(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, pd.DataFra
     frames, problems = [], []
     for entry in entries:
         try:
-            frames.append((entry, read_predictions(entry.predictions)))
+            frames.append((entry, load_predictions(entry.predictions)))
         except BadPredictions as error:
             problems.append(Problem(str(entry.predictions), "no answers", str(error), entry.setting))
     return frames, problems
@@ -163,7 +163,7 @@ def _of_model(job: Job) -> Done:
 
     views = [entry for entry in job.entries if entry.predictions and entry.result.task.endswith("/view")]
     frames, problems = read_answers(views)
-    named = {f"{entry.result.task}, {protocol_label(entry.result)}": frame for entry, frame in frames}
+    named = {f"{entry.result.task}, {entry.result.label}": frame for entry, frame in frames}
     picture = radar(job.about, named)
     return Done((write(picture, job.folder, job.stem, job.png),) if picture else (), tuple(problems))
 

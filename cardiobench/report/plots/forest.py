@@ -9,12 +9,12 @@ from cardiobench.report.plots.rows import IntervalRow, interval_rows, scale
 from cardiobench.report.plots.style import FLOOR, MODEL, PUBLISHED, Picture, new_figure, short
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Entry
-from cardiobench.results.published import Published
+from cardiobench.results.published import PublishedScore
 
 MOST = 40  # rows; of more results each model's best one is drawn
 
 
-def table(entries: Sequence[Entry], printed: Sequence[Published]) -> pd.DataFrame:
+def table(entries: Sequence[Entry], printed: Sequence[PublishedScore]) -> pd.DataFrame:
     """The rows of the picture, best first, then the published ones.
 
     Returns:
@@ -23,7 +23,7 @@ def table(entries: Sequence[Entry], printed: Sequence[Published]) -> pd.DataFram
     rows = [
         {
             "model": result.model["name"],
-            "protocol": tables.protocol_label(result),
+            "protocol": result.label,
             **{name: getattr(result.score, name) for name in ("value", "low", "high")},
             "collapsed": result.collapsed,
             **{name: getattr(result.score, name) for name in ("n", "n_patients")},
@@ -39,7 +39,7 @@ def table(entries: Sequence[Entry], printed: Sequence[Published]) -> pd.DataFram
     return pd.DataFrame(rows)
 
 
-def forest(entries: Sequence[Entry], printed: Sequence[Published]) -> Picture:
+def forest(entries: Sequence[Entry], printed: Sequence[PublishedScore]) -> Picture:
     """One row a result; filled = varies, hollow = collapsed, diamond = published by others."""
     first = entries[0].result
     full = table(entries, printed)

@@ -24,7 +24,7 @@ def table(results: Sequence[ScoreResult]) -> pd.DataFrame:
         [
             {
                 "model": result.model["name"],
-                "protocol": tables.protocol_label(result),
+                "protocol": result.label,
                 "breakdown": name,
                 "group": label,
                 **{key: getattr(found, key) for key in ("value", "low", "high", "n", "n_patients")},
@@ -90,7 +90,7 @@ def groups(results: Sequence[ScoreResult], best: ScoreResult, task: Task | None,
     spread = pd.DataFrame()
     if task is not None and task.kind == "regression":
         spread = errors(task, best, frame)
-        own = (full["model"] == best.model["name"]) & (full["protocol"] == tables.protocol_label(best))
+        own = (full["model"] == best.model["name"]) & (full["protocol"] == best.label)
         full = full.merge(spread, on=["breakdown", "group"], how="left")
         full.loc[~own, ["error_mean", *QUANTILES]] = np.nan
     tall = 0.22 * len(rows)
@@ -109,7 +109,7 @@ def groups(results: Sequence[ScoreResult], best: ScoreResult, task: Task | None,
         )
     gaps = "; ".join(f"{name.replace('_', ' ')}: {tables.gap_text(own, best)}" for name, own in best.groups.items())
     caption = (
-        f"{best.model['name']}, {tables.protocol_label(best)}, by group with 95 % intervals over patients; hollow: the worst "
+        f"{best.model['name']}, {best.label}, by group with 95 % intervals over patients; hollow: the worst "
         f"group of its breakdown; n = {best.score.n} ({best.score.n_patients} patients). Best to worst group: {gaps}."
         + (" Boxes: quartiles of the absolute errors, with the middle 90 % and the mean." if len(spread) else "")
         + " The CSV has every model."

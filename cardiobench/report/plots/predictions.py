@@ -9,7 +9,6 @@ import pandas as pd
 from cardiobench.report.plots.curves import calibration, precision_recall, roc
 from cardiobench.report.plots.panel import Panel, around, key, words
 from cardiobench.report.plots.style import DASHES, FLOOR, LINES, MANY, MODEL, MUTED, Picture, new_figure, short
-from cardiobench.results.formatting import protocol_label
 from cardiobench.results.score_result import ScoreResult
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def agreement(result: ScoreResult, frame: pd.DataFrame) -> Picture:
         right.line(right.x, [level, level], color=FLOOR, linestyle=line, linewidth=1.2)
         words(figure, right.right + 0.06, float(right.up(level)), f"{level:.1f}", va="center")
     caption = (
-        f"{result.model['name']}, {protocol_label(result)}: predicted against measured, and the difference against the mean "
+        f"{result.model['name']}, {result.label}: predicted against measured, and the difference against the mean "
         f"(Bland-Altman; bias {bias:.2f}, 95 % limits of agreement {bias - spread:.2f} to {bias + spread:.2f} {result.unit}), "
         f"n = {len(truth)} ({frame['patient_id'].nunique()} patients)."
     )
