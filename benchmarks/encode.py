@@ -48,7 +48,7 @@ class Clips:
 
     def __init__(self, path: Path, count: int):
         self.path = path
-        self.frame = pd.DataFrame({"id": [f"clip{n}" for n in range(count)], "stamp": ["s"] * count})
+        self.frame = pd.DataFrame({"id": [f"clip{n}" for n in range(count)], "fingerprint": ["s"] * count})
 
     def recording(self, number: int, sampling: FrameSampling):
         """A clip by its number."""
@@ -61,7 +61,7 @@ def real(encoder, clips: Clips, device: torch.device, batch_size: int, workers: 
         pieces = [EncodeJob(clips, number, store) for number in range(len(clips.frame))]
         failed = extract(encoder, pieces, device=device, batch_size=batch_size, workers=workers)
         assert not failed, failed
-        return store.load(list(clips.frame["id"]), list(clips.frame["stamp"])).vectors
+        return store.load(list(clips.frame["id"]), list(clips.frame["fingerprint"])).vectors
 
 
 def synthetic(encoder, parts: torch.Tensor, device: torch.device, batch_size: int, count: int) -> None:

@@ -85,9 +85,9 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     @classmethod
     def part(cls, frame: pd.DataFrame, name: str) -> pd.DataFrame:
         """The rows of a configuration: those of the part of that name, all of them where there is none."""
-        if name not in cls.SPEC.parts:
+        if name not in cls.SPEC.configs:
             return frame
-        column, value = cls.SPEC.parts[name]
+        column, value = cls.SPEC.configs[name]
         return frame[frame[column] == value]
 
     @staticmethod
@@ -158,9 +158,9 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     def __init_subclass__(cls):
         super().__init_subclass__()
-        if cls.SPEC.parts:
+        if cls.SPEC.configs:
             cls.BUILDER_CONFIGS = [
-                datasets.BuilderConfig(name, version=cls.VERSION) for name in (DEFAULT, *cls.SPEC.parts)
+                datasets.BuilderConfig(name, version=cls.VERSION) for name in (DEFAULT, *cls.SPEC.configs)
             ]
             cls.DEFAULT_CONFIG_NAME = DEFAULT
 

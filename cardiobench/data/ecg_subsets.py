@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData, NotApplicable, UnwritableOutput
+from cardiobench.core.errors import BadData, NotApplicable, UnwritableOutput, first_n
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
-from cardiobench.data.rows import shorten
 from cardiobench.data.spec import Task
 
 SIZES: dict[str, tuple[int, int | None]] = {"XS": (30, 499), "S": (500, 2499), "M": (2500, 4999), "L": (5000, None)}
@@ -40,7 +39,7 @@ class Subset:
         if absent:
             raise BadData(
                 f"subset {self.size} of {self.task}: {len(absent)} of {len(self.ids)} ids are not in the data: "
-                f"{shorten(sorted(absent))}. Complete the data or draw the subset again."
+                f"{first_n(sorted(absent))}. Complete the data or draw the subset again."
             )
         return table[table["id"].isin(self.ids)]
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from cardiobench.core.errors import BadMedia, UnwritableOutput
+from cardiobench.core.errors import BadMedia, UnwritableOutput, first_n
 from cardiobench.data import catalog
 from cardiobench.data.prompts import prompt_files
-from cardiobench.data.rows import shorten
 
 if TYPE_CHECKING:
     from cardiobench.data.builder import CardioBuilder
@@ -73,7 +72,7 @@ def prepare(
         with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=out / "cardiobench") as work:
             folder = Path(work) / "folder"
             (folder / "data").mkdir(parents=True)
-            for part in builder.SPEC.parts or ("default",):
+            for part in builder.SPEC.configs or ("default",):
                 made = builder(
                     config_name=part,
                     data_dir=None if data_dir is None else str(data_dir),
@@ -114,7 +113,7 @@ def companion_files(name: str) -> dict[str, bytes]:
 
 def _take_shards(made: "CardioBuilder", built: Path, data: Path) -> None:
     """Move the shards of one configuration, under the names that the card gives them."""
-    prefix = f"{made.config.name}-" if made.SPEC.parts else ""
+    prefix = f"{made.config.name}-" if made.SPEC.configs else ""
     for split in made.info.splits:
         shards = sorted(built.glob(f"{made.SPEC.name}-{split}*.parquet"))
         for number, shard in enumerate(shards):
@@ -138,7 +137,7 @@ def _finish(made: "CardioBuilder", folder: Path, *, allow_missing: bool) -> None
         (folder / part).parent.mkdir(exist_ok=True)
         (folder / part).write_bytes(content)
     card = folder / "README.md"
-    content = hashlib.sha256("".join([rows.digest, *rows.frame["stamp"]]).encode()).hexdigest()[:16]
+    content = hashlib.sha256("".join([rows.digest, *rows.frame["fingerprint"]]).encode()).hexdigest()[:16]
     card.write_text(card_of_shards(card.read_text(encoding="utf-8"), folder, content), encoding="utf-8")
     note = Preparation(
         spec.name, spec.version, rows.digest, rows.twin, rows.missing, tuple(damaged["id"]), dict(rows.absent)
@@ -153,7 +152,7 @@ def _unreadable(made: "CardioBuilder", damaged) -> BadMedia:
     except BadMedia as error:
         reason = str(error)
     return BadMedia(
-        f"{made.SPEC.title}: {len(damaged)} of {len(made._rows.frame)} recordings cannot be read: {shorten(damaged['id'])}. "
+        f"{made.SPEC.title}: {len(damaged)} of {len(made._rows.frame)} recordings cannot be read: {first_n(damaged['id'])}. "
         f"The first: {reason}\n  Or go on without them with --allow-missing (they are counted, and the coverage is stamped on every score)."
     )
 

@@ -31,7 +31,7 @@ def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
 
 
 @dataclass(frozen=True)
-class PreparedSource(OpenDataset):
+class PreparedDataset(OpenDataset):
     """A prepared folder; `raw` is that folder."""
 
     @cached_property
@@ -55,7 +55,7 @@ def read_note(folder: Path, spec: DatasetSpec) -> Mapping[str, Any]:
     return note
 
 
-def open_prepared(spec: DatasetSpec, folder: Path) -> PreparedSource:
+def open_prepared(spec: DatasetSpec, folder: Path) -> PreparedDataset:
     """Open a prepared folder; `BadData` when it was made by another version of the dataset."""
     note = read_note(folder, spec)
     dataset = _load(folder, spec)
@@ -68,7 +68,7 @@ def open_prepared(spec: DatasetSpec, folder: Path) -> PreparedSource:
     if (folder / LEFT_OUT).is_file():
         listed = pd.concat([frame, pd.read_parquet(folder / LEFT_OUT)], ignore_index=True)
     mark = f"{spec.name}/{spec.version}/{note['digest']}/"
-    frame["stamp"] = [hashlib.sha256((mark + name).encode()).hexdigest()[:16] for name in frame["id"]]
+    frame["fingerprint"] = [hashlib.sha256((mark + name).encode()).hexdigest()[:16] for name in frame["id"]]
     table = RowTable(
         listed=listed,
         frame=frame,
@@ -78,7 +78,7 @@ def open_prepared(spec: DatasetSpec, folder: Path) -> PreparedSource:
         digest=note["digest"],
         twin=note["twin"],
     )
-    return PreparedSource(spec, folder, table)
+    return PreparedDataset(spec, folder, table)
 
 
 def _load(folder: Path, spec: DatasetSpec) -> Any:

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.core.errors import BadData, MissingData
+from cardiobench.core.errors import BadData, MissingData, first_n
 from cardiobench.data.spec import IN_ALL, DatasetSpec
 
 TWIN_MARK = "SYNTHETIC_TWIN.json"
-SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class RowTable:
     Attributes:
         listed: every row of the release's tables, those whose file is missing included: what the coverage is counted against.
         frame: the rows whose recording is here: id, patient_id, study_id, split, `media` (path below the raw folder, or a key of the generator), `record` (which one in
-            that file, where it holds several), the columns of the spec, and `stamp`: a digest of what the recording is read from (file,
+            that file, where it holds several), the columns of the spec, and `fingerprint`: a digest of what the recording is read from (file,
             size, change time, key frame), so that an embedding of a replaced file is never taken for the new one's.
         missing: files that the release lists and the folder lacks, or has with nothing inside.
         absent: split (or `IN_ALL`) -> rows that the complete release has and this copy's own tables lack.
@@ -75,13 +74,6 @@ def _stat(path: Path) -> os.stat_result | None:
     return found if stat.S_ISREG(found.st_mode) else None
 
 
-def shorten(names: Iterable[str]) -> str:
-    """The first few names, and how many more there are."""
-    names = [str(name) for name in names]
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
-
-
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
@@ -93,16 +85,16 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
     repeated = frame.loc[frame["id"].duplicated(), "id"].unique()
     if len(repeated):
         raise BadData(
-            f"{spec.name}: {len(repeated)} ids stand more than once: {shorten(repeated)}. Each recording needs its own id."
+            f"{spec.name}: {len(repeated)} ids stand more than once: {first_n(repeated)}. Each recording needs its own id."
         )
     unknown = sorted(set(frame["split"]) - set(spec.splits))
     if unknown:
-        raise BadData(f"{spec.name}: unknown split {shorten(unknown)}; expected one of {', '.join(spec.splits)}.")
+        raise BadData(f"{spec.name}: unknown split {first_n(unknown)}; expected one of {', '.join(spec.splits)}.")
     splits = frame.groupby("patient_id")["split"].nunique()
     crossing = splits.index[splits > 1]
     if len(crossing):
         raise BadData(
-            f"{spec.name}: {len(crossing)} patients stand in two splits: {shorten(crossing)}. "
+            f"{spec.name}: {len(crossing)} patients stand in two splits: {first_n(crossing)}. "
             "A patient's recordings must stay together; mend the split column of the raw tables."
         )
     for task in spec.tasks:
@@ -120,7 +112,7 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
             strange = sorted(set(labels[task.target]) - set(task.classes))
             if strange:
                 raise BadData(
-                    f"{spec.name}: label '{task.target}' has unknown values {shorten(strange)}; expected {', '.join(task.classes)}."
+                    f"{spec.name}: label '{task.target}' has unknown values {first_n(strange)}; expected {', '.join(task.classes)}."
                 )
 
 
@@ -172,13 +164,13 @@ def row_table(
     if need_media and missing:
         if not allow_missing:
             raise MissingData(
-                f"{spec.title}: {len(missing)} of {frame['media'].nunique()} files that the tables name are missing from {raw} or empty: {shorten(missing.values())}. "
+                f"{spec.title}: {len(missing)} of {frame['media'].nunique()} files that the tables name are missing from {raw} or empty: {first_n(missing.values())}. "
                 "Complete the download, or go on without them with --allow-missing (the coverage is then stamped on every score)."
             )
         frame = frame[~frame["media"].isin(missing.keys())]
         if frame.empty:
             raise MissingData(
-                f"{spec.title}: none of the {len(missing)} files that the tables name is in {raw}: {shorten(missing.values())}."
+                f"{spec.title}: none of the {len(missing)} files that the tables name is in {raw}: {first_n(missing.values())}."
             )
     if need_media and absent and not allow_missing:
         counts = ", ".join(f"{split} {int(listed.get(split, 0))} of {spec.expected[split]}" for split in absent)
@@ -188,7 +180,7 @@ def row_table(
         )
     frame = frame.reset_index(drop=True)
     key_frames = frame["key_frame"] if "key_frame" in frame else [0] * len(frame)
-    frame["stamp"] = [
+    frame["fingerprint"] = [
         _digest(spec.name, spec.version, generator, str(media), str(record), str(key_frame), str(stats.get(media, "")))
         for media, record, key_frame in zip(frame["media"], frame["record"], key_frames, strict=True)
     ]

@@ -115,7 +115,7 @@ class DatasetSpec:
         expected: split -> rows of the complete release, or `IN_ALL` -> their sum; checked at build, empty when unknown.
         columns: further columns of the rows (labels, patient facts) -> `string`, `int64`, `float64` or `bool`.
         splits: in order.
-        parts: further configurations beside the default one, which holds every row: name -> column and value of its rows.
+        configs: further configurations beside the default one, which holds every row: name -> column and value of its rows.
             Each row belongs to exactly one of them.
         generated: true for phantoms, which need no raw folder.
     """
@@ -133,7 +133,7 @@ class DatasetSpec:
     detect_files: tuple[str, ...] = ()
     expected: Mapping[str, int] = field(default_factory=dict)
     splits: tuple[str, ...] = ("train", "validation", "test")
-    parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    configs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     generated: bool = False
     citation: str = ""
 

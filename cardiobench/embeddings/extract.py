@@ -43,9 +43,9 @@ class EncodeJob:
         return self.source.frame["id"].iloc[self.number]
 
     @property
-    def stamp(self) -> str:
+    def fingerprint(self) -> str:
         """Of the recording's file."""
-        return self.source.frame["stamp"].iloc[self.number]
+        return self.source.frame["fingerprint"].iloc[self.number]
 
 
 class _Recordings(torch.utils.data.Dataset):
@@ -138,8 +138,8 @@ def extract(
 
     def flush(store: EmbeddingStore) -> None:
         shard = waiting.pop(store)
-        ids, stamps = [piece.id for piece, _ in shard], [piece.stamp for piece, _ in shard]
-        store.append(ids, stamps, [own.numpy() for _, own in shard], rank=rank, device=name_of(device))
+        ids, fingerprints = [piece.id for piece, _ in shard], [piece.fingerprint for piece, _ in shard]
+        store.append(ids, fingerprints, [own.numpy() for _, own in shard], rank=rank, device=name_of(device))
 
     try:
         for batch in loader:

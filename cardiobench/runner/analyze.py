@@ -102,7 +102,7 @@ class AnalysisCell:
         if change is not None:
             rows = change.rows(rows)
         rows = rows[~rows["id"].isin(self.unread.get(task.dataset, frozenset()))].reset_index(drop=True)
-        embeddings = plan.store.load(rows["id"], rows["stamp"])
+        embeddings = plan.store.load(rows["id"], rows["fingerprint"])
         return TaskData(task, rows, embeddings, self.encoder.pooling, self.config.prompts)
 
 

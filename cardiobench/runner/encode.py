@@ -138,10 +138,10 @@ def reorder(
         rank: of this process.
     """
     there = clean.store.stored()
-    known = [number for number in numbers if tuple(changed.frame[["id", "stamp"]].iloc[number]) in there]
+    known = [number for number in numbers if tuple(changed.frame[["id", "fingerprint"]].iloc[number]) in there]
     if known:
         lines = changed.frame.iloc[known]
-        stored = clean.store.load(lines["id"], lines["stamp"])
+        stored = clean.store.load(lines["id"], lines["fingerprint"])
         parts = [stored.parts(place) for place in range(len(known))]
         orders = [
             changed.change.order(len(own), changed.change.severity, changed.draws(number))
@@ -149,7 +149,7 @@ def reorder(
         ]
         plan.store.append(
             list(lines["id"]),
-            list(lines["stamp"]),
+            list(lines["fingerprint"]),
             [own[order] for own, order in zip(parts, orders, strict=True)],
             rank=rank,
             device=", ".join(stored.devices),

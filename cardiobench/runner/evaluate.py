@@ -119,7 +119,7 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
     rows = cell.rows[~cell.rows["id"].isin(cell.unread)].reset_index(drop=True)
     if hasattr(cell.protocol, "narrow"):  # a protocol that needs a few of the rows only says which, before any is read
         rows = cell.protocol.narrow(rows, cell.task, cell.variant).reset_index(drop=True)
-    embeddings = cell.plan.store.load(rows["id"], rows["stamp"])
+    embeddings = cell.plan.store.load(rows["id"], rows["fingerprint"])
     data = TaskData(cell.task, rows, embeddings, cell.encoder.pooling, cell.config.prompts)
     output = cell.protocol.predict(data, cell.encoder, cell.variant)
     predictions, references = join_references(cell, aggregate(data, output), output.out_of_fold)

@@ -105,7 +105,7 @@ def plan_dataset(
     key = embedding_key(encoder, source, change) | ({"seed": config.seed} if change else {})
     store = EmbeddingStore(config.cache_dir / "embeddings", encoder.name, source.spec.name, key)
     part = source.frame.loc[lines]
-    gaps = missing(store.stored(), part["id"], part["stamp"])
+    gaps = missing(store.stored(), part["id"], part["fingerprint"])
     return DatasetPlan(source, tuple(tasks), lines, store, lines[gaps])
 
 

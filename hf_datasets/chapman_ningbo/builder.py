@@ -40,7 +40,7 @@ SPEC = DatasetSpec(
     detect_files=tuple(folder for hospital in HOSPITALS for folder in (f"training/{hospital}", hospital)),
     expected={IN_ALL: 45_152},  # 10,247 and 34,905
     columns={**cinc.COLUMNS, "hospital": "string"},
-    parts={hospital: ("hospital", hospital) for hospital in HOSPITALS},
+    configs={hospital: ("hospital", hospital) for hospital in HOSPITALS},
     tasks=(
         _task("cd", "cd", "conduction disturbance"),
         _task("af", "af", "atrial fibrillation; in Chapman-Shaoxing only, so that the hospital gives it away"),

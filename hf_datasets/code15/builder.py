@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData, BadMedia
+from cardiobench.core.errors import BadData, BadMedia, first_n
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
 from cardiobench.data.media.ecg_hdf5 import open_tracings, read_hdf5
-from cardiobench.data.rows import safe_join, shorten
+from cardiobench.data.rows import safe_join
 from cardiobench.data.spec import IN_ALL
 from cardiobench.data.splits import hashed_split
 from cardiobench.data.tables import read_table
@@ -155,7 +155,7 @@ def _stored(raw: Path) -> dict[str, np.ndarray]:
         if (counts > 1).any():
             repeated = values[counts > 1]
             raise BadData(
-                f"{path}: {len(repeated)} exam ids stand more than once: {shorten(repeated)}. Download it again."
+                f"{path}: {len(repeated)} exam ids stand more than once: {first_n(repeated)}. Download it again."
             )
         stored[path.name] = ids
     return stored

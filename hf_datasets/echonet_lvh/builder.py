@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.core.errors import BadData
+from cardiobench.core.errors import BadData, first_n
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, PromptGrid, Task
 from cardiobench.data.audit_finding import AuditFinding
-from cardiobench.data.rows import shorten
 from cardiobench.data.tables import numbers, read_table
 
 SPLIT = {"train": "train", "val": "validation", "test": "test"}
@@ -145,7 +144,7 @@ class EchonetLvh(CardioBuilder):
         table = cls.listed(raw)
         kinds = tuple(f"{calc} {count}" for calc, count in table["Calc"].value_counts().items())
         yield AuditFinding(
-            "kinds of measurement in the table", len(kinds), "kinds", kinds, f"read: {shorten(DIASTOLE)}"
+            "kinds of measurement in the table", len(kinds), "kinds", kinds, f"read: {first_n(DIASTOLE)}"
         )
         diastole = table[table["Calc"].isin(list(DIASTOLE))]
         empty = diastole.loc[diastole["CalcValue"].isna(), "HashedFileName"]

@@ -267,5 +267,5 @@ def test_a_corrected_header_is_another_recording(georgia):
     header = georgia / "training" / "georgia" / "g1" / "E00001.hea"
     header.write_text(header.read_text().replace("1000.0(0)/mV", "4880(0)/mV"))
     after = opened(georgia)
-    changed = after.frame["stamp"] != before.frame["stamp"]
+    changed = after.frame["fingerprint"] != before.frame["fingerprint"]
     assert after.frame["id"][changed].tolist() == ["E00001"] and after.table.digest != before.table.digest

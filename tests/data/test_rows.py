@@ -115,26 +115,26 @@ def test_a_path_out_of_the_folder_is_refused(raw, tmp_path_factory):
 def test_digest_and_stamps_follow_what_they_should(raw):
     before = row_table(SPEC, rows(), raw)
     again = row_table(SPEC, rows(), raw)
-    assert before.digest == again.digest and list(before.frame["stamp"]) == list(again.frame["stamp"])
+    assert before.digest == again.digest and list(before.frame["fingerprint"]) == list(again.frame["fingerprint"])
 
     relabelled = row_table(SPEC, [row(1, ef=30.0), *rows()[1:]], raw)
     assert relabelled.digest != before.digest, "a changed label is another dataset"
-    assert list(relabelled.frame["stamp"]) == list(before.frame["stamp"]), "its recordings are the same"
+    assert list(relabelled.frame["fingerprint"]) == list(before.frame["fingerprint"]), "its recordings are the same"
 
     (raw / "2.avi").write_bytes(b"another recording")
     replaced = row_table(SPEC, rows(), raw)
-    changed = replaced.frame["stamp"] != before.frame["stamp"]
+    changed = replaced.frame["fingerprint"] != before.frame["fingerprint"]
     assert list(replaced.frame["id"][changed]) == ["r2"]
     assert replaced.digest != before.digest
 
     later = row_table(SPEC, [row(1, key_frame=7), *rows()[1:]], raw)
-    assert list(later.frame["id"][later.frame["stamp"] != replaced.frame["stamp"]]) == ["r1"]
+    assert list(later.frame["id"][later.frame["fingerprint"] != replaced.frame["fingerprint"]]) == ["r1"]
 
 
 def test_another_generator_is_another_dataset():
     one = row_table(SPEC, rows(), None, generator="a", allow_missing=True)
     two = row_table(SPEC, rows(), None, generator="b", allow_missing=True)
-    assert one.digest != two.digest and not set(one.frame["stamp"]) & set(two.frame["stamp"])
+    assert one.digest != two.digest and not set(one.frame["fingerprint"]) & set(two.frame["fingerprint"])
 
 
 def test_ladders_and_groups():

@@ -73,7 +73,7 @@ def test_batches_are_formed_across_recordings(tmp_path):
 class Recordings:
     """Recording n is the number n; 2 cannot be read, 3 makes the vector infinite."""
 
-    frame = pd.DataFrame({"id": [f"r{n}" for n in range(5)], "stamp": ["s"] * 5})
+    frame = pd.DataFrame({"id": [f"r{n}" for n in range(5)], "fingerprint": ["s"] * 5})
     spec = SimpleNamespace(name="toy")
 
     def recording(self, number, sampling):

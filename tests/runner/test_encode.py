@@ -60,7 +60,7 @@ def test_another_order_of_frames_gives_the_stored_vectors_in_that_order(context,
     assert encoder.parts == 2 * 16 + 2 * 2 * 16, "gain has two severities; the others change the order alone"
     assert read == few.tolist(), "each recording is decoded once for all its disturbances"
 
-    ids, stamps = source.frame["id"].iloc[few], source.frame["stamp"].iloc[few]
+    ids, stamps = source.frame["id"].iloc[few], source.frame["fingerprint"].iloc[few]
     for change, plan in plans.items():
         stored = plan.store.load(ids, stamps)
         own = PerturbedDataset(CachedDataset(source), change, context.config.seed)

@@ -16,10 +16,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print the findings, one per line, with the first names of what was found; returns the exit code."""
     from cardiobench.core.console import Console
+    from cardiobench.core.errors import first_n
     from cardiobench.data.audit import audit_folder
-    from cardiobench.data.rows import shorten
 
     findings = audit_folder(arguments.dataset, arguments.data_dir, media=not arguments.no_media)
-    rows = [(one.check, str(one.count), one.unit, one.note, shorten(one.examples)) for one in findings]
+    rows = [(one.check, str(one.count), one.unit, one.note, first_n(one.examples)) for one in findings]
     Console().table(f"Audit of {arguments.dataset}", ("check", "found", "of", "note", "names"), rows)
     return 0
