@@ -8,10 +8,10 @@ from cardiobench.core.registry import unknown_name
 
 if TYPE_CHECKING:
     from cardiobench.core.config import RunConfig
+    from cardiobench.protocols.analysis import AnalysisProtocol
     from cardiobench.protocols.base import PredictionProtocol
-    from cardiobench.protocols.study import AnalysisProtocol
 
-# Answering protocols first (protocols/base.py), then studies (protocols/study.py), in the order in which they are run.
+# Answering protocols first (protocols/base.py), then studies (protocols/analysis.py), in the order in which they are run.
 _CLASSES = {
     "zero_shot": "cardiobench.protocols.zero_shot:ZeroShot",
     "native": "cardiobench.protocols.native:NativeAnswers",
@@ -48,17 +48,16 @@ def protocol(name: str, config: "RunConfig | None" = None, **options) -> "Predic
 
     Args:
         name: of `list_protocols()`.
-        config: of the run; a protocol that has flags of its own takes them from it (`configured`), and the options
+        config: of the run; a protocol that has flags of its own takes them from it (`from_config`), and the options
             that the run sets by name.
         options: fields of its dataclass.
     """
     if name not in _CLASSES:
         raise unknown_name("protocol", name, _CLASSES)
     module, _, kind = _CLASSES[name].partition(":")
-    made = getattr(import_module(module), kind)(**options)
+    cls = getattr(import_module(module), kind)
     if config is None:
-        return made
+        return cls(**options)
     from cardiobench.protocols.options import with_options
 
-    made = made.configured(config) if hasattr(made, "configured") else made
-    return with_options(made, config.options.get(name, {}))
+    return with_options(cls.from_config(config, **options), config.options.get(name, {}))

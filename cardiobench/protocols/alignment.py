@@ -12,7 +12,7 @@ from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
-from cardiobench.protocols.study import Analysis, AnalysisOutput
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.zero_shot import embed_texts, ladder_sentences, no_text_tower
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.scoring.bootstrap import estimate, resample
@@ -25,7 +25,7 @@ def formula():
 
 
 @dataclass(frozen=True)
-class Alignment:
+class Alignment(AnalysisProtocol):
     """Text axis of a number (first principal component of its ladder of prompts) against the measured values.
 
     Each number of the ladder is the mean of its templates' unit vectors; each test recording is its pooled vector at
@@ -38,7 +38,7 @@ class Alignment:
         """Each task that asks for a number."""
         return {task.name: (task,) for task in tasks if task.kind == "regression"}
 
-    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
+    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Pearson r along the axis, with both projections for the figure."""
         (task,) = study.tasks
         if not isinstance(encoder, TextEncoder):

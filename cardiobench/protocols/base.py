@@ -1,14 +1,16 @@
-"""What a protocol is: a rule that turns the embeddings of a task's recordings into predictions. It never scores."""
+"""Base classes of protocols: rules that turn the embeddings of a task's recordings into predictions, never into scores."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.config import RunConfig
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.models.base import Encoder
@@ -72,24 +74,56 @@ class ProtocolOutput:
     out_of_fold: bool = False
 
 
-@runtime_checkable
-class PredictionProtocol(Protocol):
-    """A named rule. `variants` lists its named decodings for a task, one result each; `("",)` when there is one only."""
+class BaseProtocol(ABC):
+    """A named rule, subclassed as a frozen dataclass whose fields are its options.
 
-    name: str
+    Attributes:
+        name: unique among all protocols.
+    """
+
+    name: ClassVar[str]
+
+    @classmethod
+    def from_config(cls, config: RunConfig, **options: Any) -> Self:
+        """Build the protocol with the settings of a run; `options` win over them."""
+        return cls(**options)
+
+    def get_params(self) -> dict[str, Any]:
+        """Return all options with their values, as stamped into results."""
+        return asdict(self)  # type: ignore[call-overload]  # subclasses are dataclasses
+
+
+class PredictionProtocol(BaseProtocol):
+    """A protocol that predicts the test recordings of a task; `scoring/` turns its predictions into scores.
+
+    Attributes:
+        runs_in_parallel: each variant is enough work to be sent to a worker process of its own.
+    """
+
+    runs_in_parallel: ClassVar[bool] = False
 
     def variants(self, task: Task) -> tuple[str, ...]:
-        """Names of the ways it answers this task."""
-        ...
+        """Return the named ways to predict a task, one result each; `("",)` where there is one only."""
+        return ("",)
 
+    def check(self, task: Task) -> None:
+        """Refuse a task before anything is read; `NotApplicable` says why."""
+
+    def select_rows(self, rows: pd.DataFrame, task: Task, variant: str) -> pd.DataFrame:
+        """Return the rows whose embeddings a variant needs; no other embedding is read."""
+        return rows
+
+    def plan_lines(self) -> list[str]:
+        """Return what is searched, line by line, for the printed plan."""
+        return []
+
+    @abstractmethod
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
-        """Predictions for the test lines; raises `NotApplicable` where the model cannot take part."""
-        ...
+        """Predict the test rows.
 
-
-def options(protocol: PredictionProtocol) -> dict[str, Any]:
-    """The options of a protocol, for the stamp."""
-    return asdict(protocol)
+        Raises:
+            NotApplicable: the model cannot take part.
+        """
 
 
 def aggregate(data: TaskData, output: ProtocolOutput) -> pd.DataFrame:

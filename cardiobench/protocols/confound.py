@@ -1,17 +1,19 @@
 """Confound: how much of a score could be the dataset, or the hospital, that a record comes from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.cross_validation.cells import f1, nested
 from cardiobench.protocols.cross_validation.classifiers import classifier
@@ -19,13 +21,9 @@ from cardiobench.protocols.cross_validation.folds import balanced_folds
 from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, points, read_grids
 from cardiobench.protocols.representation.sample import LEAST, Sample, candidates, draw
 from cardiobench.protocols.representation.subjects import labels_across
-from cardiobench.protocols.study import Analysis, AnalysisOutput
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, patient_weights
-
-if TYPE_CHECKING:
-    from cardiobench.core.config import RunConfig
 
 PLACE = "hospital"
 """Column of a dataset's rows that says which of several hospitals a record is from."""
@@ -61,7 +59,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Confound:
+class Confound(AnalysisProtocol):
     """What a label's score means when records come from several places: datasets, or hospitals of one dataset.
 
     * identity: how well a logistic probe tells the place (balanced accuracy; chance is 1 / places).
@@ -87,15 +85,17 @@ class Confound:
 
     name = "confound"
 
-    def configured(self, config: "RunConfig") -> Self:
-        """With the run's grids."""
-        return replace(self, grids=read_grids(config.grids)) if config.grids else self
+    @classmethod
+    def from_config(cls, config: RunConfig, **options: Any) -> Self:
+        """Take the run's grids."""
+        given = {"grids": read_grids(config.grids)} if config.grids else {}
+        return cls(**{**given, **options})
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Each label across its datasets, and each task whose dataset mixes several hospitals."""
         return {**labels_across(tasks), **{task.name: (task,) for task in tasks if _mixes_hospitals(task)}}
 
-    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
+    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Identity, own, carried and mixed scores, and what the place alone says."""
         if any(task.kind != "binary" for task in study.tasks):
             raise NotApplicable(f"{study.subject} has no two classes, which are carried from place to place here")

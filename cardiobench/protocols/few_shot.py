@@ -1,26 +1,25 @@
 """Few-shot: how much a linear layer learns from a handful of patients."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.linear.model import linear_models
 from cardiobench.protocols.probe import LinearProbe, check_learnable
 from cardiobench.protocols.ranking import Ranking, Scored
-from cardiobench.protocols.study import Analysis, AnalysisOutput, each_task
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import interval
 
 
 @dataclass(frozen=True)
-class FewShot:
+class FewShot(AnalysisProtocol):
     """The score of a probe fitted on 1, 2, 4, ... patients of each class (of a regression: patients in all).
 
     Patients are drawn from train and validation, several times. So few say nothing about a penalty, so it is the same
@@ -39,11 +38,7 @@ class FewShot:
 
     name = "few_shot"
 
-    def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """One task at a time."""
-        return each_task(tasks)
-
-    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
+    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """The curve over sizes, with an interval over draws and test patients, and the probe on everybody."""
         (task,) = study.tasks
         data = study.data(task)

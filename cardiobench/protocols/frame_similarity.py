@@ -11,14 +11,14 @@ from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.study import Analysis, AnalysisOutput
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.scoring.bootstrap import estimate, resample
 
 BETWEEN = "between patients"
 
 
 @dataclass(frozen=True)
-class FrameSimilarity:
+class FrameSimilarity(AnalysisProtocol):
     """Cosine similarity of every frame of a clip to every other one, over the test clips of a dataset.
 
     The matrix is the mean over clips (arXiv:2510.00520, Figure 2); its mean leaves the diagonal out. Beside it the
@@ -36,7 +36,7 @@ class FrameSimilarity:
                 found[task.dataset] = (*found.get(task.dataset, ()), task)
         return found
 
-    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
+    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Mean cosine within clips and between patients, and the matrix of the clips of the commonest length."""
         if not getattr(encoder, "frame_wise", False):
             raise NotApplicable(f"{encoder.name} looks at a clip as a whole: it has no vectors of frames")

@@ -1,21 +1,18 @@
 """k nearest neighbours by cosine similarity of frozen embeddings."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
+from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
-from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.features import mean_and_std
-
-if TYPE_CHECKING:
-    from cardiobench.core.config import RunConfig
 
 PAPER_SEED = 42
 
@@ -32,7 +29,7 @@ def nearest(known: np.ndarray, asked: np.ndarray, count: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class NearestNeighbours:
+class NearestNeighbours(PredictionProtocol):
     """The mean label of the k nearest training and validation recordings, by cosine.
 
     k is chosen by patient-grouped folds of train and validation: macro F1, or mean absolute error. Features of
@@ -52,13 +49,10 @@ class NearestNeighbours:
 
     name = "knn"
 
-    def configured(self, config: "RunConfig") -> "NearestNeighbours":
-        """The run's profile."""
-        return replace(self, profile=config.profile)
-
-    def variants(self, task: Task) -> tuple[str, ...]:
-        """One way only."""
-        return ("",)
+    @classmethod
+    def from_config(cls, config: RunConfig, **options: Any) -> Self:
+        """Take the run's profile."""
+        return cls(**{"profile": config.profile, **options})
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predictions for the test lines from their neighbours among train and validation."""

@@ -7,18 +7,14 @@ import numpy as np
 from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.spec import VIEWS, Task
 from cardiobench.models.base import Encoder, NativeHeads
-from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 
 
 @dataclass(frozen=True)
-class NativeAnswers:
+class NativeAnswers(PredictionProtocol):
     """The answers of the model's own heads, from the stored vectors of all recordings of a unit of scoring."""
 
     name = "native"
-
-    def variants(self, task: Task) -> tuple[str, ...]:
-        """One way only."""
-        return ("",)
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """One answer a unit of scoring; `NotApplicable` for a model whose heads do not answer this task."""

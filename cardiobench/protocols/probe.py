@@ -1,27 +1,24 @@
 """Linear probe: ridge or logistic regression on frozen embeddings."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 from threadpoolctl import threadpool_limits
 
+from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
-from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.linear.logistic import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.linear.model import LinearModel, linear_models
-
-if TYPE_CHECKING:
-    from cardiobench.core.config import RunConfig
 
 SMALL = 5_000_000  # numbers; below it, threads that wait for each other cost more than they do
 
 
 @dataclass(frozen=True)
-class LinearProbe:
+class LinearProbe(PredictionProtocol):
     """One linear layer on the standardised embedding.
 
     Regression: ridge. Classification: logistic regression. The penalty is chosen by mean absolute error, or log loss,
@@ -47,13 +44,10 @@ class LinearProbe:
 
     name = "probe"
 
-    def configured(self, config: "RunConfig") -> "LinearProbe":
-        """The run's profile and seed."""
-        return replace(self, profile=config.profile, seed=config.seed)
-
-    def variants(self, task: Task) -> tuple[str, ...]:
-        """One way only."""
-        return ("",)
+    @classmethod
+    def from_config(cls, config: RunConfig, **options: Any) -> Self:
+        """Take the run's profile and seed."""
+        return cls(**{"profile": config.profile, "seed": config.seed, **options})
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predictions of the probe for the test lines."""

@@ -10,10 +10,10 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder, TextEncoder
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.base import ProtocolOutput
 from cardiobench.protocols.numeric_prompts import RULES
 from cardiobench.protocols.ranking import Ranking
-from cardiobench.protocols.study import Analysis, AnalysisOutput, each_task
 from cardiobench.protocols.zero_shot import ZeroShot, no_text_tower
 from cardiobench.results.analysis_result import point_estimate
 
@@ -28,7 +28,7 @@ SHARES = (0.05, 0.1, 0.2, 0.5)
 
 
 @dataclass(frozen=True)
-class PromptSensitivity:
+class PromptSensitivity(AnalysisProtocol):
     """The zero-shot score under the prompt set, each of its sentences alone, and other spellings of it.
 
     Numbers: also with other shares of the likest prompts, for both rules. Each with its interval over patients, and
@@ -37,11 +37,7 @@ class PromptSensitivity:
 
     name = "prompt_sensitivity"
 
-    def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """One task at a time."""
-        return each_task(tasks)
-
-    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
+    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """A score for every way to ask."""
         (task,) = study.tasks
         if not isinstance(encoder, TextEncoder):

@@ -1,23 +1,21 @@
 """Zero-shot: the recording is compared with sentences; nothing is learned, but for one threshold where that is asked for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.metrics import f1_score
 
+from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
-from cardiobench.protocols.base import ProtocolOutput, TaskData, aggregate
+from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, aggregate
 from cardiobench.protocols.numeric_prompts import RULES
-
-if TYPE_CHECKING:
-    from cardiobench.core.config import RunConfig
 
 PLACE = "<#>"
 THRESHOLD = "threshold"
@@ -31,7 +29,7 @@ def no_text_tower(encoder: Encoder) -> str:
 
 
 @dataclass(frozen=True)
-class ZeroShot:
+class ZeroShot(PredictionProtocol):
     """Prompt ensembles for classes, a ladder of numeric prompts for numbers.
 
     Class score = mean cosine of the pooled recording to the class's prompts; probabilities = softmax of the scores
@@ -47,9 +45,10 @@ class ZeroShot:
 
     name = "zero_shot"
 
-    def configured(self, config: "RunConfig") -> "ZeroShot":
-        """The run's share."""
-        return replace(self, share=config.share)
+    @classmethod
+    def from_config(cls, config: RunConfig, **options: Any) -> Self:
+        """Take the run's share of the prompts."""
+        return cls(**{"share": config.share, **options})
 
     def variants(self, task: Task) -> tuple[str, ...]:
         """Two rules for numbers, two boundaries for two classes."""

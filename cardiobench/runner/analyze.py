@@ -11,15 +11,14 @@ from cardiobench.core.config import RunConfig
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import folder_name
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import TaskData, options
-from cardiobench.protocols.study import (
+from cardiobench.protocols.analysis import (
     Analysis,
     AnalysisOutput,
     AnalysisProtocol,
     Perturbation,
     collapsed,
-    perturbations,
 )
+from cardiobench.protocols.base import TaskData
 from cardiobench.report.plots import save_figures
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.score_result import stamp
@@ -73,9 +72,9 @@ class AnalysisCell:
             "tasks": [repr(task) for task in self.tasks],
             "datasets": [plan.source.table.digest for plan in plans],
             "embeddings": [plan.store.key for plan in plans],
-            "changes": [change.key for change in perturbations(self.protocol, self.tasks)],
+            "changes": [change.key for change in self.protocol.perturbations(self.tasks)],
             "pooling": self.encoder.pooling,
-            "options": options(self.protocol),
+            "options": self.protocol.get_params(),
             "prompts": [prompt_texts(task, self.config) for task in self.tasks],
             "unread": {name: sorted(ids) for name, ids in self.unread.items()},
             "limit": self.config.limit,
@@ -123,15 +122,17 @@ def load_cached_analysis(path: Path, key: str) -> AnalysisResult | None:
 def run_analysis(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
     """Look, write down, draw; returns the record and its files. `NotApplicable` where the model cannot take part."""
     study = cell.study()
-    finding = cell.protocol.describe(study, cell.encoder)
+    finding = cell.protocol.analyze(study, cell.encoder)
     finding = replace(finding, warnings=(*collapsed(study), *finding.warnings))
     return _written(finding, [cell], cell.path, cell.key)
 
 
-def compare_models(cells: Sequence[AnalysisCell]) -> tuple[AnalysisResult, list[Path]]:
-    """What a study finds between models, written down beside the models' own folders."""
+def compare_models(cells: Sequence[AnalysisCell]) -> tuple[AnalysisResult, list[Path]] | None:
+    """Compare the models of several analyses of one subject and save the result; None where the protocol has no comparison."""
     first = cells[0]
-    finding = first.protocol.across([cell.study() for cell in cells])
+    finding = first.protocol.compare_models([cell.study() for cell in cells])
+    if finding is None:
+        return None
     names = "+".join(sorted(folder_name(cell.encoder.name) for cell in cells))
     digest = hashlib.sha256(names.encode()).hexdigest()[:12]
     path = first.config.output_dir / "across" / digest / first.protocol.name / f"{file_name(first.subject)}.json"
@@ -158,7 +159,7 @@ def _written(
         tasks=tuple(task.name for task in first.tasks),
         values=finding.values,
         tables=finding.tables,
-        options={**options(first.protocol), **finding.options},
+        options={**first.protocol.get_params(), **finding.options},
         models=tuple(model_facts(cell.encoder) for cell in cells),
         datasets=tuple(
             {

@@ -11,7 +11,7 @@ from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.study import Perturbation
+from cardiobench.protocols.analysis import Perturbation
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.plan import DatasetPlan
 

@@ -17,7 +17,7 @@ from cardiobench.data.prompts import prompt_files
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import folder_name
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import PredictionProtocol, TaskData, aggregate, options
+from cardiobench.protocols.base import PredictionProtocol, TaskData, aggregate
 from cardiobench.results.score_result import ScoreResult, predictions_path
 from cardiobench.runner.plan import DatasetPlan, first_patients
 from cardiobench.scoring.predictions import Predictions
@@ -73,7 +73,7 @@ class Cell:
             "code": code_digest(),
             "dataset": self.source.table.digest,
             "task": repr(self.task),
-            "options": options(self.protocol),
+            "options": self.protocol.get_params(),
             "embeddings": self.plan.store.key,
             "pooling": self.encoder.pooling,
             "prompts": prompt_texts(self.task, self.config),
@@ -117,8 +117,7 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
     """Predict, score, save; returns the result and its files. `NotApplicable` where the model cannot take part."""
     started = time.perf_counter()
     rows = cell.rows[~cell.rows["id"].isin(cell.unread)].reset_index(drop=True)
-    if hasattr(cell.protocol, "narrow"):  # a protocol that needs a few of the rows only says which, before any is read
-        rows = cell.protocol.narrow(rows, cell.task, cell.variant).reset_index(drop=True)
+    rows = cell.protocol.select_rows(rows, cell.task, cell.variant).reset_index(drop=True)
     embeddings = cell.plan.store.load(rows["id"], rows["fingerprint"])
     data = TaskData(cell.task, rows, embeddings, cell.encoder.pooling, cell.config.prompts)
     output = cell.protocol.predict(data, cell.encoder, cell.variant)
@@ -130,7 +129,7 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
         seed=cell.config.seed,
         protocol=cell.protocol.name,
         variant=cell.variant,
-        options={**options(cell.protocol), **output.details},
+        options={**cell.protocol.get_params(), **output.details},
         dataset=dataset_facts(cell),
         model=model_facts(cell.encoder),
         seen_in_pretraining=seen_in_pretraining(cell.encoder.name, cell.source.spec.name),

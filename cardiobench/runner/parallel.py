@@ -37,7 +37,7 @@ def run_parallel(cells: Sequence[Cell], context: RunContext) -> None:
         f"{first.protocol.name}: {len(cells)} cells of {where}, {len(old)} kept, {len(todo)} to do, {jobs} at a time"
     )
     if todo and not prices:
-        for line in first.protocol.announced():
+        for line in first.protocol.plan_lines():
             context.console.print(f"  {line}")
     came: dict[int, CellOutcome] = {}
 

@@ -19,7 +19,7 @@ from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import EmbeddingStore, missing
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.study import Perturbation
+from cardiobench.protocols.analysis import Perturbation
 
 
 @dataclass(frozen=True)

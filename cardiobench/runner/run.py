@@ -12,8 +12,8 @@ from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols import choose, protocol
+from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import PredictionProtocol
-from cardiobench.protocols.study import AnalysisProtocol, perturbations
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.runner.analyze import AnalysisCell, compare_models, load_cached_analysis, run_analysis
 from cardiobench.runner.context import RunContext, RunSummary
@@ -182,7 +182,7 @@ def run_studies(
             own = [task for task in members if task.dataset == name]
             disturbed = {
                 change: plan_dataset(encoder, plans[name].source, own, context.config, change)
-                for change in perturbations(protocol, own)
+                for change in protocol.perturbations(own)
             }
             if disturbed:
                 lost[name] |= encode_missing(encoder, disturbed, context, plans[name])
@@ -211,11 +211,10 @@ def across_models(cells: Sequence[AnalysisCell], context: RunContext) -> None:
     """Studies that compare models, where two or more took part in the same one."""
     together: dict[tuple[str, str], list[AnalysisCell]] = {}
     for cell in cells:
-        if hasattr(cell.protocol, "across"):
-            together.setdefault((cell.protocol.name, cell.subject), []).append(cell)
+        together.setdefault((cell.protocol.name, cell.subject), []).append(cell)
     for group in together.values():
-        if len(group) > 1:
-            record, files = compare_models(group)
+        if len(group) > 1 and (compared := compare_models(group)):
+            record, files = compared
             context.summary.analyses.append(record)
             context.summary.files += files
 
@@ -226,7 +225,7 @@ def evaluate_cells(cells: Sequence[Cell], context: RunContext) -> None:
 
     heavy: dict[str, list[Cell]] = {}
     for cell in cells:
-        if getattr(cell.protocol, "whole_cells", False):
+        if cell.protocol.runs_in_parallel:
             heavy.setdefault(cell.protocol.name, []).append(cell)
         else:
             answer(cell, context)

@@ -4,8 +4,8 @@ import pytest
 
 from cardiobench.core.config import RunConfig
 from cardiobench.protocols import list_protocols, protocol
+from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import PredictionProtocol
-from cardiobench.protocols.study import AnalysisProtocol
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.run import run
@@ -47,11 +47,11 @@ def test_runs_or_says_why_not(name, tmp_path):
     outcome = run(config)
     assert not outcome.failures
     if name in CANNOT:
-        assert not outcome.results and not outcome.records
+        assert not outcome.results and not outcome.analyses
         assert all(CANNOT[name] in reason for *_, reason in outcome.not_applicable)
         return
-    assert outcome.results or outcome.records, outcome.not_applicable
+    assert outcome.results or outcome.analyses, outcome.not_applicable
     for path in outcome.files:
         assert path.is_file() and path.stat().st_size
         if path.suffix == ".json":
-            (AnalysisResult if outcome.records else ScoreResult).load(path)
+            (AnalysisResult if outcome.analyses else ScoreResult).load(path)

@@ -140,7 +140,7 @@ def test_the_command_writes_what_cross_validation_draws(profile, needed, tmp_pat
     (path,) = (tmp_path / "new").iterdir()
     source, task = open_dataset("ptb_xl_sample"), catalog.task("ptb_xl_sample/cd")
     config = RunConfig(models=("cardiobench/ecg-morphology",), seed=7, profile=profile)
-    rows = CrossValidation().configured(config).narrow(source.task_rows(task), task, "XS.lr")
+    rows = CrossValidation.from_config(config).select_rows(source.task_rows(task), task, "XS.lr")
     subset = read_subset(path)
     assert path.name == "ptb_xl_sample__cd__XS.json" and set(subset.ids) == set(rows["id"])
     printed = capsys.readouterr().out

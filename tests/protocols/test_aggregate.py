@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from cardiobench.protocols import list_protocols, protocol
-from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, aggregate, options
+from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, aggregate
 from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, task_data
 
 
@@ -38,6 +38,6 @@ def test_a_patients_ejection_fraction_is_the_mean_over_views():
 def test_every_protocol_says_its_options():
     for name in list_protocols():
         made = protocol(name)
-        assert made.name == name and options(made) == dataclasses.asdict(made)
+        assert made.name == name and made.get_params() == dataclasses.asdict(made)
         if isinstance(made, PredictionProtocol) and name != "cross_validation":  # which answers binary tasks only
             assert made.variants(REGRESSION) and made.variants(BINARY)

@@ -12,8 +12,8 @@ from cardiobench.protocols.alignment import Alignment
 from cardiobench.protocols.zero_shot import ZeroShot
 from cardiobench.report.plots import alignment as figure
 from cardiobench.results.analysis_result import AnalysisResult
+from tests.protocols.analyses import study_of
 from tests.protocols.conftest import REGRESSION, task_data
-from tests.protocols.studies import study_of
 
 EF = dataclasses.replace(REGRESSION, name="phantom_echo/ef")  # whose prompts there are
 ARC = 0.5  # radians that the prompts' numbers 0 to 100 span
@@ -53,7 +53,7 @@ def drawn():
 
 
 def test_r_is_what_theory_gives(drawn):
-    finding = Alignment().describe(study_of(drawn, resamples=200), Pair())
+    finding = Alignment().analyze(study_of(drawn, resamples=200), Pair())
     found = finding.values["text_axis_pearson"]
     # truth of deviation 10 seen through noise of deviation 8: r = 10 / sqrt(10^2 + 8^2)
     assert found.value == pytest.approx(10 / np.hypot(10, NOISE), abs=0.02)
@@ -79,21 +79,21 @@ def test_pictures_across_the_axis_have_no_correlation(drawn):
     rng = np.random.default_rng(1)
     features = np.stack([np.ones(N), 0.01 * rng.normal(size=N), drawn.labels / 100], axis=1)
     data = task_data(EF, features, drawn.labels, ["test"] * N, pooling="mean_l2")
-    found = Alignment().describe(study_of(data, resamples=100), Pair()).values["text_axis_pearson"]
+    found = Alignment().analyze(study_of(data, resamples=100), Pair()).values["text_axis_pearson"]
     assert abs(found.value) < 0.05
 
 
 def test_a_model_without_text_or_without_an_axis_does_not_take_part(drawn):
     mute = type("Mute", (), {k: v for k, v in vars(Pair).items() if k != "encode_text" and k[:2] != "__"})()
     with pytest.raises(NotApplicable, match="no text tower"):
-        Alignment().describe(study_of(drawn), mute)
+        Alignment().analyze(study_of(drawn), mute)
     deaf = type("Deaf", (Pair,), {"encode_text": lambda self, texts: torch.ones(len(texts), 3) / np.sqrt(3)})()
     with pytest.raises(NotApplicable, match="same vector to every prompt"):
-        Alignment().describe(study_of(drawn), deaf)
+        Alignment().analyze(study_of(drawn), deaf)
 
 
 def test_the_figure_shows_every_recording_and_r(drawn):
-    finding = Alignment().describe(study_of(drawn, resamples=100), Pair())
+    finding = Alignment().analyze(study_of(drawn, resamples=100), Pair())
     record = AnalysisResult(
         "alignment", "toy/ef", ("toy/ef",), finding.values, finding.tables, finding.options, ({"name": "pair"},)
     )

@@ -6,8 +6,8 @@ import pytest
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Group, Task
+from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.confound import Answers, Confound, Records, place_alone
-from cardiobench.protocols.study import Analysis
 from cardiobench.report.plots import confound as figures
 from cardiobench.results.analysis_result import AnalysisResult
 from tests.protocols.conftest import task_data
@@ -28,7 +28,7 @@ def values(finding):
 
 
 def test_an_embedding_of_datasets_tells_them_and_nothing_of_the_label():
-    found = QUICK.describe(study(embeddings(120, 30, of_dataset=15)), None)
+    found = QUICK.analyze(study(embeddings(120, 30, of_dataset=15)), None)
     got = values(found)
     assert got["identity_balanced_accuracy"] == 1.0 and got["identity_chance"] == pytest.approx(1 / 3)
     assert got["auroc_place_alone"] == 0.5, "every dataset has as many of each class"
@@ -39,7 +39,7 @@ def test_an_embedding_of_datasets_tells_them_and_nothing_of_the_label():
 
 
 def test_an_embedding_of_classes_is_carried_from_place_to_place():
-    got = values(QUICK.describe(study(embeddings(120, 12, of_class=4)), None))
+    got = values(QUICK.analyze(study(embeddings(120, 12, of_class=4)), None))
     assert got["auroc_own"] == got["auroc_carried"] == got["auroc_mixed"] == 1.0 and got["carrying_costs"] == 0.0
     assert got["identity_balanced_accuracy"] == pytest.approx(1 / 3, abs=0.08)
 
@@ -48,7 +48,7 @@ def test_a_class_that_turns_round_in_another_dataset_is_carried_to_the_wrong_sid
     found = embeddings(120, 6, of_class=2, names=("one", "two"))
     features, labels = found["two"]
     found["two"] = -features, labels
-    finding = QUICK.describe(study(found), None)
+    finding = QUICK.analyze(study(found), None)
     got = values(finding)
     assert got["auroc_own"] == 1.0 and got["auroc_carried"] == 0.0 and got["carrying_costs"] == 1.0
     matrix = finding.tables["matrix"].pivot_table(index="train", columns="test", values="auroc")
@@ -67,7 +67,7 @@ def mixed_hospitals(n=240, seed=0):
 
 
 def test_a_label_of_one_hospital_is_given_away_by_it():
-    finding = QUICK.describe(hospital_study(*mixed_hospitals()), None)
+    finding = QUICK.analyze(hospital_study(*mixed_hospitals()), None)
     got = values(finding)
     # By hand: a positive is in the first hospital, a negative in the second for 3 of 5, else level with it.
     assert got["auroc_place_alone"] == pytest.approx(0.6 + 0.4 / 2, abs=0.06)
@@ -99,9 +99,9 @@ def test_what_the_place_alone_says_by_hand():
 def test_one_hospital_alone_is_no_confounder():
     features, labels, _ = mixed_hospitals()
     with pytest.raises(NotApplicable, match="all records are from first"):
-        QUICK.describe(hospital_study(features, labels, ["first"] * len(labels)), None)
+        QUICK.analyze(hospital_study(features, labels, ["first"] * len(labels)), None)
     with pytest.raises(NotApplicable, match="of the rarer class"):
-        QUICK.describe(hospital_study(features[:130], labels[:130], ["first"] * 130), None)
+        QUICK.analyze(hospital_study(features[:130], labels[:130], ["first"] * 130), None)
 
 
 def test_subjects_are_labels_across_datasets_and_tasks_of_several_hospitals():
@@ -114,16 +114,16 @@ def test_subjects_are_labels_across_datasets_and_tasks_of_several_hospitals():
 
 def test_what_has_one_dataset_or_more_than_two_classes_says_so():
     with pytest.raises(NotApplicable, match="one is the only dataset of cd here"):
-        QUICK.describe(study(embeddings(60, 10, names=("one",))), None)
+        QUICK.analyze(study(embeddings(60, 10, names=("one",))), None)
     tasks = (catalog.task("camus/view"), catalog.task("tmed2/view"))
     with pytest.raises(NotApplicable, match="view has no two classes"):
-        QUICK.describe(Analysis("view", tasks, {}, 0, 10, None, None), None)
+        QUICK.analyze(Analysis("view", tasks, {}, 0, 10, None, None), None)
 
 
 @pytest.mark.parametrize("places", ["datasets", "hospitals"])
 def test_the_figure_is_drawn_from_the_tables(places, tmp_path):
     made = study(embeddings(60, 10, of_class=2)) if places == "datasets" else hospital_study(*mixed_hospitals())
-    finding = QUICK.describe(made, None)
+    finding = QUICK.analyze(made, None)
     record = AnalysisResult("confound", made.subject, (), finding.values, finding.tables, models=({"name": "a/b"},))
     record.save(tmp_path / "x__y.json")
     (figure,) = figures.draw(AnalysisResult.load(tmp_path / "x__y.json")).values()

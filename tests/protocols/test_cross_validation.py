@@ -165,9 +165,9 @@ def test_a_variant_a_size_and_classifier_and_the_records_of_both_classes_are_as_
     assert output.details["f1_median"] == np.median(output.details["f1_folds"])
     assert sum(output.details["chosen"].values()) == 5
     with pytest.raises(NotApplicable, match="size S of toy/as is not available"):
-        protocol.narrow(data.rows, BINARY, "S.logistic")
+        protocol.select_rows(data.rows, BINARY, "S.logistic")
     with pytest.raises(NotApplicable, match="multiclass"):
-        protocol.narrow(data.rows, VIEWS, "")
+        protocol.select_rows(data.rows, VIEWS, "")
 
 
 def test_summary_counts_the_points():
@@ -178,14 +178,14 @@ def test_summary_counts_the_points():
 
 def test_the_paper_profile_searches_on_the_folds_it_reports_and_draws_records():
     config = RunConfig(models=("a/b",), sizes=("S",), classifiers=("tree",), seed=5, profile="paper")
-    made = CrossValidation().configured(config)
+    made = CrossValidation.from_config(config)
     assert (made.search, made.grouped, made.one_a_patient) == ("flat", False, False)
     assert (made.sizes, made.classifiers, made.seed) == (("S",), ("tree",), 5)
-    assert CrossValidation().configured(replace(config, profile="default")).search == "nested"
+    assert CrossValidation.from_config(replace(config, profile="default")).search == "nested"
     with pytest.raises(UnknownName, match="XL"):
-        CrossValidation().configured(replace(config, sizes=("XL",)))
+        CrossValidation.from_config(replace(config, sizes=("XL",)))
     with pytest.raises(UnknownName, match="svm"):
-        CrossValidation().configured(replace(config, classifiers=("svm",)))
+        CrossValidation.from_config(replace(config, classifiers=("svm",)))
 
 
 def test_grids_are_printed_and_can_be_given_in_a_file(tmp_path):
@@ -197,7 +197,7 @@ def test_grids_are_printed_and_can_be_given_in_a_file(tmp_path):
         "logistic": 8,
         "mlp": 6,
     }
-    lines = CrossValidation(classifiers=("logistic",)).announced()
+    lines = CrossValidation(classifiers=("logistic",)).plan_lines()
     assert "15 class-balanced, patient-grouped folds, nested search in 3 inner folds" in lines[0]
     assert "logistic: 8 points, C [0.0001" in lines[1] and len(lines) == 2
     path = tmp_path / "grids.json"
@@ -224,7 +224,7 @@ def test_patients_with_several_records_are_drawn_once():
     features, labels, patients = fingerprints(patients=60, each=2)
     names = np.where(labels == 1, "yes", "no")
     data = task_data(BINARY, features, names, "train", [f"p{number}" for number in patients])
-    rows = CrossValidation().narrow(data.rows, BINARY, "XS.tree")
+    rows = CrossValidation().select_rows(data.rows, BINARY, "XS.tree")
     assert len(rows) == 60 and rows["patient_id"].is_unique
     assert pd.Series(rows["as"]).value_counts().tolist() == [30, 30]
-    assert len(CrossValidation(one_a_patient=False).narrow(data.rows, BINARY, "XS.tree")) == 120
+    assert len(CrossValidation(one_a_patient=False).select_rows(data.rows, BINARY, "XS.tree")) == 120

@@ -50,11 +50,11 @@ def test_one_line_runs_every_protocol_and_draws_its_figures(config, tmp_path):
         ("knn", ""),
     }
     assert [(name, protocol) for _, name, protocol, _ in outcome.not_applicable] == [(EF, "native")]
-    assert {(record.protocol, record.subject) for record in outcome.records} == {
+    assert {(record.protocol, record.subject) for record in outcome.analyses} == {
         *((name, EF) for name in ("alignment", *OF_TASKS)),
         *((name, "phantom_echo") for name in OF_DATASETS),
     }
-    for record in outcome.records:
+    for record in outcome.analyses:
         (path,) = (file for file in outcome.files if file.suffix == ".json" and _of(record, file))
         assert AnalysisResult.load(path).tables.keys() == record.tables.keys()
         assert all(path.with_suffix(f".{name}.csv").is_file() for name in record.tables)
@@ -80,7 +80,7 @@ def _of(record, file):
 @pytest.mark.slow
 def test_a_model_without_text_heads_or_frames_says_what_does_not_apply(config, capsys):
     outcome = run(dataclasses.replace(config, protocols=("all",)))
-    taken = {result.protocol for result in outcome.results} | {record.protocol for record in outcome.records}
+    taken = {result.protocol for result in outcome.results} | {record.protocol for record in outcome.analyses}
     reasons = {(task, name.partition(".")[0]): reason for _, task, name, reason in outcome.not_applicable}
     assert taken | {name for _, name in reasons} == set(list_protocols())
     for task in (EF, VIEW):
@@ -117,8 +117,8 @@ def test_a_model_that_ignores_its_input_is_flagged_in_every_protocol(config, mon
         assert result.collapsed, result.protocol
         assert any("collapsed" in warning for warning in result.warnings)
         assert result.beats_floor.verdict in ("tied", "no")
-    assert {record.protocol for record in outcome.records} == set(STUDIES)
-    for record in outcome.records:
+    assert {record.protocol for record in outcome.analyses} == set(STUDIES)
+    for record in outcome.analyses:
         assert any("collapsed" in warning for warning in record.warnings), record.protocol
 
 

@@ -6,8 +6,8 @@ import pytest
 from cardiobench.protocols.few_shot import FewShot, drawn, most
 from cardiobench.report.plots import few_shot as figure
 from cardiobench.results.analysis_result import AnalysisResult
+from tests.protocols.analyses import study_of
 from tests.protocols.conftest import BINARY, REGRESSION, task_data
-from tests.protocols.studies import study_of
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_a_regression_draws_patients_whatever_their_number():
 
 
 def test_the_curve_rises_to_what_can_be_known_and_sizes_without_patients_are_named(two_clouds):
-    finding = FewShot(draws=4).describe(study_of(two_clouds), None)
+    finding = FewShot(draws=4).analyze(study_of(two_clouds), None)
     curve = finding.tables["curve"].set_index("patients")
     assert curve.index.tolist() == [1, 2, 4, 8, 16, 60], "30 patients a class; at the end all 60"
     assert curve["score"].iloc[-1] == 1.0 and curve["score"][16] > 0.95 > curve["floor"].iloc[0]
@@ -51,14 +51,14 @@ def test_the_curve_rises_to_what_can_be_known_and_sizes_without_patients_are_nam
 
 
 def test_it_never_learns_from_test_labels(two_clouds):
-    before = FewShot(draws=2, sizes=(2,)).describe(study_of(two_clouds), None).values["f1_macro at 2"].value
+    before = FewShot(draws=2, sizes=(2,)).analyze(study_of(two_clouds), None).values["f1_macro at 2"].value
     rows = two_clouds.rows.copy()
     test = rows["split"] == "test"
     rows.loc[test, "as"] = np.where(rows.loc[test, "as"] == "yes", "no", "yes")
     swapped = task_data(
         BINARY, two_clouds.features, rows["as"].tolist(), rows["split"].tolist(), rows["patient_id"].tolist()
     )
-    after = FewShot(draws=2, sizes=(2,)).describe(study_of(swapped), None).values["f1_macro at 2"].value
+    after = FewShot(draws=2, sizes=(2,)).analyze(study_of(swapped), None).values["f1_macro at 2"].value
     # the same answers, with every test label the other one: of balanced classes the share of right answers turns round
     assert before == pytest.approx(1 - after, abs=0.1) and before > 0.6
 
@@ -68,11 +68,11 @@ def test_one_patient_of_a_regression_gives_its_own_number():
     rng = np.random.default_rng(0)
     data = task_data(REGRESSION, rng.normal(size=(30, 5)), np.full(30, 50.0), ["train"] * 20 + ["test"] * 10)
     data.rows.loc[data.rows["split"] == "test", "ef"] = 60.0
-    assert FewShot(sizes=(1,)).describe(study_of(data), None).values["mae at 1"].value == pytest.approx(10.0)
+    assert FewShot(sizes=(1,)).analyze(study_of(data), None).values["mae at 1"].value == pytest.approx(10.0)
 
 
 def test_the_figure_has_a_point_a_size_and_the_floor(two_clouds):
-    finding = FewShot(draws=3).describe(study_of(two_clouds), None)
+    finding = FewShot(draws=3).analyze(study_of(two_clouds), None)
     record = AnalysisResult("few_shot", "toy/as", ("toy/as",), finding.values, finding.tables, models=({"name": "m"},))
     axes = figure.draw(record)["curve"].axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "4", "8", "16", "all 60"]

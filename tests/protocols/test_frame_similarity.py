@@ -10,8 +10,8 @@ from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.frame_similarity import FrameSimilarity
 from cardiobench.report.plots import frame_similarity as figure
 from cardiobench.results.analysis_result import AnalysisResult
+from tests.protocols.analyses import study_of
 from tests.protocols.conftest import task_data
-from tests.protocols.studies import study_of
 
 EF = Task("phantom_echo/ef", "regression", "ef", ("mae",), unit="%")
 
@@ -23,7 +23,7 @@ def at(*degrees):
 
 def found(clips, patients, **more):
     data = task_data(EF, clips, [50.0] * len(clips), ["test"] * len(clips), patients, **more)
-    return FrameSimilarity().describe(study_of(data, resamples=50), type("M", (), {"name": "m", "frame_wise": True}))
+    return FrameSimilarity().analyze(study_of(data, resamples=50), type("M", (), {"name": "m", "frame_wise": True}))
 
 
 def test_by_hand():
@@ -57,7 +57,7 @@ def test_a_model_of_whole_clips_or_stills_does_not_take_part():
     with pytest.raises(NotApplicable, match="no test recording of phantom_echo/ef has two frames"):
         found([np.ones((1, 4))] * 3, list("abc"))
     with pytest.raises(NotApplicable, match="video looks at a clip as a whole: it has no vectors of frames"):
-        FrameSimilarity().describe(
+        FrameSimilarity().analyze(
             study_of(task_data(EF, [at(0, 60)], [50.0], ["test"])), type("M", (), {"name": "video"})
         )
     still = Task("tmed2/as", "binary", "as", ("f1_macro",), ("no_AS", "AS"))
@@ -71,7 +71,7 @@ def test_each_clip_counts_once_however_many_tasks_it_answers():
     )
     study = study_of(data)
     object.__setattr__(study, "tasks", (EF, Task("phantom_echo/again", "regression", "ef", ("mae",))))
-    finding = FrameSimilarity().describe(study, type("M", (), {"name": "m", "frame_wise": True}))
+    finding = FrameSimilarity().analyze(study, type("M", (), {"name": "m", "frame_wise": True}))
     assert finding.values["frames of a clip"].n == 1 and view.rows.shape[0] == 2
 
 

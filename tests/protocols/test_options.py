@@ -5,7 +5,6 @@ import pytest
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import CardioBenchError, UnknownName
 from cardiobench.protocols import list_protocols, protocol
-from cardiobench.protocols.base import options
 from cardiobench.protocols.options import OWN_FLAGS, fits, read_options
 
 
@@ -25,7 +24,7 @@ def made(name, **chosen):
 def test_an_option_is_set_and_recorded():
     found = made("representation", refit=True, geometry_in="top", map_settings=[[5, 0.2], [9, 1]])
     assert (found.refit, found.geometry_in, found.map_settings) == (True, "top", ((5, 0.2), (9, 1)))
-    assert options(found)["refit"] is True
+    assert found.get_params()["refit"] is True
     assert made("probe", class_weight=None).class_weight is None
     assert made("stress", patients=None).patients is None
 

@@ -12,12 +12,12 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
+from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.representation import maps, overlap
 from cardiobench.protocols.representation.geometry import levels
 from cardiobench.protocols.representation.protocol import Representation
 from cardiobench.protocols.representation.sample import Drawn, Sample, draw
 from cardiobench.protocols.representation.subjects import EF_CLASSES, labels_across
-from cardiobench.protocols.study import Analysis
 from tests.protocols.conftest import task_data
 
 NAMES = ("one", "two", "three")
@@ -73,7 +73,7 @@ def small():
 
 @pytest.mark.slow  # UMAP is compiled by the first that draws a map
 def test_a_dataset_only_embedding_separates_datasets_and_no_label(small):
-    found = small.describe(study(embeddings(120, 120, of_dataset=30)), None).values
+    found = small.analyze(study(embeddings(120, 120, of_dataset=30)), None).values
     assert found["knn_agreement_dataset"].value == 1.0
     assert found["ari_dataset"].value == 1.0
     assert found["ari_label"].value == pytest.approx(0.0, abs=0.02)
@@ -87,7 +87,7 @@ def test_without_a_label_in_them_the_overlap_of_refitted_classifiers_is_chance()
     protocol = Representation(
         classifiers=("logistic",), folds=3, shown=60, records=60, refit=True, map_settings=ONE_MAP
     )
-    found = protocol.describe(study(embeddings(60, 400, of_dataset=30)), None).values
+    found = protocol.analyze(study(embeddings(60, 400, of_dataset=30)), None).values
     for k in (25, 50, 100):
         assert found[f"chance_at_{k}"].value == k / 400
         # Three pairs of random sets: the standard deviation of a pair's share is sqrt(p (1 - p) (1 - k / q) / k).
@@ -99,7 +99,7 @@ def test_without_a_label_in_them_the_overlap_of_refitted_classifiers_is_chance()
 
 def test_a_classifier_that_is_carried_over_shares_as_much_without_having_learned_anything(small):
     """Which is why `shuffled_at_k`, and not k / q, is the floor of the transferred overlap."""
-    found = small.describe(study(embeddings(60, 400)), None).values
+    found = small.analyze(study(embeddings(60, 400)), None).values
     assert found["overlap_at_50"].value > 0.5
     assert found["overlap_at_50"].value == pytest.approx(found["shuffled_at_50"].value, abs=0.15)
 
@@ -109,7 +109,7 @@ def test_class_dimensions_are_shared_and_dataset_dimensions_are_not():
     protocol = Representation(
         classifiers=("logistic",), folds=3, shown=100, records=100, refit=True, map_settings=ONE_MAP
     )
-    found = protocol.describe(study(embeddings(100, 125, of_class=25, of_dataset=30, class_apart=3.0)), None)
+    found = protocol.analyze(study(embeddings(100, 125, of_class=25, of_dataset=30, class_apart=3.0)), None)
     assert found.values["overlap_at_25"].value == 1.0 == found.values["common_at_25"].value
     assert found.values["jaccard_at_25"].value == 1.0 and found.values["p_value_at_25"].value == pytest.approx(1 / 1001)
     assert found.values["overlap_at_50"].value == pytest.approx((25 + 25 * 25 / 100) / 50, abs=0.12)
@@ -153,8 +153,8 @@ def test_a_class_only_embedding_hides_the_dataset():
 def test_geometry_in_the_most_important_dimensions_sees_the_class_only(small):
     """Of 60 dimensions 10 say the class and 30 the dataset; the 10 most important ones are those of the class."""
     found = embeddings(60, 60, of_class=10, of_dataset=30, class_apart=3.0)
-    everywhere = small.describe(study(found), None).values
-    top = replace(small, map_dimensions=10, geometry_in="top").describe(study(found), None).values
+    everywhere = small.analyze(study(found), None).values
+    top = replace(small, map_dimensions=10, geometry_in="top").analyze(study(found), None).values
     assert everywhere["knn_agreement_dataset"].value == 1.0
     assert top["knn_agreement_dataset"].value == pytest.approx(top["knn_chance_dataset"].value, abs=0.1)
     assert top["knn_agreement_label"].value > 0.99
@@ -162,7 +162,7 @@ def test_geometry_in_the_most_important_dimensions_sees_the_class_only(small):
 
 def test_a_classifier_that_uses_few_dimensions_is_no_evidence_of_sharing():
     protocol = Representation(classifiers=("tree",), folds=3, shown=40, records=60, map_settings=ONE_MAP)
-    finding = protocol.describe(study(embeddings(60, 120, of_class=1)), None)
+    finding = protocol.analyze(study(embeddings(60, 120, of_class=1)), None)
     assert set(finding.options["dimensions_used"].values()) == {1}, "one dimension tells the class"
     assert finding.values["overlap_at_25"].value == 1.0 == finding.values["shuffled_at_25"].value
     (said,) = finding.warnings
@@ -170,7 +170,7 @@ def test_a_classifier_that_uses_few_dimensions_is_no_evidence_of_sharing():
 
 
 def test_one_dataset_has_no_overlap_and_says_so(small):
-    found = small.describe(study(embeddings(60, 40, of_class=30, names=("one",))), None)
+    found = small.analyze(study(embeddings(60, 40, of_class=30, names=("one",))), None)
     assert np.isnan(found.values["overlap_at_50"].value) and "only dataset" in found.values["overlap_at_50"].reason
     assert np.isnan(found.values["knn_agreement_dataset"].value)
     assert found.values["knn_agreement_label"].value == 1.0
@@ -178,7 +178,7 @@ def test_one_dataset_has_no_overlap_and_says_so(small):
 
 
 def test_too_few_dimensions_for_k_are_said(small):
-    found = small.describe(study(embeddings(60, 40, of_class=5)), None).values
+    found = small.analyze(study(embeddings(60, 40, of_class=5)), None).values
     assert np.isnan(found["overlap_at_50"].value) and "40 dimensions" in found["overlap_at_50"].reason
     assert found["overlap_at_25"].value > 0
 
@@ -228,11 +228,11 @@ def test_a_dataset_with_one_class_is_left_out_and_named(small):
     found = embeddings(60, 30, of_class=5)
     features, labels = found["two"]
     found["two"] = features, np.zeros_like(labels)
-    finding = small.describe(study(found), None)
+    finding = small.analyze(study(found), None)
     assert any("two has too few records" in sentence for sentence in finding.warnings)
     assert finding.options["records_in_geometry"] == {"one": 60, "three": 60}
     with pytest.raises(NotApplicable, match="too few"):
-        small.describe(study({name: (part[0], part[1] * 0) for name, part in found.items()}), None)
+        small.analyze(study({name: (part[0], part[1] * 0) for name, part in found.items()}), None)
 
 
 def test_labels_are_compared_across_datasets_and_never_with_the_same_recordings():
@@ -299,7 +299,7 @@ def test_the_record_holds_all_tables_of_its_figures(small, tmp_path):
     from cardiobench.results.analysis_result import AnalysisResult
 
     two = replace(small, map_settings=((10, 0.1), (20, 0.5)))
-    finding = two.describe(study(embeddings(60, 120, of_class=10, of_dataset=10)), None)
+    finding = two.analyze(study(embeddings(60, 120, of_class=10, of_dataset=10)), None)
     record = AnalysisResult(
         "representation", "cd", (), finding.values, finding.tables, finding.options, models=({"name": "a/b"},)
     )
@@ -314,7 +314,7 @@ def test_the_record_holds_all_tables_of_its_figures(small, tmp_path):
 
 def test_the_run_chooses_classifiers_and_the_paper_profile_its_folds():
     config = RunConfig(models=("a/b",), classifiers=("tree",), profile="paper")
-    made = Representation().configured(config)
+    made = Representation.from_config(config)
     assert made.classifiers == ("tree",) and made.folds == 15
 
 
@@ -326,7 +326,7 @@ def test_two_models_are_as_alike_as_the_records_that_both_have(small):
     other = embeddings(60, 10, seed=2)
     studies = [study(found) for found in (one, turned, other)]
     studies = [Analysis(**{**vars(made), "model": {"name": name}}) for made, name in zip(studies, "abc", strict=True)]
-    found = small.across(studies)
+    found = small.compare_models(studies)
     table = found.tables["cka"].set_index(["model", "other", "dataset"])["linear_cka"]
     assert len(table) == 3 * 4, "three pairs, three datasets and all of them"
     assert table["a", "b", "one"] == pytest.approx(1), "turned and scaled, but the same"

@@ -11,8 +11,8 @@ from cardiobench.protocols.retrieval.captions import caption, statement
 from cardiobench.protocols.retrieval.protocol import Retrieval, by_chance, formula, scores
 from cardiobench.report.plots import retrieval as figure
 from cardiobench.results.analysis_result import AnalysisResult
+from tests.protocols.analyses import study_of
 from tests.protocols.conftest import task_data
-from tests.protocols.studies import study_of
 
 EF = Task("phantom_echo/ef", "regression", "ef", ("mae",), unit="%")
 STENOSIS = Task("tmed2/as", "binary", "as", ("f1_macro",), ("no_AS", "AS"))
@@ -91,12 +91,12 @@ def pictured(encoder, count=40, noise=0.0, seed=0):
 
 def test_a_model_that_knows_every_caption_finds_all_and_one_that_knows_none_is_at_chance():
     reader = Reader()
-    finding = Retrieval().describe(study_of(pictured(reader)), reader)
+    finding = Retrieval().analyze(study_of(pictured(reader)), reader)
     recall = finding.tables["recall"]
     assert (recall.loc[recall["measure"] == "recall_at_1", "value"] == 1).all()
     assert (recall.loc[recall["measure"] == "median_rank", "value"] == 1).all()
     assert len(reader.asked) == len(set(reader.asked)), "each text is encoded once"
-    lost = Retrieval().describe(study_of(pictured(reader, 200, noise=50.0), resamples=50), reader).tables["recall"]
+    lost = Retrieval().analyze(study_of(pictured(reader, 200, noise=50.0), resamples=50), reader).tables["recall"]
     within = lost[(lost["measure"] == "recall_at_10") & (lost["gallery"] != retrieval.NEGATED)]
     assert (within["low"] <= within["chance"]).all() and (within["chance"] <= within["high"]).all()
     assert set(recall["gallery"]) == {retrieval.ACROSS, retrieval.WITHIN, retrieval.NEGATED}
@@ -105,7 +105,7 @@ def test_a_model_that_knows_every_caption_finds_all_and_one_that_knows_none_is_a
 def test_ranks_are_those_of_the_metric_where_every_caption_is_another():
     reader = Reader()
     data = pictured(reader, 40, noise=0.35)
-    finding = Retrieval().describe(study_of(data, resamples=20), reader)
+    finding = Retrieval().analyze(study_of(data, resamples=20), reader)
     captions = finding.tables["captions"]["caption"]
     assert captions.is_unique
     texts, pictures = np.stack([reader.vector(text) for text in captions]), data.features
@@ -124,7 +124,7 @@ def test_recordings_with_equal_captions_are_equally_right():
     vector = reader.vector("No reduced ejection fraction. Ejection fraction 60%.")
     other = reader.vector("Reduced ejection fraction. Ejection fraction 30%.")
     data = task_data(EF, [vector, vector, other], [60.0, 60.0, 30.0], ["test"] * 3, pooling="mean_l2")
-    finding = Retrieval().describe(study_of(data, resamples=20), reader)
+    finding = Retrieval().analyze(study_of(data, resamples=20), reader)
     recall = finding.tables["recall"].set_index(["gallery", "direction", "measure"])
     assert (recall.loc[retrieval.ACROSS]["value"] == 1).all()
     # two captions to find one among; three recordings of which two, two and one are right
@@ -175,7 +175,7 @@ def test_a_model_is_asked_whether_a_finding_is_there_or_not(hears, expected):
     encoder.hears = hears
     ef = [30.0, 35.0, 40.0, 65.0]
     pictures = [[1.0, 0.1]] * 3 + [[-1.0, 0.1]]
-    finding = Retrieval().describe(study_of(task_data(EF, pictures, ef, ["test"] * 4)), encoder)
+    finding = Retrieval().analyze(study_of(task_data(EF, pictures, ef, ["test"] * 4)), encoder)
     (row,) = finding.tables["negation"].to_dict("records")
     assert (row["n_with"], row["n_without"], row["value"]) == (3, 1, expected)
     assert row["sentences"] == pytest.approx(-1 if hears else 1)
@@ -184,7 +184,7 @@ def test_a_model_is_asked_whether_a_finding_is_there_or_not(hears, expected):
 def test_always_yes_is_a_half():
     encoder = Negation()
     data = task_data(EF, [[1.0, 0.1]] * 6, [30.0, 35, 40, 45, 60, 65], ["test"] * 6)
-    (row,) = Retrieval().describe(study_of(data), encoder).tables["negation"].to_dict("records")
+    (row,) = Retrieval().analyze(study_of(data), encoder).tables["negation"].to_dict("records")
     assert (row["with"], row["without"], row["value"]) == (1, 0, 0.5)
 
 
@@ -194,7 +194,7 @@ def test_a_model_that_ignores_its_input_finds_nothing():
     flat = task_data(
         EF, np.ones((40, 64)), data.labels.tolist(), ["test"] * 40, pooling="mean_l2", view=data.rows["view"]
     )
-    recall = Retrieval().describe(study_of(flat), deaf).tables["recall"]
+    recall = Retrieval().analyze(study_of(flat), deaf).tables["recall"]
     assert (recall.loc[recall["measure"].str.startswith("recall"), "value"] == 0).all()
 
 
@@ -202,14 +202,14 @@ def test_what_cannot_take_part_says_why():
     data = pictured(Reader())
     mute = type("Mute", (), {k: v for k, v in vars(Reader).items() if k != "encode_text" and k[:2] != "__"})()
     with pytest.raises(NotApplicable, match="no text tower"):
-        Retrieval().describe(study_of(data), mute)
+        Retrieval().analyze(study_of(data), mute)
     with pytest.raises(NotApplicable, match="1 distinct captions"):
-        Retrieval().describe(study_of(task_data(EF, np.eye(64)[:3], [60.0] * 3, ["test"] * 3)), Reader())
+        Retrieval().analyze(study_of(task_data(EF, np.eye(64)[:3], [60.0] * 3, ["test"] * 3)), Reader())
 
 
 def test_the_figure_has_a_bar_a_recall_and_a_line_a_finding():
     reader = Reader()
-    finding = Retrieval().describe(study_of(pictured(reader)), reader)
+    finding = Retrieval().analyze(study_of(pictured(reader)), reader)
     record = AnalysisResult("retrieval", "x", ("x/ef",), finding.values, finding.tables, models=({"name": "m"},))
     axes = figure.draw(record)["recall"].axes
     assert [len(panel.patches) for panel in axes[:3]] == [6, 6, 3]

@@ -15,8 +15,8 @@ from cardiobench.protocols.stress import ecg, echo
 from cardiobench.protocols.stress.protocol import Stress
 from cardiobench.report.plots import stress as figure
 from cardiobench.results.analysis_result import AnalysisResult
+from tests.protocols.analyses import study_of
 from tests.protocols.conftest import BINARY, task_data
-from tests.protocols.studies import study_of
 
 
 def clip(frames):
@@ -99,12 +99,14 @@ def test_ecg_noise_and_leads():
 
 
 def test_what_is_disturbed_depends_on_the_recording():
-    echo_names = {change.name for change in Stress().changes(catalog.task("phantom_echo/ef"))}
+    echo_names = {change.name for change in Stress().perturbations([catalog.task("phantom_echo/ef")])}
     assert echo_names == set(echo.KINDS)
-    stills = {change.name for change in Stress().changes(catalog.task("tmed2/as"))}
+    stills = {change.name for change in Stress().perturbations([catalog.task("tmed2/as")])}
     assert stills == {"gain", "contrast", "speckle", "sector"}, "the frames of a still have no order"
-    assert {change.name for change in Stress().changes(catalog.task("ptb_xl/cd"))} == set(ecg.KINDS)
-    assert {change.name for change in Stress(kinds=("shuffle",)).changes(catalog.task("camus/ef"))} == {"shuffle"}
+    assert {change.name for change in Stress().perturbations([catalog.task("ptb_xl/cd")])} == set(ecg.KINDS)
+    assert {change.name for change in Stress(kinds=("shuffle",)).perturbations([catalog.task("camus/ef")])} == {
+        "shuffle"
+    }
 
 
 EF = Task("phantom_echo/ef", "regression", "ef", ("mae",), unit="%")
@@ -138,7 +140,7 @@ def real_study(name, patients=36):
 def test_shuffling_frames_tells_models_of_motion_from_models_of_frames(name, moves):
     study, encoder = real_study(name, 36 if moves else 15)
     protocol = Stress(kinds=("shuffle",))
-    finding = protocol.describe(study, encoder)
+    finding = protocol.analyze(study, encoder)
     scores = finding.tables["scores"].set_index(["change", "severity"])["score"]
     if moves:
         assert abs(scores["shuffle", 1.0] - scores["none", 0.0]) > 0.05
@@ -168,7 +170,7 @@ def test_the_probe_is_fitted_once_and_asked_again_under_each_change():
         base.task, rows, Embeddings(tuple(rows["id"]), turned.features[40:].astype(np.float32), np.arange(41)), "mean"
     )
     study = study_of(base, lambda change: base if change is None else changed)
-    finding = Stress(kinds=("gain",)).describe(study, load_model("cardiobench/constant"))
+    finding = Stress(kinds=("gain",)).analyze(study, load_model("cardiobench/constant"))
     table = finding.tables["scores"]
     assert table["score"].tolist() == [1.0, 0.0, 0.0] and table["floor"].unique() == pytest.approx(1 / 3)
     assert finding.values["probe: gain 1, change"].value == -1.0
@@ -182,7 +184,7 @@ def test_some_patients_are_disturbed_whole_and_compared_with_themselves():
     base = made(1.0)
     patients = [f"p{n // 2}" for n in range(80)]
     base = TaskData(base.task, base.rows.assign(patient_id=patients), base.embeddings, "mean")
-    change = Stress(kinds=("gain",), patients=5).changes(base.task)[0]
+    change = Stress(kinds=("gain",), patients=5).perturbations([base.task])[0]
     rows = change.rows(base.rows)
     assert rows["patient_id"].nunique() == 5 and len(rows) == 10 and set(rows["split"]) == {"test"}
     assert len(change.rows(base.rows[::-1])) == 10 and set(change.rows(base.rows[::-1])["id"]) == set(rows["id"])
@@ -190,24 +192,24 @@ def test_some_patients_are_disturbed_whole_and_compared_with_themselves():
     part = Embeddings(tuple(rows["id"]), base.embeddings.vectors[lines], np.arange(11))
     changed = TaskData(base.task, rows.reset_index(drop=True), part, "mean")
     study = study_of(base, lambda change: changed)
-    finding = Stress(kinds=("gain",), patients=5).describe(study, load_model("cardiobench/constant"))
+    finding = Stress(kinds=("gain",), patients=5).analyze(study, load_model("cardiobench/constant"))
     assert finding.warnings == ("5 of 20 test patients were disturbed",)
     assert (finding.tables["scores"]["difference"] == 0).all() and finding.values["probe: undisturbed"].n == 10
-    assert Stress(patients=None).changes(base.task)[0].rows(base.rows)["patient_id"].nunique() == 20
+    assert Stress(patients=None).perturbations([base.task])[0].rows(base.rows)["patient_id"].nunique() == 20
 
 
 def test_the_run_says_how_many_patients_are_disturbed():
-    assert Stress().configured(RunConfig(models=(), stress_patients=7)).patients == 7
-    assert Stress().configured(RunConfig(models=(), stress_patients=0)).patients is None
+    assert Stress.from_config(RunConfig(models=(), stress_patients=7)).patients == 7
+    assert Stress.from_config(RunConfig(models=(), stress_patients=0)).patients is None
 
 
 def test_a_model_that_nothing_can_ask_does_not_take_part():
     data = made(1.0, split=["validation"] * 40 + ["test"] * 40)
     with pytest.raises(NotApplicable, match=r"no training rows.*no trained heads.*no text tower"):
-        Stress().describe(study_of(data), load_model("cardiobench/constant"))
+        Stress().analyze(study_of(data), load_model("cardiobench/constant"))
 
 
 def test_the_changes_are_part_of_the_key():
-    keys = [change.key for change in Stress().changes(catalog.task("phantom_echo/ef"))]
+    keys = [change.key for change in Stress().perturbations([catalog.task("phantom_echo/ef")])]
     assert len(keys) == len(set(keys)) == sum(len(severities) for _, severities in echo.KINDS.values())
     assert "shuffle-1-v1" in keys

@@ -51,7 +51,7 @@ def test_another_order_of_frames_gives_the_stored_vectors_in_that_order(context,
 
     read = []
     monkeypatch.setattr(type(source), "recording", _counted(type(source).recording, read))
-    changes = [c for c in Stress().changes(task) if c.name in ("shuffle", "reverse", "drop", "gain")]
+    changes = [c for c in Stress().perturbations([task]) if c.name in ("shuffle", "reverse", "drop", "gain")]
     plans = {}
     for change in changes:
         store = plan_dataset(encoder, source, [task], context.config, change).store

@@ -1,30 +1,28 @@
 """The answering protocol: sizes x classifiers, each a result of its own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.core.registry import unknown_name
 from cardiobench.data.ecg_subsets import SIZES, draw_subset
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.cross_validation.cells import Folded, flat, median_and_iqr, nested
 from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds
 from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, described, points, read_grids
 
-if TYPE_CHECKING:
-    from cardiobench.core.config import RunConfig
-
 
 @dataclass(frozen=True)
-class CrossValidation:
+class CrossValidation(PredictionProtocol):
     """Five classifiers at four sizes, in class-balanced, patient-grouped folds (arXiv:2601.21830).
 
     A variant is `<size>.<classifier>`. The records are drawn by `data.ecg_subsets` from all splits, half of them
@@ -54,28 +52,28 @@ class CrossValidation:
     seed: int = 0
 
     name = "cross_validation"
-    whole_cells = True  # each variant is work of its own, to be shipped to where there are cores
+    runs_in_parallel = True  # each variant is work of its own, to be shipped to where there are cores
 
-    def configured(self, config: "RunConfig") -> Self:
-        """With the run's sizes, classifiers, grids and seed; `--profile paper`: flat search, records instead of patients."""
-        for chosen, known, what in (
-            (config.sizes, SIZES, "size"),
-            (config.classifiers, CLASSIFIERS, "classifier"),
+    @classmethod
+    def from_config(cls, config: RunConfig, **options: Any) -> Self:
+        """Take the run's sizes, classifiers, grids and seed; `--profile paper`: flat search, records instead of patients."""
+        given: dict[str, Any] = {"seed": config.seed}
+        if config.profile == "paper":
+            given |= {"search": "flat", "grouped": False, "one_a_patient": False}
+        for key, chosen, known in (
+            ("sizes", config.sizes, SIZES),
+            ("classifiers", config.classifiers, CLASSIFIERS),
         ):
             for name in chosen:
                 if name not in known:
-                    raise unknown_name(what, name, known)
-        paper = {"search": "flat", "grouped": False, "one_a_patient": False} if config.profile == "paper" else {}
-        return replace(
-            self,
-            sizes=config.sizes or self.sizes,
-            classifiers=config.classifiers or self.classifiers,
-            grids=read_grids(config.grids) if config.grids else self.grids,
-            seed=config.seed,
-            **paper,
-        )
+                    raise unknown_name(key.removesuffix("s"), name, known)
+            if chosen:
+                given[key] = chosen
+        if config.grids:
+            given["grids"] = read_grids(config.grids)
+        return cls(**{**given, **options})
 
-    def announced(self) -> list[str]:
+    def plan_lines(self) -> list[str]:
         """What is searched, line by line, for the plan."""
         search = f"{self.search} search" + (f" in {self.inner} inner folds" if self.search == "nested" else "")
         kind = "patient-grouped" if self.grouped else "ungrouped"
@@ -93,7 +91,7 @@ class CrossValidation:
         if task.kind != "binary":
             raise NotApplicable(f"{task.name} is a {task.kind} task; these folds are balanced between two classes")
 
-    def narrow(self, rows: pd.DataFrame, task: Task, variant: str) -> pd.DataFrame:
+    def select_rows(self, rows: pd.DataFrame, task: Task, variant: str) -> pd.DataFrame:
         """The rows that a variant needs, so that no other embedding is read."""
         self.check(task)
         references = rows[["id", "patient_id"]].assign(y_true=rows[task.target])
@@ -103,7 +101,7 @@ class CrossValidation:
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Out-of-fold probabilities of the records of a size."""
         size, _, name = variant.partition(".")
-        rows = self.narrow(data.rows, data.task, variant)
+        rows = self.select_rows(data.rows, data.task, variant)
         lines = np.flatnonzero(data.rows["id"].isin(rows["id"]))
         with threadpool_limits(1):  # one core a cell, and so the same sums everywhere
             found = self.answer(name, data.features[lines], data.labels[lines], data.patients[lines])

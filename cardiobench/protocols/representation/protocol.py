@@ -1,33 +1,31 @@
 """The study: a label across all datasets that have it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Self
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from cardiobench.core.config import RunConfig
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS
 from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, read_grids
 from cardiobench.protocols.representation import geometry, maps, overlap, similarity
 from cardiobench.protocols.representation.sample import Sample, draw
 from cardiobench.protocols.representation.subjects import labels_across
-from cardiobench.protocols.study import Analysis, AnalysisOutput
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import interval
-
-if TYPE_CHECKING:
-    from cardiobench.core.config import RunConfig
 
 KS = (25, 50, 100)
 
 
 @dataclass(frozen=True)
-class Representation:
+class Representation(AnalysisProtocol):
     """What the embeddings of one label look like across datasets (arXiv:2601.21830, Algorithm 1 and Table 4).
 
     Overlap: the five classifiers are searched on every dataset; the best one of the best dataset, C*, is trained there
@@ -62,20 +60,21 @@ class Representation:
 
     name = "representation"
 
-    def configured(self, config: "RunConfig") -> Self:
-        """With the run's classifiers and grids; `--profile paper`: 15 folds."""
-        return replace(
-            self,
-            classifiers=config.classifiers or self.classifiers,
-            grids=read_grids(config.grids) if config.grids else self.grids,
-            folds=15 if config.profile == "paper" else self.folds,
-        )
+    @classmethod
+    def from_config(cls, config: RunConfig, **options: Any) -> Self:
+        """Take the run's classifiers and grids; `--profile paper`: 15 folds."""
+        given: dict[str, Any] = {"folds": 15} if config.profile == "paper" else {}
+        if config.classifiers:
+            given["classifiers"] = config.classifiers
+        if config.grids:
+            given["grids"] = read_grids(config.grids)
+        return cls(**{**given, **options})
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """A label across all its datasets."""
         return labels_across(tasks)
 
-    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
+    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Overlap, geometry and maps of one model."""
         sample = draw(study, self.most)
         with threadpool_limits(1):
@@ -93,7 +92,7 @@ class Representation:
         options = {**chosen, "classes": list(sample.classes), "records_in_geometry": counts, **_fixed(vectors)}
         return AnalysisOutput(values, tables, options, (*sample.left_out, *_few_used(chosen)))
 
-    def across(self, studies: Sequence[Analysis]) -> AnalysisOutput:
+    def compare_models(self, studies: Sequence[Analysis]) -> AnalysisOutput:
         """How alike the models see the same records: linear CKA of each two, in each dataset and over all."""
         samples = [draw(study, self.records) for study in studies]
         names = similarity.names_of([study.model for study in studies])

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cardiobench.core.errors import NotApplicable
+from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.representation.subjects import class_names, classes_of
-from cardiobench.protocols.study import Analysis
 
 LEAST = 15  # records of a class in a dataset; the folds of a cross-validation need no fewer
 

@@ -12,8 +12,8 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.retrieval.captions import Caption, caption, statement
-from cardiobench.protocols.study import Analysis, AnalysisOutput
 from cardiobench.protocols.zero_shot import embed_texts, no_text_tower
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, resample
@@ -49,7 +49,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Retrieval:
+class Retrieval(AnalysisProtocol):
     """Search by cosine between the test recordings of a dataset and captions made of their measurements and labels.
 
     Recordings with equal captions are equally right. Three galleries: all recordings (the view helps), those of the
@@ -68,7 +68,7 @@ class Retrieval:
             found[task.dataset] = (*found.get(task.dataset, ()), task)
         return found
 
-    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
+    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Recall and median rank in every gallery and direction, and how negations are told from the truth."""
         if not isinstance(encoder, TextEncoder):
             raise NotApplicable(no_text_tower(encoder))

@@ -1,35 +1,33 @@
 """Stress: the score on disturbed test recordings, of a probe that learned from undisturbed ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol, Perturbation
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.native import NativeAnswers
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.ranking import Ranking
 from cardiobench.protocols.stress import ecg, echo
-from cardiobench.protocols.study import Analysis, AnalysisOutput, Perturbation, each_task
 from cardiobench.protocols.zero_shot import ZeroShot
 from cardiobench.results.score_result import Estimate
-
-if TYPE_CHECKING:
-    from cardiobench.core.config import RunConfig
 
 KINDS = {"echo": echo.KINDS, "ecg": ecg.KINDS}
 NONE = "none"
 
 
 @dataclass(frozen=True)
-class Stress:
+class Stress(AnalysisProtocol):
     """The ranking metric against the severity of each disturbance of the test recordings.
 
     Answered by a probe that is fitted once, on undisturbed train and validation recordings, and by the model's own
@@ -47,17 +45,17 @@ class Stress:
 
     name = "stress"
 
-    def configured(self, config: "RunConfig") -> "Stress":
-        """The run's number of patients."""
-        return replace(self, patients=config.stress_patients or None)
+    @classmethod
+    def from_config(cls, config: RunConfig, **options: Any) -> Self:
+        """Take the run's number of patients."""
+        return cls(**{"patients": config.stress_patients or None, **options})
 
-    def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """One task at a time."""
-        return each_task(tasks)
+    def perturbations(self, tasks: Sequence[Task]) -> tuple[Perturbation, ...]:
+        """Return every disturbance at every severity."""
+        return tuple(dict.fromkeys(change for task in tasks for change in self._of_dataset(task.dataset)))
 
-    def changes(self, task: Task) -> tuple[Perturbation, ...]:
-        """Every disturbance at every severity."""
-        spec = catalog.spec(task.dataset)
+    def _of_dataset(self, dataset: str) -> tuple[Perturbation, ...]:
+        spec = catalog.spec(dataset)
         return tuple(
             Perturbation(name, severity, apply, patients=self.patients, order=order)
             for name, (apply, severities) in KINDS[spec.modality].items()
@@ -66,10 +64,10 @@ class Stress:
             for severity in severities
         )
 
-    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
+    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Scores, and differences to the undisturbed recordings, paired over patients."""
         (task,) = study.tasks
-        base, changes = study.data(task), self.changes(task)
+        base, changes = study.data(task), self.perturbations([task])
         if not changes:
             raise NotApplicable(f"none of {', '.join(self.kinds)} can be done to the recordings of {task.name}")
         asked = answerers(base, encoder, study.seed)

@@ -1,7 +1,7 @@
 """A study of a task whose embeddings a test has made."""
 
 from cardiobench.data.references import references_of
-from cardiobench.protocols.study import Analysis
+from cardiobench.protocols.analysis import Analysis
 
 
 def study_of(data, changed=None, resamples=100, seed=0) -> Analysis:

@@ -1,15 +1,16 @@
-"""What a study is: a rule that describes a model's embeddings, alone, across datasets or beside another model's.
+"""Base class of analyses: rules that describe a model's embeddings, alone, across datasets or beside another model's.
 
-A protocol that answers the test recordings of a task is an `PredictionProtocol` (protocols/base.py) and is scored by
-`scoring/`. A study finds something else: a curve, a geometry, an agreement. It gives a `AnalysisOutput`, which is saved as a
-`AnalysisResult` with its figures.
+A `PredictionProtocol` (protocols/base.py) predicts test recordings and is scored by `scoring/`. An analysis finds
+something else: a curve, a geometry, an agreement. It gives an `AnalysisOutput`, which is saved as an `AnalysisResult`
+with its figures.
 """
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,11 +18,8 @@ import pandas as pd
 from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
+from cardiobench.protocols.base import BaseProtocol, TaskData
 from cardiobench.results.score_result import Estimate
-
-if TYPE_CHECKING:
-    from cardiobench.protocols.base import TaskData
-
 
 SAME = 1e-6  # of the largest component: what rounding leaves between equal vectors
 
@@ -95,14 +93,14 @@ class Analysis:
     model: Mapping[str, Any]
     seed: int
     resamples: int
-    open: "Callable[[Task, Perturbation | None], TaskData]" = field(repr=False)
+    open: Callable[[Task, Perturbation | None], TaskData] = field(repr=False)
     truth: Callable[[Task], pd.DataFrame] = field(repr=False)
 
     @cached_property
-    def _opened(self) -> "dict[tuple[str, str], TaskData]":
+    def _opened(self) -> dict[tuple[str, str], TaskData]:
         return {}
 
-    def data(self, task: Task, change: Perturbation | None = None) -> "TaskData":
+    def data(self, task: Task, change: Perturbation | None = None) -> TaskData:
         """Recordings, labels and embeddings of a task."""
         place = task.name, change.key if change else ""
         if place not in self._opened:
@@ -110,36 +108,28 @@ class Analysis:
         return self._opened[place]
 
 
-@runtime_checkable
-class AnalysisProtocol(Protocol):
-    """A named study of one model.
-
-    One that also compares models has a method `across(studies: Sequence[Analysis]) -> AnalysisOutput`, called with the studies
-    of two models or more on the same subject. One that disturbs recordings has `changes(task: Task) -> tuple[Perturbation, ...]`:
-    the disturbances under which test recordings of a task have to be encoded.
-    """
-
-    name: str
+class AnalysisProtocol(BaseProtocol):
+    """A protocol that describes one model's embeddings of a subject: a task, a dataset or a label across datasets."""
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """What there is to look at among these tasks: subject -> its tasks."""
-        ...
+        """Return what can be analyzed among these tasks: subject -> its tasks. By default each task alone."""
+        return {task.name: (task,) for task in tasks}
 
-    def describe(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """What is found; raises `NotApplicable` where the model cannot take part."""
-        ...
-
-
-def perturbations(protocol: AnalysisProtocol, tasks: Sequence[Task]) -> tuple[Perturbation, ...]:
-    """All that a study does to the recordings of these tasks; usually nothing."""
-    if not hasattr(protocol, "changes"):
+    def perturbations(self, tasks: Sequence[Task]) -> tuple[Perturbation, ...]:
+        """Return the disturbances under which test recordings of these tasks are encoded; by default none."""
         return ()
-    return tuple(dict.fromkeys(change for task in tasks for change in protocol.changes(task)))
 
+    @abstractmethod
+    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
+        """Analyze one model's embeddings of one subject.
 
-def each_task(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-    """Subjects of a study that looks at one task at a time."""
-    return {task.name: (task,) for task in tasks}
+        Raises:
+            NotApplicable: the model cannot take part.
+        """
+
+    def compare_models(self, studies: Sequence[Analysis]) -> AnalysisOutput | None:
+        """Compare two models or more on the same subject; None where the protocol compares no models."""
+        return None
 
 
 def collapsed(study: Analysis) -> tuple[str, ...]:
