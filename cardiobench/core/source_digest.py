@@ -1,0 +1,71 @@
+"""Digests of the code that makes a number: a module's own source and that of every module of the package it imports."""
+
+import ast
+import hashlib
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from cardiobench.core.resources import PACKAGE
+
+
+def source_digest(*sources: type | ModuleType | Path) -> str:
+    """Return the SHA-256 over the source of these and of every module of the package that they import.
+
+    Imports inside functions count, imports for type checkers do not. Modules found by name at run time, such as a
+    protocol's or a metric's, have to be given.
+
+    Args:
+        sources: classes, modules or source files; a class stands for the file that defines it.
+
+    Returns:
+        64 hexadecimal digits.
+    """
+    total = hashlib.sha256()
+    for path in source_files(*sources):
+        total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()
+
+
+def source_files(*sources: type | ModuleType | Path) -> tuple[Path, ...]:
+    """Return the files that `source_digest` reads, sorted."""
+    waiting = [source if isinstance(source, Path) else Path(inspect.getfile(source)) for source in sources]
+    files: set[Path] = set()
+    while waiting:
+        path = waiting.pop().resolve()
+        if path not in files:
+            files.add(path)
+            waiting += _imports(path)
+    return tuple(sorted(files))
+
+
+@cache
+def _imports(path: Path) -> tuple[Path, ...]:
+    """Files of the package that a source file imports."""
+    names: set[str] = set()
+    for node in _statements(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {inner if _file(inner := f"{node.module}.{alias.name}") else node.module for alias in node.names}
+    return tuple(file for name in sorted(names) if (file := _file(name)))
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        yield node
+        yield from _statements(node)
+
+
+@cache
+def _file(name: str) -> Path | None:
+    """Source file of a module of the package; None for any other."""
+    package, *parts = name.split(".")
+    if package != PACKAGE.name:
+        return None
+    path = PACKAGE.joinpath(*parts)
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)

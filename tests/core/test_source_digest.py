@@ -1,0 +1,59 @@
+"""The digest of code follows imports, and nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from cardiobench.core import source_digest as module
+from cardiobench.core.resources import PACKAGE
+from cardiobench.core.source_digest import source_digest, source_files
+
+FILES = {
+    "__init__.py": "",
+    "rule.py": "from typing import TYPE_CHECKING\nfrom cardiobench.maths import mean\nimport numpy\n"
+    "if TYPE_CHECKING:\n    from cardiobench.typed import Thing\n",
+    "maths/__init__.py": "from cardiobench.maths import deep\n\ndef mean():\n    from cardiobench import lazy\n",
+    "maths/deep.py": "import cardiobench.rule\n",
+    "lazy.py": "",
+    "typed.py": "",
+    "report.py": "import cardiobench.rule\n",
+}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch) -> Path:
+    folder = tmp_path / "cardiobench"
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    monkeypatch.setattr(module, "PACKAGE", folder)
+    yield folder
+    forget()
+
+
+def forget():
+    module._imports.cache_clear()
+    module._file.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("edited", "counts"),
+    [("rule.py", True), ("maths/__init__.py", True), ("maths/deep.py", True), ("lazy.py", True)]
+    + [("typed.py", False), ("report.py", False)],
+)
+def test_an_edit_counts_where_the_module_imports_it(package, edited, counts):
+    forget()
+    before = source_digest(package / "rule.py")
+    (package / edited).write_text(FILES[edited] + "# edited\n")
+    forget()
+    assert (source_digest(package / "rule.py") != before) is counts
+
+
+def test_a_class_stands_for_its_file_and_scoring_reaches_no_page():
+    from cardiobench.scoring import score
+
+    class Here: ...
+
+    assert Path(__file__) in source_files(Here)
+    reached = {path.relative_to(PACKAGE).parts[0] for path in source_files(score)}
+    assert {"scoring", "results", "core"} <= reached and not reached & {"report", "hub", "cli", "runner"}
