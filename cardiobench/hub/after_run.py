@@ -6,7 +6,7 @@ from pathlib import Path
 from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError, HubError
 from cardiobench.embeddings.store import folder_name
-from cardiobench.hub.push_results import of_model, push
+from cardiobench.hub.push_results import push, select_model
 from cardiobench.models.files import REPOSITORY
 from cardiobench.results.score_result import ScoreResult
 
@@ -27,7 +27,7 @@ def push_all(results: Sequence[ScoreResult], folder: Path, console: Console) -> 
         try:
             if Path(name).exists() or not REPOSITORY.fullmatch(name):
                 raise HubError(f"{name} is a folder of this machine. Say which repository is its own.")
-            done = push(of_model(results, name, name), name, send=True, show=console.print)
+            done = push(select_model(results, name, name), name, dry_run=False, on_diff=console.print)
         except CardioBenchError as error:
             to = "ORG/MODEL" if Path(name).exists() else name
             option = f" --model {name}" if to != name else ""

@@ -51,7 +51,7 @@ def connect() -> "HfApi":
     return HfApi(library_name="cardiobench")
 
 
-def account(api: "HfApi") -> Account:
+def whoami(api: "HfApi") -> Account:
     """Who is logged in; `NOBODY` where there is no token, which is enough to read and to rehearse.
 
     Raises:
@@ -61,7 +61,7 @@ def account(api: "HfApi") -> Account:
 
     if not get_token():
         return NOBODY
-    with explained("the Hub"):
+    with hub_errors("the Hub"):
         facts = api.whoami()
     return Account(facts["name"], tuple(organisation["name"] for organisation in facts.get("orgs", ())))
 
@@ -106,7 +106,7 @@ def _final(error: BaseException) -> bool:
 
 
 @contextmanager
-def explained(what: str) -> Iterator[None]:
+def hub_errors(what: str) -> Iterator[None]:
     """Turn what the client raises into a `HubError` that names the repository and what to do."""
     try:
         yield

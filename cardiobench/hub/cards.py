@@ -82,7 +82,9 @@ def _new_block(name: str, entries: Sequence[Entry], newline: str) -> str:
     return f"{INDEX}:{newline}" + yaml_text.block([{"name": name, "results": list(entries)}], 0, newline)
 
 
-def _edits(text: str, name: str, entries: Sequence[Entry], key: Key, what: str, newline: str) -> list[yaml_text.Edit]:
+def _edits(
+    text: str, name: str, entries: Sequence[Entry], key: Key, what: str, newline: str
+) -> list[yaml_text.TextEdit]:
     content, tree = yaml_text.parse(text, f"the front matter of {what}")
     if content is None:
         return [(len(text), len(text), _new_block(name, entries, newline))]
@@ -103,7 +105,7 @@ def _edits(text: str, name: str, entries: Sequence[Entry], key: Key, what: str, 
         if empty is not None:
             return yaml_text.fill(text, empty, entries, node.start_mark.column + 2)
         return yaml_text.change_items(text, node, {}, (), [{"name": name, "results": list(entries)}])
-    edits: list[yaml_text.Edit] = []
+    edits: list[yaml_text.TextEdit] = []
     waiting = {key(entry["metrics"][0]): entry for entry in entries}
     for number, (results, part) in enumerate(there):
         replaced, removed = {}, []

@@ -20,7 +20,7 @@ ATTEMPTS = 5
 MAIN = "main"
 
 Content = bytes | Path
-Edit = Callable[["Snapshot"], Mapping[str, Content | None]]
+PlanChanges = Callable[["Snapshot"], Mapping[str, Content | None]]
 """What each file should be after the commit: its content, a path for a large one, None for no file. It is called again,
 with what is there by then, whenever the commit has to be tried again."""
 
@@ -80,15 +80,15 @@ class Snapshot:
 
     def holds(self, path: str, content: Content | None) -> bool:
         """Whether the file is already what it should be; compared by digest, nothing is downloaded."""
-        there = self.files.get(path)
-        if there is None or content is None:
-            return there is None and content is None
+        entry = self.files.get(path)
+        if entry is None or content is None:
+            return entry is None and content is None
         size = content.stat().st_size if isinstance(content, Path) else len(content)
-        if there.size != size:
+        if entry.size != size:
             return False
-        if there.lfs:
-            return there.lfs.sha256 == _digest(content, "sha256", b"")
-        return there.blob_id == _digest(content, "sha1", b"blob %d\0" % size)
+        if entry.lfs:
+            return entry.lfs.sha256 == _digest(content, "sha256", b"")
+        return entry.blob_id == _digest(content, "sha1", b"blob %d\0" % size)
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,14 @@ class CommitResult:
 def write(
     api: "HfApi",
     target: Target,
-    edit: Edit,
+    plan_changes: PlanChanges,
     *,
     message: str,
-    send: bool,
+    dry_run: bool,
     user: Account = NOBODY,
     create: RepoOptions | None = None,
     as_pull_request: bool = False,
-    show: Callable[[str], None] = lambda text: None,
+    on_diff: Callable[[str], None] = lambda text: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> CommitResult:
     """Bring files of a repository to what they should be, in one commit; no commit when they are so already.
@@ -126,13 +126,13 @@ def write(
     Args:
         api: the client.
         target: where to.
-        edit: what the files should be, from what they are.
+        plan_changes: what the files should be, from what they are.
         message: first line of the commit; the title of a pull request, by which the same user's open one is found again.
-        send: False only shows what would change.
+        dry_run: only show what would change.
         user: who writes.
         create: how to make a repository that is not there; None = it has to be there.
         as_pull_request: ask the owner instead of writing to the branch.
-        show: is told what changes, before anything is sent.
+        on_diff: is called with what changes, before anything is sent.
         sleep: waits between tries.
 
     Raises:
@@ -143,20 +143,20 @@ def write(
         try:
             base = _open_pull_request(api, target, message, user) if as_pull_request else target
             snapshot = read_snapshot(api, base, user, create)
-            wanted = _changed(snapshot, edit)
+            wanted = _changed(snapshot, plan_changes)
             changes = {path: describe(_old(snapshot, path), new, path) for path, new in wanted.items()}
             if changes and changes not in shown:
                 shown.append(changes)
-                show("\n".join([f"{base}{' (as a pull request)' if as_pull_request else ''}", *changes.values()]))
-            if not wanted or not send:
+                on_diff("\n".join([f"{base}{' (as a pull request)' if as_pull_request else ''}", *changes.values()]))
+            if dry_run or not wanted:
                 return CommitResult(base, changes, pull_request=as_pull_request)
-            return _commit(snapshot, edit, changes, message, create, as_pull_request and base == target)
+            return _commit(snapshot, plan_changes, changes, message, create, as_pull_request and base == target)
         except client_errors() as error:
             pause = pause_before_retry(error, attempt)
             if pause is None or attempt == ATTEMPTS - 1:
                 raise explanation(str(target), error) from None
             if pause:
-                show(f"{target}: the Hub did not take it; trying again in {pause:g} s")
+                on_diff(f"{target}: the Hub did not take it; trying again in {pause:g} s")
                 sleep(pause)
     raise AssertionError("every try returns or raises")
 
@@ -180,14 +180,14 @@ def read_snapshot(api: "HfApi", target: Target, user: Account, create: RepoOptio
     return Snapshot(api, target, facts.sha, bool(facts.private))
 
 
-def _changed(snapshot: Snapshot, edit: Edit) -> dict[str, Content | None]:
-    return {path: new for path, new in edit(snapshot).items() if not snapshot.holds(path, new)}
+def _changed(snapshot: Snapshot, plan_changes: PlanChanges) -> dict[str, Content | None]:
+    return {path: new for path, new in plan_changes(snapshot).items() if not snapshot.holds(path, new)}
 
 
 def _old(snapshot: Snapshot, path: str) -> bytes | None:
     """Content before, for the diff; of a large file nothing is fetched."""
-    there = snapshot.files.get(path)
-    return None if there is None else b"\0" if there.lfs else snapshot.read(path)
+    entry = snapshot.files.get(path)
+    return None if entry is None else b"\0" if entry.lfs else snapshot.read(path)
 
 
 def _open_pull_request(api: "HfApi", target: Target, title: str, user: Account) -> Target:
@@ -207,7 +207,7 @@ def _open_pull_request(api: "HfApi", target: Target, title: str, user: Account) 
 
 def _commit(
     snapshot: Snapshot,
-    edit: Edit,
+    plan_changes: PlanChanges,
     changes: Mapping[str, str],
     message: str,
     create: RepoOptions | None,
@@ -223,7 +223,7 @@ def _commit(
         CommitOperationDelete(path)
         if new is None
         else CommitOperationAdd(path, str(new) if isinstance(new, Path) else new)
-        for path, new in _changed(snapshot, edit).items()
+        for path, new in _changed(snapshot, plan_changes).items()
     ]
     try:
         done = api.create_commit(

@@ -6,8 +6,7 @@ from typing import Any
 import yaml
 
 from cardiobench.core.errors import BadData
-from cardiobench.hub import naming as words
-from cardiobench.hub import yaml_text
+from cardiobench.hub import naming, yaml_text
 from cardiobench.hub.model_index import BENCHMARK
 from cardiobench.results.score_result import ScoreResult
 
@@ -35,17 +34,17 @@ def entries(result: ScoreResult, user: str, url: str, revision: str | None) -> l
     return eval_result_entries_to_yaml(
         [
             EvalResultEntry(
-                dataset_id=words.dataset_id(result),
-                task_id=words.task_id(result, metric),
+                dataset_id=naming.dataset_id(result),
+                task_id=naming.task_id(result, metric),
                 value=result.overall[metric].value,
                 dataset_revision=revision,
                 date=result.stamp.get("date"),
                 source_url=url,
                 source_name=BENCHMARK,
                 source_user=user,
-                notes=words.notes(result, metric),
+                notes=naming.notes(result, metric),
             )
-            for metric in words.listed_metrics(result)
+            for metric in naming.listed_metrics(result)
         ]
     )
 
@@ -57,8 +56,8 @@ def merge(content: bytes | None, new: Sequence[dict[str, Any]], what: str) -> by
         BadData: the file is not a list of entries.
     """
     text = (content or b"").decode("utf-8")
-    there, tree = yaml_text.parse(text, what)
-    if there is None:
+    existing, tree = yaml_text.parse(text, what)
+    if existing is None:
         newline = yaml_text.newline_of(text)
         lead = text if not text or text.endswith(("\n", "\r")) else text + newline
         return (lead + yaml_text.block(new, 0, newline)).encode()
@@ -66,7 +65,7 @@ def merge(content: bytes | None, new: Sequence[dict[str, Any]], what: str) -> by
         raise BadData(f"{what} is not a list of evaluation results; it was left as it is.")
     waiting = {_key(entry): entry for entry in new}
     replaced, removed = {}, []
-    for position, old in enumerate(there):
+    for position, old in enumerate(existing):
         if _key(old) in waiting:
             fresh = waiting.pop(_key(old))
             if fresh != old:
@@ -75,7 +74,7 @@ def merge(content: bytes | None, new: Sequence[dict[str, Any]], what: str) -> by
             removed.append(position)
     edits = yaml_text.change_items(text, tree, replaced, removed, list(waiting.values()))
     changed = yaml_text.apply(text, edits)
-    kept = [repr(entry) for entry in there if _key(entry) not in {_key(entry) for entry in new}]
+    kept = [repr(entry) for entry in existing if _key(entry) not in {_key(entry) for entry in new}]
     after = yaml_text.parse(changed, what)[0]
     if [repr(entry) for entry in after if _key(entry) not in {_key(entry) for entry in new}] != kept:
         raise BadData(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cardiobench.data import catalog
-from cardiobench.hub import naming as words
+from cardiobench.hub import naming
 from cardiobench.results.formatting import flags
 from cardiobench.results.score_result import ScoreResult
 
@@ -24,17 +24,17 @@ def entry(result: ScoreResult, user: str, url: str, revision: str | None) -> dic
     task = catalog.task(result.task)
     spec = catalog.spec(task.dataset)
     dataset = {
-        "type": words.dataset_id(result),
+        "type": naming.dataset_id(result),
         "name": spec.title,
         "config": "default",
-        "split": words.SPLIT,
+        "split": naming.SPLIT,
         **({"revision": revision} if revision else {}),
         "args": {"version": result.dataset.get("version", spec.version), "digest": result.dataset.get("digest", "")},
     }
     return {
         "task": {"type": task_type(task.kind, spec.modality), "name": task.description or task.name},
         "dataset": dataset,
-        "metrics": [metric(result, name, user) for name in words.defined(result)],
+        "metrics": [metric(result, name, user) for name in naming.defined(result)],
         "source": {"name": f"{BENCHMARK}, run by {user}", "url": url},
     }
 
@@ -56,7 +56,7 @@ def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
         "n_patients": estimate.n_patients,
         "coverage": f"{result.coverage['scored']}/{result.coverage['expected']}",
         "collapsed": result.collapsed,
-        "seen_in_pretraining": words.known(result.seen_in_pretraining),
+        "seen_in_pretraining": naming.known(result.seen_in_pretraining),
     }
     if math.isfinite(estimate.low):
         args["ci95"] = [estimate.low, estimate.high]

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cardiobench.core.errors import HubError
-from cardiobench.hub.api import account, connect, explained
-from cardiobench.hub.commit import CommitResult, Edit, RepoOptions, Target, write
+from cardiobench.hub.api import connect, hub_errors, whoami
+from cardiobench.hub.commit import CommitResult, PlanChanges, RepoOptions, Target, write
 
 
 @dataclass(frozen=True)
@@ -14,57 +14,57 @@ class Publication:
 
     Attributes:
         target: the branch.
-        edit: what its files should be.
+        plan_changes: what its files should be.
         create: how the repository is made where it is not there.
         message: of the commit.
         tag: set on the commit, where there is no such tag yet; empty for none.
     """
 
     target: Target
-    edit: Edit
+    plan_changes: PlanChanges
     create: RepoOptions
     message: str
     tag: str = ""
 
 
 def publish(
-    publications: Sequence[Publication], *, send: bool, show: Callable[[str], None]
+    publications: Sequence[Publication], *, dry_run: bool, on_diff: Callable[[str], None]
 ) -> tuple[list[CommitResult], list[HubError]]:
     """Write each; what one repository refuses does not keep the others from being written.
 
     Args:
         publications: in this order.
-        send: False only shows what would be written.
-        show: is told what changes, and what is unchanged.
+        dry_run: only show what would be written.
+        on_diff: is called with what changes, and what is unchanged.
 
     Returns:
         What came of those that worked, and the errors of the others.
     """
     api = connect()
-    user = account(api)
+    user = whoami(api)
     written, failed = [], []
     for wanted in publications:
         try:
             done = write(
                 api,
                 wanted.target,
-                wanted.edit,
+                wanted.plan_changes,
                 message=wanted.message,
-                send=send,
+                dry_run=dry_run,
                 user=user,
                 create=wanted.create,
-                show=show,
+                on_diff=on_diff,
             )
-            if send and wanted.tag:
-                with explained(str(wanted.target)):
+            if not dry_run and wanted.tag:
+                with hub_errors(str(wanted.target)):
                     api.create_tag(wanted.target.id, tag=wanted.tag, repo_type=wanted.target.kind, exist_ok=True)
         except HubError as error:
             failed.append(error)
-            show(f"FAILED {error}")
+            on_diff(f"FAILED {error}")
             continue
         written.append(done)
         if not done.changes:
-            show(f"{done.target}: nothing to change")
+            on_diff(f"{done.target}: nothing to change")
         elif done.url:
-            show(f"{done.target}: {done.url}")
+            on_diff(f"{done.target}: {done.url}")
     return written, failed

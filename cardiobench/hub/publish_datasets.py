@@ -8,7 +8,7 @@ from cardiobench.data.prepare import NOTE, companion_files
 from cardiobench.data.prepared import find_prepared, read_note
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.hub.cards import FRONT
-from cardiobench.hub.commit import Content, Edit, RepoOptions, Snapshot, Target
+from cardiobench.hub.commit import Content, PlanChanges, RepoOptions, Snapshot, Target
 from cardiobench.hub.publish import Publication
 
 SCRIPT = "script"
@@ -42,7 +42,7 @@ def publications(
         prepared: folder of `cardiobench prepare`, whose recordings go too; None leaves recordings that are there alone.
 
     Raises:
-        NotAllowed: the licence lets the recordings go nowhere, or not there.
+        LicenceError: the licence lets the recordings go nowhere, or not there.
         MissingData: `prepared` does not hold the dataset.
     """
     spec = catalog.spec(name)
@@ -65,11 +65,11 @@ def publications(
     main = Target("dataset", repository)
     return [
         Publication(
-            main, edit_main(name, folder, needs_private), create, f"CardioBench {spec.version}", f"v{spec.version}"
+            main, plan_main(name, folder, needs_private), create, f"CardioBench {spec.version}", f"v{spec.version}"
         ),
         Publication(
             Target("dataset", repository, SCRIPT),
-            edit_script(name, repository),
+            plan_script(name, repository),
             create,
             f"CardioBench {spec.version}, loading script",
         ),
@@ -81,7 +81,7 @@ def free_to_go(spec: DatasetSpec, *, twin: bool) -> bool:
     return spec.generated or twin or spec.redistributable
 
 
-def edit_main(name: str, folder: Path | None, needs_private: bool) -> Edit:
+def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChanges:
     """Files of the main branch; recordings are those of a prepared folder, where one is given."""
     files: dict[str, Content] = dict(companion_files(name))
     files["builder.py"] = (catalog.dataset_folder(name) / "builder.py").read_bytes()
@@ -93,23 +93,23 @@ def edit_main(name: str, folder: Path | None, needs_private: bool) -> Edit:
         if read_note(folder, catalog.spec(name))["twin"]:
             files["README.md"] = _after_front_matter(files["README.md"].decode(), TWIN).encode()
 
-    def edit(there: Snapshot) -> dict[str, Content | None]:
-        if needs_private and not there.private:
+    def plan_changes(snapshot: Snapshot) -> dict[str, Content | None]:
+        if needs_private and not snapshot.private:
             raise LicenceError(
-                f"{there.target} is public, and the recordings of {name} may only go to a private repository. Make it "
+                f"{snapshot.target} is public, and the recordings of {name} may only go to a private repository. Make it "
                 "private on the Hub first, or choose another --namespace."
             )
-        stale = [path for path in there.files if path.startswith(tuple(ours)) and path not in files]
+        stale = [path for path in snapshot.files if path.startswith(tuple(ours)) and path not in files]
         return {**files, **dict.fromkeys(stale)}
 
-    return edit
+    return plan_changes
 
 
-def edit_script(name: str, repository: str) -> Edit:
+def plan_script(name: str, repository: str) -> PlanChanges:
     """Files of the branch for `datasets` 3: the builder under the repository's name, and how to call it."""
     card = SCRIPT_CARD.format(title=catalog.spec(name).title, id=repository)
     script = (catalog.dataset_folder(name) / "builder.py").read_bytes()
-    return lambda there: {f"{name}.py": script, "README.md": card.encode()}
+    return lambda snapshot: {f"{name}.py": script, "README.md": card.encode()}
 
 
 def _after_front_matter(card: str, text: str) -> str:

@@ -27,7 +27,7 @@ def publication(name: str, namespace: str, *, private: bool = False) -> Publicat
         files[file] = text.encode()
     return Publication(
         Target("space", f"{namespace}/{name}"),
-        lambda there: files,
+        lambda snapshot: files,
         RepoOptions(private, sdk="gradio"),
         f"CardioBench {cardiobench.__version__}",
     )

@@ -26,7 +26,7 @@ def publications(names: Sequence[str], namespace: str, *, private: bool = False)
 
     Raises:
         UnknownName: there is no such model.
-        NotAllowed: a model of somebody else, whose repository is not ours to write.
+        LicenceError: a model of somebody else, whose repository is not ours to write.
     """
     known = [card(name if "/" in name else OWN + name) for name in names] or [
         card(name) for name in list_models() if name.startswith(OWN)
@@ -44,12 +44,14 @@ def publication(model: ModelCard, namespace: str, *, private: bool = False) -> P
     """The repository of one baseline."""
     text = hub_card(model)
 
-    def edit(there: Snapshot) -> dict[str, bytes]:
-        old = cards.text_of(there.read("README.md"), f"README.md of {there.target}")
-        return {"README.md": cards.with_block(text, cards.results_block(old, f"README.md of {there.target}")).encode()}
+    def plan_changes(snapshot: Snapshot) -> dict[str, bytes]:
+        old = cards.text_of(snapshot.read("README.md"), f"README.md of {snapshot.target}")
+        return {
+            "README.md": cards.with_block(text, cards.results_block(old, f"README.md of {snapshot.target}")).encode()
+        }
 
     target = Target("model", f"{namespace}/{model.id.removeprefix(OWN)}")
-    return Publication(target, edit, RepoOptions(private), "CardioBench model card")
+    return Publication(target, plan_changes, RepoOptions(private), "CardioBench model card")
 
 
 def hub_card(model: ModelCard) -> str:

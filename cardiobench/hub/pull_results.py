@@ -7,12 +7,12 @@ from pathlib import Path
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.embeddings.store import folder_name
-from cardiobench.hub import naming as words
-from cardiobench.hub.api import account, connect, explained
+from cardiobench.hub import naming
+from cardiobench.hub.api import connect, hub_errors, whoami
 from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.results.score_result import ScoreResult
 
-PUSHED = re.compile(rf"{words.NAMESPACE}/(?P<user>[\w.-]+)/[\w.-]+/[\w.-]+__[\w.-]+\.json")
+PUSHED = re.compile(rf"{naming.NAMESPACE}/(?P<user>[\w.-]+)/[\w.-]+/[\w.-]+__[\w.-]+\.json")
 
 
 def pull(repository: str, revision: str = "main") -> list[tuple[str, ScoreResult]]:
@@ -32,9 +32,9 @@ def pull(repository: str, revision: str = "main") -> list[tuple[str, ScoreResult
     """
     api = connect()
     target = Target("model", repository, revision)
-    with explained(str(target)):
-        there = read_snapshot(api, target, account(api), None)
-        files = {path: there.read(path) for path in sorted(there.files) if PUSHED.fullmatch(path)}
+    with hub_errors(str(target)):
+        snapshot = read_snapshot(api, target, whoami(api), None)
+        files = {path: snapshot.read(path) for path in sorted(snapshot.files) if PUSHED.fullmatch(path)}
     if not files:
         raise MissingData(
             f"{target} holds no CardioBench results. Those that wait in a pull request: --revision refs/pr/1"
@@ -58,7 +58,7 @@ def save(found: Sequence[tuple[str, ScoreResult]], out: Path) -> list[Path]:
     for user, result in found:
         model, revision = str(result.model.get("name", "")), str(result.model.get("revision", ""))[:12]
         parts = [user, folder_name(model), revision, result.label, result.task.replace("/", "__")]
-        if not all(words.SAFE.fullmatch(part) and part.strip(".") for part in parts):
+        if not all(naming.SAFE.fullmatch(part) and part.strip(".") for part in parts):
             raise BadData(f"a result of {user} has a name that no folder can have: {'/'.join(parts)!r}")
         *folders, file = parts
         saved.append(result.save(out.joinpath(*folders, f"{file}.json")))

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cardiobench.core.errors import BadData, MissingData
-from cardiobench.hub import cards, eval_results, model_index
-from cardiobench.hub import naming as words
-from cardiobench.hub.api import Account, account, connect, status
-from cardiobench.hub.commit import CommitResult, Edit, Snapshot, Target, write
+from cardiobench.hub import cards, eval_results, model_index, naming
+from cardiobench.hub.api import Account, connect, status, whoami
+from cardiobench.hub.commit import CommitResult, PlanChanges, Snapshot, Target, write
 from cardiobench.results.analysis_result import is_analysis
 from cardiobench.results.score_result import ScoreResult
 
@@ -34,7 +33,7 @@ def find_results(folder: Path) -> list[ScoreResult]:
     return [ScoreResult.load(path) for path in paths]
 
 
-def of_model(results: Sequence[ScoreResult], name: str, repository: str) -> list[ScoreResult]:
+def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> list[ScoreResult]:
     """The results of a model, under the name of its repository.
 
     Args:
@@ -65,18 +64,18 @@ def push(
     results: Sequence[ScoreResult],
     repository: str,
     *,
-    send: bool,
-    show: Callable[[str], None],
+    dry_run: bool,
+    on_diff: Callable[[str], None],
     as_pull_request: bool = False,
     **options,
 ) -> CommitResult:
     """Write the results of one model into its repository on the Hub.
 
     Args:
-        results: of `of_model`.
+        results: of `select_model`.
         repository: `org/model`.
-        send: False only shows what would be written.
-        show: is told what would change, before anything is sent.
+        dry_run: only show what would be written.
+        on_diff: is called with what would change, before anything is sent.
         as_pull_request: ask even where the user may write; where the user may not, it is always asked.
         options: of `write`.
 
@@ -85,42 +84,42 @@ def push(
         BadData: the card there cannot be changed in place.
     """
     api = connect()
-    user = account(api)
+    user = whoami(api)
     revisions = {name: dataset_revision(api, name, version) for name, version in sorted(_datasets(results))}
     return write(
         api,
         Target("model", repository),
-        edit(results, repository, user, api.endpoint, revisions),
+        plan_changes(results, repository, user, api.endpoint, revisions),
         message=TITLE,
-        send=send,
+        dry_run=dry_run,
         user=user,
         as_pull_request=as_pull_request or not user.owns(repository),
-        show=show,
+        on_diff=on_diff,
         **options,
     )
 
 
-def edit(
+def plan_changes(
     results: Sequence[ScoreResult], repository: str, user: Account, endpoint: str, revisions: Mapping[str, str | None]
-) -> Edit:
+) -> PlanChanges:
     """What the files of the repository should be with these results in them."""
     name = user.name or UNNAMED
 
-    def files(there: Snapshot) -> dict[str, bytes]:
+    def files(snapshot: Snapshot) -> dict[str, bytes]:
         wanted: dict[str, bytes] = {}
         index, listed = [], {}
         for new in results:
-            path = words.result_path(new, name)
-            result = kept(there.read(path), new)
+            path = naming.result_path(new, name)
+            result = keep_existing(snapshot.read(path), new)
             url = f"{endpoint}/{repository}/blob/main/{path}"
-            revision = revisions.get(words.dataset_id(result))
-            wanted[path] = json_of(result)
-            if words.defined(result):
+            revision = revisions.get(naming.dataset_id(result))
+            wanted[path] = to_bytes(result)
+            if naming.defined(result):
                 index.append(model_index.entry(result, name, url, revision))
-            if result.label == eval_results.primary_protocol(_protocols(result, results, there, name)):
+            if result.label == eval_results.primary_protocol(_protocols(result, results, snapshot, name)):
                 found = eval_results.entries(result, name, url, revision)
                 listed.setdefault(eval_results.path(result.task.partition("/")[0]), []).extend(found)
-        card = cards.text_of(there.read("README.md"), f"README.md of {repository}")
+        card = cards.text_of(snapshot.read("README.md"), f"README.md of {repository}")
         wanted["README.md"] = cards.merge_results(
             card or f"\n# {repository.partition('/')[2]}\n",
             repository.partition("/")[2],
@@ -130,7 +129,7 @@ def edit(
         ).encode()
         for path, entries in listed.items():
             if entries:
-                wanted[path] = eval_results.merge(there.read(path), entries, f"{path} of {repository}")
+                wanted[path] = eval_results.merge(snapshot.read(path), entries, f"{path} of {repository}")
         return wanted
 
     return files
@@ -149,36 +148,36 @@ def dataset_revision(api: "HfApi", name: str, version: str) -> str | None:
     return next((tag.target_commit for tag in tags if tag.name == f"v{version}"), None)
 
 
-def json_of(result: ScoreResult) -> bytes:
+def to_bytes(result: ScoreResult) -> bytes:
     """The result file, as `ScoreResult.save` writes it."""
     return (json.dumps(result.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def kept(there: bytes | None, new: ScoreResult) -> ScoreResult:
+def keep_existing(existing: bytes | None, new: ScoreResult) -> ScoreResult:
     """The result that is there where the new one says the same, else the new one.
 
     When it was made, with which versions, and at which commit of the model's repository does not count: pushing results
     makes a commit there itself, and running the same line again would never come to an end.
     """
     try:
-        old = ScoreResult.from_json(json.loads(there)) if there else None
+        old = ScoreResult.from_json(json.loads(existing)) if existing else None
     except (ValueError, AttributeError, BadData):
         old = None
-    return old if old is not None and _said(old) == _said(new) else new
+    return old if old is not None and _without_stamp(old) == _without_stamp(new) else new
 
 
-def _said(result: ScoreResult) -> bytes:
+def _without_stamp(result: ScoreResult) -> bytes:
     model = {key: value for key, value in result.model.items() if key != "revision"}
-    return json_of(replace(result, model=model, stamp={}))
+    return to_bytes(replace(result, model=model, stamp={}))
 
 
 def _datasets(results: Sequence[ScoreResult]) -> set[tuple[str, str]]:
-    return {(words.dataset_id(result), str(result.dataset.get("version", ""))) for result in results}
+    return {(naming.dataset_id(result), str(result.dataset.get("version", ""))) for result in results}
 
 
-def _protocols(result: ScoreResult, results: Sequence[ScoreResult], there: Snapshot, user: str) -> set[str]:
+def _protocols(result: ScoreResult, results: Sequence[ScoreResult], snapshot: Snapshot, user: str) -> set[str]:
     """Under which protocols the user has results of a task: those of now, and those that are there already."""
     now = {other.label for other in results if other.task == result.task}
-    file, home = f"/{result.task.replace('/', '__')}.json", f"{words.NAMESPACE}/{user}/"
-    before = {path.split("/")[2] for path in there.files if path.startswith(home) and path.endswith(file)}
+    file, home = f"/{result.task.replace('/', '__')}.json", f"{naming.NAMESPACE}/{user}/"
+    before = {path.split("/")[2] for path in snapshot.files if path.startswith(home) and path.endswith(file)}
     return now | before

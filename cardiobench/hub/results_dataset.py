@@ -33,9 +33,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cardiobench.hub.api import account, connect
-from cardiobench.hub.commit import CommitResult, Edit, RepoOptions, Snapshot, Target, write
-from cardiobench.hub.push_results import UNNAMED, json_of
+from cardiobench.hub.api import connect, whoami
+from cardiobench.hub.commit import CommitResult, PlanChanges, RepoOptions, Snapshot, Target, write
+from cardiobench.hub.push_results import UNNAMED, to_bytes
 from cardiobench.results.score_result import ScoreResult
 
 TEXT, NUMBER, COUNT, FLAG = "string", "float64", "int64", "bool"
@@ -82,8 +82,8 @@ def push_to_dataset(
     repository: str,
     *,
     private: bool = False,
-    send: bool,
-    show: Callable[[str], None],
+    dry_run: bool,
+    on_diff: Callable[[str], None],
     **options,
 ) -> CommitResult:
     """Add the results that are not there yet to a dataset on the Hub, as one new file.
@@ -92,38 +92,38 @@ def push_to_dataset(
         results: of any models.
         repository: `org/name`; made where it is not there.
         private: how it is made.
-        send: False only shows what would be written.
-        show: is told what would change.
+        dry_run: only show what would be written.
+        on_diff: is called with what would change.
         options: of `write`.
 
     Raises:
         HubError: refused or not reached; nothing was added, and pushing again adds nothing twice.
     """
     api = connect()
-    user = account(api)
+    user = whoami(api)
     return write(
         api,
         Target("dataset", repository),
-        edit(results, repository, user.name or UNNAMED),
+        plan_changes(results, repository, user.name or UNNAMED),
         message="CardioBench results",
-        send=send,
+        dry_run=dry_run,
         user=user,
         create=RepoOptions(private),
         as_pull_request=bool(user.name) and not user.owns(repository),
-        show=show,
+        on_diff=on_diff,
         **options,
     )
 
 
-def edit(results: Sequence[ScoreResult], repository: str, user: str) -> Edit:
+def plan_changes(results: Sequence[ScoreResult], repository: str, user: str) -> PlanChanges:
     """The card where there is none, and one file with the results that the user's files there do not hold."""
 
-    def files(there: Snapshot) -> dict[str, bytes]:
+    def files(snapshot: Snapshot) -> dict[str, bytes]:
         wanted: dict[str, bytes] = {}
-        if "README.md" not in there.files:
+        if "README.md" not in snapshot.files:
             rows = "\n".join(f"| `{name}` | {kind} |" for name, kind in COLUMNS.items())
             wanted["README.md"] = CARD.format(repository=repository, rows=rows).encode()
-        known = _known(there, user)
+        known = _known(snapshot, user)
         new = {result_id(result): result for result in results if result_id(result) not in known}
         if new:
             name = hashlib.sha256("".join(sorted(new)).encode()).hexdigest()[:16]
@@ -180,7 +180,7 @@ def records(result: ScoreResult, user: str) -> list[dict[str, Any]]:
 
 def result_id(result: ScoreResult) -> str:
     """First 16 hex digits of the SHA-256 of the result file."""
-    return hashlib.sha256(json_of(result)).hexdigest()[:16]
+    return hashlib.sha256(to_bytes(result)).hexdigest()[:16]
 
 
 def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
@@ -195,15 +195,15 @@ def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
     return sink.getvalue()
 
 
-def _known(there: Snapshot, user: str) -> set[str]:
+def _known(snapshot: Snapshot, user: str) -> set[str]:
     """Results that the user's files there hold."""
     import pyarrow.parquet as pq
 
     own = re.compile(rf"data/{re.escape(user)}-[0-9a-f]{{16}}\.parquet")
     known: set[str] = set()
-    for path in there.files:
+    for path in snapshot.files:
         if own.fullmatch(path):
-            table = pq.read_table(io.BytesIO(there.read(path)), columns=["result_id"])
+            table = pq.read_table(io.BytesIO(snapshot.read(path)), columns=["result_id"])
             known |= set(table["result_id"].to_pylist())
     return known
 

@@ -7,7 +7,7 @@ import yaml
 
 from cardiobench.core.errors import BadData
 
-Edit = tuple[int, int, str]
+TextEdit = tuple[int, int, str]
 """Characters from start to stop become the text."""
 
 
@@ -20,7 +20,7 @@ def parse(text: str, what: str) -> tuple[Any, yaml.Node | None]:
         raise BadData(f"{what} is not valid YAML ({reason}). Mend it first; it was left as it is.") from None
 
 
-def apply(text: str, edits: Iterable[Edit]) -> str:
+def apply(text: str, edits: Iterable[TextEdit]) -> str:
     """The text after edits that do not overlap."""
     for start, stop, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[stop:]
@@ -39,7 +39,7 @@ def change_items(
     replaced: Mapping[int, Any],
     removed: Iterable[int] = (),
     added: Sequence[Any] = (),
-) -> list[Edit]:
+) -> list[TextEdit]:
     """Edits of a list: some items replaced where they stand, some removed, some added at its end.
 
     Args:
@@ -49,7 +49,7 @@ def change_items(
         removed: positions.
         added: new items.
     """
-    edits: list[Edit] = []
+    edits: list[TextEdit] = []
     if node.flow_style:
         for position, item in replaced.items():
             old = node.value[position]
@@ -75,7 +75,7 @@ def change_items(
     return edits
 
 
-def fill(text: str, node: yaml.Node, items: Sequence[Any], column: int) -> list[Edit]:
+def fill(text: str, node: yaml.Node, items: Sequence[Any], column: int) -> list[TextEdit]:
     """Edits that put a list in the place of an empty value."""
     newline = newline_of(text)
     content = newline + block(items, column, newline)[: -len(newline)]

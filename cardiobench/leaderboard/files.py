@@ -56,7 +56,7 @@ def publication(dataset: str, space: str, *, private: bool = False) -> Publicati
     content = {name: text.encode() for name, text in files(dataset).items()}
     return Publication(
         Target("space", space),
-        lambda there: content,
+        lambda snapshot: content,
         RepoOptions(private, sdk="gradio"),
         f"CardioBench {cardiobench.__version__}",
     )

@@ -25,7 +25,7 @@ def model(hub, client):
 
 def send(pauses=None, **options):
     pauses = [] if pauses is None else pauses
-    return push([result()], MODEL, send=True, show=lambda text: None, sleep=pauses.append, **options)
+    return push([result()], MODEL, dry_run=False, on_diff=lambda text: None, sleep=pauses.append, **options)
 
 
 def pushed(model):
@@ -57,12 +57,12 @@ def test_the_hub_that_is_really_asked_refuses_in_the_same_words(model, client, m
         send()
     client(ALICE)
     with pytest.raises(HubError, match=r"model org/nothing: there is no such repository"):
-        push([result()], "org/nothing", send=True, show=lambda text: None)
+        push([result()], "org/nothing", dry_run=False, on_diff=lambda text: None)
     with pytest.raises(HubError, match="no Hub name"):
-        push([result()], "org/no/name", send=True, show=lambda text: None)
+        push([result()], "org/no/name", dry_run=False, on_diff=lambda text: None)
     client(BOB)
     with pytest.raises(HubError, match="dataset org/new: there is no such repository"):
-        push_to_dataset([result()], "org/new", send=True, show=lambda text: None)
+        push_to_dataset([result()], "org/new", dry_run=False, on_diff=lambda text: None)
 
 
 @pytest.mark.parametrize("status", [409, 412])
@@ -88,7 +88,7 @@ def test_a_repository_that_never_stands_still(model, hub):
 
 def test_two_who_create_the_same_repository(hub, client):
     hub.faults.add("POST /api/repos/create", first=lambda: hub.store.put("dataset", "org/results", {}))
-    push_to_dataset([result()], "org/results", send=True, show=lambda text: None)
+    push_to_dataset([result()], "org/results", dry_run=False, on_diff=lambda text: None)
     assert hub.faults.all_happened
     assert [name for name in hub.store.repository("dataset", "org/results").files() if name.startswith("data/")]
 
@@ -135,7 +135,7 @@ def test_a_connection_cut_after_the_commit_was_made_adds_nothing_twice(model, hu
 def test_a_large_file_cut_in_mid_upload(hub, client, monkeypatch):
     monkeypatch.setattr("time.sleep", lambda seconds: None)  # the client itself sends large files again
     hub.faults.add(UPLOAD, cut="before")
-    push_to_dataset([result()], "org/results", send=True, show=lambda text: None)
+    push_to_dataset([result()], "org/results", dry_run=False, on_diff=lambda text: None)
     dataset = hub.store.repository("dataset", "org/results")
     assert hub.faults.all_happened and len(dataset.history()) == 2
 

@@ -25,7 +25,7 @@ AGREEMENTS = ("echonet_dynamic", "echonet_lvh", "echonet_pediatric", "tmed2", "m
 
 def send(publications):
     said = []
-    written, failed = publish(publications, send=True, show=said.append)
+    written, failed = publish(publications, dry_run=False, on_diff=said.append)
     assert not failed, failed
     return written, "\n".join(said)
 
@@ -155,7 +155,7 @@ def test_models_keep_the_results_on_their_cards(hub, client):
     names = [name for name in list_models() if name.startswith("cardiobench/")]
     assert len(names) >= 5 and all(("model", name) in hub.store.repositories for name in names)
     name = "cardiobench/pixel-motion"
-    push([result(model={"name": name, "revision": "1"})], name, send=True, show=lambda text: None)
+    push([result(model={"name": name, "revision": "1"})], name, dry_run=False, on_diff=lambda text: None)
     repository = hub.store.repository("model", name)
     head = repository.resolve("main")
     send(publish_models.publications(["pixel-motion"], "cardiobench"))
@@ -198,5 +198,5 @@ def test_what_one_repository_refuses_does_not_stop_the_others(hub, client, capsy
         Publication(Target("model", name), lambda there: {"a.txt": b"a\n"}, RepoOptions(), "x")
         for name in ("org/a", "bob/b")
     )
-    written, failed = publish([one, other], send=True, show=lambda text: None)
+    written, failed = publish([one, other], dry_run=False, on_diff=lambda text: None)
     assert [done.target.id for done in written] == ["bob/b"] and len(failed) == 1

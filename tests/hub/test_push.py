@@ -10,7 +10,7 @@ from huggingface_hub.repocard import metadata_eval_result
 from cardiobench.cli.main import main
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.hub.pull_results import pull, save
-from cardiobench.hub.push_results import find_results, json_of, of_model, push
+from cardiobench.hub.push_results import find_results, push, select_model, to_bytes
 from cardiobench.results.analysis_result import AnalysisResult
 from tests.hub.conftest import ALICE, BOB
 from tests.hub.results import MODEL, regression, result
@@ -26,7 +26,7 @@ def model(hub, client):
 
 def send(results=RESULTS, repository=MODEL, **options):
     said = []
-    done = push(results, repository, send=True, show=said.append, sleep=lambda seconds: None, **options)
+    done = push(results, repository, dry_run=False, on_diff=said.append, sleep=lambda seconds: None, **options)
     return done, "\n".join(said)
 
 
@@ -78,7 +78,7 @@ def test_push_pull_push_changes_nothing(model):
     assert [user for user, _ in pulled] == ["alice"] * 3
     by_name = sorted(pulled, key=lambda pair: (pair[1].task, pair[1].protocol))
     expected = sorted(RESULTS, key=lambda one: (one.task, one.protocol))
-    assert [json_of(one) for _, one in by_name] == [json_of(one) for one in expected]
+    assert [to_bytes(one) for _, one in by_name] == [to_bytes(one) for one in expected]
     done, _ = send([one for _, one in pulled])
     assert not done.changes and model.resolve("main") == head and len(model.history()) == history
 
@@ -98,7 +98,7 @@ def test_pulled_files_are_results_that_can_be_pushed(model, tmp_path):
     send()
     files = save(pull(MODEL), tmp_path)
     assert len(files) == 3 and all(file.is_relative_to(tmp_path / "alice" / "org__model") for file in files)
-    done, _ = send(of_model(find_results(tmp_path / "alice"), MODEL, MODEL))
+    done, _ = send(select_model(find_results(tmp_path / "alice"), MODEL, MODEL))
     assert not done.changes
 
 
@@ -204,17 +204,17 @@ def test_dry_run_is_the_default_and_shows_the_diff(model, tmp_path, capsys, hub)
 def test_without_a_token_the_dry_run_still_shows_what_would_be(model, monkeypatch):
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     said = []
-    done = push(RESULTS, MODEL, send=False, show=said.append)
+    done = push(RESULTS, MODEL, dry_run=True, on_diff=said.append)
     assert done.changes and "cardiobench/you/probe/tmed2__as.json" in done.changes
 
 
 def test_which_results(tmp_path):
     local = result(model={"name": "./my_model", "revision": "1"})
-    assert of_model([local], "./my_model", "me/model")[0].model["name"] == "me/model"
+    assert select_model([local], "./my_model", "me/model")[0].model["name"] == "me/model"
     with pytest.raises(BadData, match=r"no results of me/model, only of \./my_model\. Say which with --model"):
-        of_model([local], "me/model", "me/model")
+        select_model([local], "me/model", "me/model")
     with pytest.raises(BadData, match="two results of tmed2/as with probe"):
-        of_model([result(), result(model={"name": MODEL, "revision": "2"})], MODEL, MODEL)
+        select_model([result(), result(model={"name": MODEL, "revision": "2"})], MODEL, MODEL)
     with pytest.raises(MissingData, match="no result in"):
         find_results(tmp_path)
 
@@ -225,8 +225,8 @@ def test_what_studies_found_is_not_pushed(tmp_path):
     with pytest.raises(MissingData, match="no result in"):
         find_results(tmp_path)
     saved = regression().save(tmp_path / "probe" / "camus__ef.json")
-    assert [json_of(one) for one in find_results(tmp_path)] == [json_of(regression())]
-    assert [json_of(one) for one in find_results(saved)] == [json_of(regression())]
+    assert [to_bytes(one) for one in find_results(tmp_path)] == [to_bytes(regression())]
+    assert [to_bytes(one) for one in find_results(saved)] == [to_bytes(regression())]
 
 
 def test_names_from_the_hub_lead_nowhere_else(tmp_path):

@@ -19,7 +19,7 @@ REPOSITORY = "org/cardiobench-results"
 
 
 def send(*results):
-    return push_to_dataset(results, REPOSITORY, send=True, show=lambda text: None)
+    return push_to_dataset(results, REPOSITORY, dry_run=False, on_diff=lambda text: None)
 
 
 def tables(hub):

@@ -41,7 +41,7 @@ def execute(arguments: argparse.Namespace) -> int:
         from cardiobench.leaderboard.files import publication
 
         wanted = publication(arguments.results[0], arguments.space, private=arguments.private)
-        written, failed = publish([wanted], send=arguments.yes, show=console.print)
+        written, failed = publish([wanted], dry_run=not arguments.yes, on_diff=console.print)
         if not arguments.yes and any(done.changes for done in written):
             console.print("\nNothing was written; add --yes to write it.")
         return 1 if failed else 0

@@ -59,7 +59,7 @@ def execute(arguments: argparse.Namespace) -> int:
     else:
         wanted = publish_models.publications(names, arguments.namespace, private=private)
     console = Console()
-    written, failed = publish(wanted, send=arguments.yes, show=console.print)
+    written, failed = publish(wanted, dry_run=not arguments.yes, on_diff=console.print)
     changed = sum(bool(done.changes) for done in written)
     if not arguments.yes and changed:
         console.print(f"\n{changed} of {len(wanted)} would change. Nothing was written; add --yes to write it.")

@@ -32,17 +32,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Show and write; returns the exit code."""
     from cardiobench.core.console import Console
-    from cardiobench.hub.push_results import find_results, of_model, push
+    from cardiobench.hub.push_results import find_results, push, select_model
     from cardiobench.hub.results_dataset import push_to_dataset
 
     console = Console()
     results = find_results(arguments.results)
     if arguments.to:
-        chosen = of_model(results, arguments.model or arguments.to, arguments.to)
-        done = push(chosen, arguments.to, send=arguments.yes, show=console.print, as_pull_request=arguments.pr)
+        chosen = select_model(results, arguments.model or arguments.to, arguments.to)
+        done = push(
+            chosen, arguments.to, dry_run=not arguments.yes, on_diff=console.print, as_pull_request=arguments.pr
+        )
     else:
         done = push_to_dataset(
-            results, arguments.to_dataset, private=arguments.private, send=arguments.yes, show=console.print
+            results, arguments.to_dataset, private=arguments.private, dry_run=not arguments.yes, on_diff=console.print
         )
     if not done.changes:
         console.print(f"{done.target}: nothing to change")
