@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from cardiobench.report.overview import Cell, boards, kind_of, marks, skill
-from cardiobench.report.page.naming import percent, score_row
-from cardiobench.report.plots.style import short
+from cardiobench.report.overview import ScoreCell, marks, overview_tables, skill, table_name
+from cardiobench.report.page.naming import score_row, skill_text
+from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Collection, Entry
 
@@ -49,28 +49,28 @@ class Choice:
 
 def kinds(collection: Collection) -> list[str]:
     """Names of the overview's tables."""
-    return [board.name for board in boards(collection.entries)]
+    return [board.name for board in overview_tables(collection.entries)]
 
 
 def overview(collection: Collection, kind: str, choice: Choice = Choice()) -> pd.DataFrame:
     """Models by tasks: how far from the floor to a perfect score, marks, score and interval."""
-    board = next((board for board in boards(collection.entries) if board.name == kind), None)
+    board = next((board for board in overview_tables(collection.entries) if board.name == kind), None)
     if board is None:
         return pd.DataFrame(columns=["model", "protocol", "coverage"])
     rows = []
     for row in board.rows:
-        beats = any(isinstance(cell, Cell) and cell.marks[0] == "beaten" for cell in row.cells)
+        beats = any(isinstance(cell, ScoreCell) and cell.marks[0] == "beaten" for cell in row.cells)
         if choice.takes(row.model, row.protocol) and (beats or not choice.above):
             cells = {task: _text(cell) for task, cell in zip(board.tasks, row.cells, strict=True)}
-            name = short(f"{row.model} {row.setting}".strip(), LONG)
+            name = shorten(f"{row.model} {row.setting}".strip(), LONG)
             rows.append(
                 {"model": name, "protocol": row.protocol, "coverage": f"{row.covered}/{len(row.cells)}", **cells}
             )
     return pd.DataFrame(rows, columns=["model", "protocol", "coverage", *board.tasks])
 
 
-def _text(cell: Cell | str) -> str:
-    return cell if isinstance(cell, str) else f"{percent(cell.skill)} {cell.signs} · {cell.score_text}"
+def _text(cell: ScoreCell | str) -> str:
+    return cell if isinstance(cell, str) else f"{skill_text(cell.skill)} {cell.signs} · {cell.score_text}"
 
 
 def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.DataFrame:
@@ -90,11 +90,11 @@ def _row(rank: int, entry: Entry) -> dict[str, str]:
     row = score_row(entry)
     words = (
         rank,
-        short(row["model"], LONG),
+        shorten(row["model"], LONG),
         row["protocol"],
         row["score"],
         row["interval"],
-        percent(skill(entry.result)),
+        skill_text(skill(entry.result)),
         row["floor"],
         row["n"],
         row["patients"],
@@ -109,12 +109,12 @@ def about(collection: Collection, task: str) -> str:
     first = next(entry.result for entry in collection.entries if entry.result.task == task)
     direction = "higher" if first.higher_is_better else "lower"
     data = f"{first.dataset.get('name')} version {first.dataset.get('version') or 'unknown'}"
-    return f"{kind_of(first)}. Ranked by {tables.metric_name(first)}, {direction} is better. Data: {data}."
+    return f"{table_name(first)}. Ranked by {tables.metric_name(first)}, {direction} is better. Data: {data}."
 
 
 def problems(collection: Collection) -> pd.DataFrame:
     """What was found and is not ranked."""
-    rows = [(short(p.file, 200), p.kind, p.message, short(p.subject, LONG)) for p in collection.problems]
+    rows = [(shorten(p.file, 200), p.kind, p.message, shorten(p.subject, LONG)) for p in collection.problems]
     return pd.DataFrame(rows, columns=list(PROBLEMS))
 
 

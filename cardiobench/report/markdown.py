@@ -25,7 +25,7 @@ the paired interval of (model - floor) lies on one side of zero, `tied` that it 
 """
 
 
-def write_page(
+def write_markdown(
     found: list[tuple[Path, ScoreResult]],
     out: Path,
     *,

@@ -32,7 +32,7 @@ STEPS = (-0.25, -0.02, 0.02, 0.15, 0.35, 0.6)
 
 
 @dataclass(frozen=True)
-class Cell:
+class ScoreCell:
     """One result, as it stands in the overview.
 
     Attributes:
@@ -66,7 +66,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class ModelRow:
     """A model under a protocol.
 
     Attributes:
@@ -79,16 +79,16 @@ class Row:
     model: str
     protocol: str
     setting: str
-    cells: tuple[Cell | str, ...]
+    cells: tuple[ScoreCell | str, ...]
 
     @property
     def covered(self) -> int:
         """Tasks with a score."""
-        return sum(isinstance(cell, Cell) for cell in self.cells)
+        return sum(isinstance(cell, ScoreCell) for cell in self.cells)
 
 
 @dataclass(frozen=True)
-class Board:
+class OverviewTable:
     """A table of the overview: tasks of one kind.
 
     Attributes:
@@ -99,7 +99,7 @@ class Board:
 
     name: str
     tasks: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ModelRow, ...]
 
 
 def skill(result: ScoreResult) -> float:
@@ -129,7 +129,7 @@ def find_task(name: str) -> Task | None:
         return None
 
 
-def kind_of(result: ScoreResult) -> str:
+def table_name(result: ScoreResult) -> str:
     """The table of the overview that a result belongs in."""
     task = find_task(result.task)
     if task is None:
@@ -140,11 +140,11 @@ def kind_of(result: ScoreResult) -> str:
     return f"{modality}: {'measurements' if task.kind == 'regression' else 'diagnoses'}"
 
 
-def boards(entries: Sequence[Entry]) -> list[Board]:
+def overview_tables(entries: Sequence[Entry]) -> list[OverviewTable]:
     """The tables of the overview; a model has a row in each table in which it has a score, under each protocol."""
     by_kind: dict[str, list[Entry]] = {}
     for entry in entries:
-        by_kind.setdefault(kind_of(entry.result), []).append(entry)
+        by_kind.setdefault(table_name(entry.result), []).append(entry)
     return [_board(name, own) for name, own in sorted(by_kind.items(), key=lambda pair: _order(pair[0]))]
 
 
@@ -152,7 +152,7 @@ def _order(kind: str) -> tuple[int, str]:
     return ("Echo: measurements", "Echo: diagnoses", "Echo: views").index(kind) if kind.startswith("Echo") else 9, kind
 
 
-def _board(name: str, entries: list[Entry]) -> Board:
+def _board(name: str, entries: list[Entry]) -> OverviewTable:
     tasks = tuple(sorted({entry.result.task for entry in entries}))
     rows: dict[tuple[str, str, str], dict[str, Entry]] = {}
     several = _several(entries)
@@ -164,10 +164,10 @@ def _board(name: str, entries: list[Entry]) -> Board:
             own = rows.setdefault((*key[:2], f"{setting} seed {entry.result.stamp.get('seed')}".strip()), {})
         own[entry.result.task] = entry
     made = [
-        Row(*key, tuple(_cell(own.get(task), key[0], key[1], task) for task in tasks))
+        ModelRow(*key, tuple(_cell(own.get(task), key[0], key[1], task) for task in tasks))
         for key, own in sorted(rows.items())
     ]
-    return Board(name, tasks, tuple(made + _without_text(made, tasks)))
+    return OverviewTable(name, tasks, tuple(made + _without_text(made, tasks)))
 
 
 def _setting(result: ScoreResult) -> str:
@@ -186,13 +186,13 @@ def _several(entries: list[Entry]) -> set[str]:
     return {name for name, settings in found.items() if len(settings) > 1}
 
 
-def _cell(entry: Entry | None, model: str, protocol: str, task: str) -> Cell | str:
+def _cell(entry: Entry | None, model: str, protocol: str, task: str) -> ScoreCell | str:
     if entry is None:
-        return why_none(find_card(model), protocol, find_task(task))
-    return Cell(entry, skill(entry.result), marks(entry.result))
+        return missing_reason(find_card(model), protocol, find_task(task))
+    return ScoreCell(entry, skill(entry.result), marks(entry.result))
 
 
-def why_none(card: ModelCard | None, protocol: str, task: Task | None) -> str:
+def missing_reason(card: ModelCard | None, protocol: str, task: Task | None) -> str:
     """Why a cell is empty: `not applicable: ...` where the model's card says so, else `not run`."""
     if card is None or task is None:
         return "not run"
@@ -206,7 +206,7 @@ def why_none(card: ModelCard | None, protocol: str, task: Task | None) -> str:
     return "not run"
 
 
-def _without_text(rows: list[Row], tasks: Sequence[str]) -> list[Row]:
+def _without_text(rows: list[ModelRow], tasks: Sequence[str]) -> list[ModelRow]:
     """Rows that say why a model is not among the zero-shot ones, where others are."""
     asked = sorted({row.protocol for row in rows if row.protocol.startswith("zero_shot")})
     there = {(row.model, row.protocol) for row in rows}
@@ -216,5 +216,5 @@ def _without_text(rows: list[Row], tasks: Sequence[str]) -> list[Row]:
         if card is not None and not card.text:
             missing = [protocol for protocol in asked if (model, protocol) not in there]
             cells = ("not applicable: no text tower",) * len(tasks)
-            added += [Row(model, protocol, "", cells) for protocol in missing]
+            added += [ModelRow(model, protocol, "", cells) for protocol in missing]
     return added

@@ -22,7 +22,7 @@ ALONE = "–"
 MOST_PAIRS = 60  # that a page compares
 
 
-def contests(found: Found) -> tuple[dict[tuple[str, str], dict[str, Predictions]], list[str]]:
+def comparable_models(found: Found) -> tuple[dict[tuple[str, str], dict[str, Predictions]], list[str]]:
     """(task, protocol) -> model -> predictions, where two models or more answered the same units; and what was left out."""
     together: dict[tuple[str, str], list[tuple[Path, ScoreResult]]] = {}
     for path, result in found:
@@ -111,9 +111,9 @@ def pair_table(pairs: Sequence[Pair]) -> pd.DataFrame:
     )
 
 
-def compared(found: Found, *, resamples: int = RESAMPLES, seed: int = 0) -> tuple[list[Pair], list[str]]:
+def compare_all_pairs(found: Found, *, resamples: int = RESAMPLES, seed: int = 0) -> tuple[list[Pair], list[str]]:
     """Every pair of models on every task and protocol that both answered, and what could not be compared."""
-    places, left_out = contests(found)
+    places, left_out = comparable_models(found)
     return compare_all(places, resamples=resamples, seed=seed), left_out
 
 
@@ -122,7 +122,7 @@ def markdown(found: Found) -> str:
 
     More pairs than a page should wait for are left to `cardiobench compare`, and the page says so.
     """
-    places, left_out = contests(found)
+    places, left_out = comparable_models(found)
     count = sum(len(models) * (len(models) - 1) // 2 for models in places.values())
     if not count:
         return ""

@@ -250,7 +250,7 @@ def answer(cell: Cell, context: RunContext) -> None:
 
 def finalize(context: RunContext) -> None:
     """Write the report and the list of failures; then push to the Hub where it was asked for."""
-    from cardiobench.report.markdown import write_page
+    from cardiobench.report.markdown import write_markdown
     from cardiobench.results.collect import collect
     from cardiobench.results.failures import write_failures
 
@@ -259,7 +259,7 @@ def finalize(context: RunContext) -> None:
         summary.files.append(write_failures(summary.failures, folder))
     if summary.results:
         there = collect([folder])
-        summary.files += write_page(there.files, folder, problems=there.problems)
+        summary.files += write_markdown(there.files, folder, problems=there.problems)
     if context.config.push_to_hub:
         from cardiobench.hub.after_run import push_all
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.hub.conftest import client, hub  # noqa: F401
 from tests.leaderboard.test_source import REPOSITORY, consistent, send
-from tests.report import made
+from tests.report import example_results
 from tests.report.browser import chromium, watched
 
 pytest.importorskip("gradio", reason="gradio is not installed: make test-leaderboard")
@@ -45,9 +45,9 @@ def finish(page, seen, app):
 
 
 def test_a_folder_is_shown_and_filters(browser, tmp_path):
-    made.folder_of_results(tmp_path)
-    made.result(tmp_path, HOSTILE, "phantom_echo/ef", 0.5, seed=7)
-    made.result(tmp_path, "org/broken").write_text("{")
+    example_results.folder_of_results(tmp_path)
+    example_results.write_result(tmp_path, HOSTILE, "phantom_echo/ef", 0.5, seed=7)
+    example_results.write_result(tmp_path, "org/broken").write_text("{")
     page, seen, app = opened(browser, [str(tmp_path)])
     shown(page, "overview", "org/one", "org/flat", "<script>")
     page.get_by_label("Model", exact=True).fill("org/tw")

@@ -16,7 +16,7 @@ from cardiobench.leaderboard.source import load
 from cardiobench.results.score_result import ScoreResult
 from tests.hub.conftest import client, hub  # noqa: F401
 from tests.hub.results import regression, result
-from tests.report import made
+from tests.report import example_results
 
 REPOSITORY = "org/cardiobench-results"
 
@@ -87,7 +87,7 @@ def test_what_is_not_there_is_said(hub, client, tmp_path):  # noqa: F811
 
 
 def test_the_tables_of_a_folder_filter(tmp_path):
-    found = load([str(made.folder_of_results(tmp_path))])
+    found = load([str(example_results.folder_of_results(tmp_path))])
     assert table.kinds(found) == ["Echo: measurements", "Echo: views", "ECG: diagnoses"]
     everything = table.overview(found, "ECG: diagnoses")
     assert everything["model"].tolist() == ["org/flat", "org/one", "org/two"]
@@ -124,7 +124,7 @@ def test_without_gradio_the_package_to_install_is_named(tmp_path, capsys):
 
     if importlib.util.find_spec("gradio"):
         pytest.skip("gradio is installed here")
-    made.result(tmp_path)
+    example_results.write_result(tmp_path)
     assert main(["leaderboard", str(tmp_path)]) == 2
     assert "pip install 'cardiobench[leaderboard]'" in capsys.readouterr().err
 

@@ -189,16 +189,16 @@ def test_the_views_of_tmed2_are_scored_over_those_that_it_has(shared):
 
 
 def test_deltas_pair_a_models_own_results():
-    from cardiobench.report import probe_gain as deltas
+    from cardiobench.report import probe_gain
 
     made = {}
     for protocol, value in (("zero_shot", 0.4), ("probe", 0.7)):
         made[protocol] = ScoreResult.from_json(
             RESULT | {"protocol": protocol, "overall": {"f1_macro": ESTIMATE | {"value": value}}}
         )
-    (row,) = deltas.rows(list(made.values()))
+    (row,) = probe_gain.rows(list(made.values()))
     assert row[4:] == ("40.00", "70.00", "30.00")
-    assert deltas.rows([made["probe"]]) == [] and deltas.markdown([made["zero_shot"]]) == ""
+    assert probe_gain.rows([made["probe"]]) == [] and probe_gain.markdown([made["zero_shot"]]) == ""
 
 
 ESTIMATE = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 50, "n_patients": 50, "reason": ""}

@@ -10,7 +10,7 @@ from sklearn.metrics import f1_score
 
 from cardiobench.data import catalog
 from cardiobench.data.spec import VIEWS
-from cardiobench.report.overview import STEPS, Cell, boards, marks, skill, why_none
+from cardiobench.report.overview import STEPS, ScoreCell, marks, missing_reason, overview_tables, skill
 from cardiobench.report.page.examples import worst
 from cardiobench.report.plots.radar import view_scores
 from cardiobench.results.collect import Entry
@@ -44,7 +44,7 @@ def test_a_perfect_floor_leaves_no_room():
     "value, shade", [(-1, -2), (-0.1, -1), (0, 0), (0.1, 1), (0.2, 2), (0.5, 3), (0.9, 4), (NAN, 0)]
 )
 def test_shades(value, shade):
-    assert Cell(entry(), value, ()).shade == shade and len(STEPS) == 6
+    assert ScoreCell(entry(), value, ()).shade == shade and len(STEPS) == 6
 
 
 def test_marks_of_everything_that_a_reader_must_see():
@@ -69,7 +69,7 @@ def test_tables_by_kind_and_coverage_of_each_row():
         entry(task="ptb_xl/af", model="c"),
         entry(task="nobody/knows", model="c"),
     ]
-    made = boards(entries)
+    made = overview_tables(entries)
     assert [board.name for board in made] == ["Echo: measurements", "Echo: views", "ECG: diagnoses", "Other tasks"]
     first = made[0]
     assert first.tasks == ("camus/ef", "echonet_dynamic/ef")
@@ -80,7 +80,7 @@ def test_tables_by_kind_and_coverage_of_each_row():
 def test_two_ways_of_running_a_model_are_two_rows():
     one, two = entry(), entry()
     two = Entry(two.path, dataclasses.replace(two.result, model={"name": "org/name", "revision": "other"}))
-    (board,) = boards([one, two])
+    (board,) = overview_tables([one, two])
     assert [row.setting for row in board.rows] == ["", "other"]
 
 
@@ -88,16 +88,16 @@ def test_why_a_cell_is_empty():
     from cardiobench.models.cards import card
 
     mute, ecg = card("cardiobench/pixel-motion"), card("cardiobench/minirocket")
-    assert why_none(mute, "zero_shot", catalog.task("camus/ef")) == "not applicable: no text tower"
-    assert why_none(mute, "native", catalog.task("camus/ef")).startswith("not applicable: none of its own heads")
-    assert why_none(ecg, "probe", catalog.task("camus/ef")) == "not applicable: the model takes ecg"
-    assert why_none(mute, "probe", catalog.task("camus/ef")) == "not run"
-    assert why_none(None, "zero_shot", catalog.task("camus/ef")) == "not run", "nobody knows the model"
+    assert missing_reason(mute, "zero_shot", catalog.task("camus/ef")) == "not applicable: no text tower"
+    assert missing_reason(mute, "native", catalog.task("camus/ef")).startswith("not applicable: none of its own heads")
+    assert missing_reason(ecg, "probe", catalog.task("camus/ef")) == "not applicable: the model takes ecg"
+    assert missing_reason(mute, "probe", catalog.task("camus/ef")) == "not run"
+    assert missing_reason(None, "zero_shot", catalog.task("camus/ef")) == "not run", "nobody knows the model"
 
 
 def test_a_model_without_text_is_said_to_be_not_applicable_beside_zero_shot_ones():
     zero = dataclasses.replace(result(model="org/clip", task="camus/view"), protocol="zero_shot")
-    made = boards([Entry(entry().path, zero), entry(model="cardiobench/pixel-motion", task="camus/view")])
+    made = overview_tables([Entry(entry().path, zero), entry(model="cardiobench/pixel-motion", task="camus/view")])
     mute = [row for row in made[0].rows if row.model == "cardiobench/pixel-motion" and row.protocol == "zero_shot"]
     assert mute[0].cells == ("not applicable: no text tower",) and mute[0].covered == 0
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
-from tests.report import made
+from tests.report import example_results
 from tests.report.browser import chromium, violations, watched
 
 pytestmark = pytest.mark.slow
@@ -25,9 +25,9 @@ def report(tmp_path_factory):
     from cardiobench.report.page.write import write_report
 
     folder, out = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("report")
-    made.folder_of_results(folder)
+    example_results.folder_of_results(folder)
     for name in HOSTILE:
-        made.result(folder, name, "phantom_ecg/cd", 0.4, seed=9, warnings=(f"note of {name}",))
+        example_results.write_result(folder, name, "phantom_ecg/cd", 0.4, seed=9, warnings=(f"note of {name}",))
     curve = {
         "patients": 4,
         "score": 0.6,
@@ -60,7 +60,7 @@ def report(tmp_path_factory):
         {"curve": pd.DataFrame([{"a": 1}])},
         models=({"name": HOSTILE[0]},),
     ).save(folder / "org__two/r1/few_shot/phantom_echo__ef.json")
-    made.result(folder, "org/broken").write_text("{")
+    example_results.write_result(folder, "org/broken").write_text("{")
     _, files = write_report([folder], out, png=True, examples=["phantom_echo/ef", "phantom_ecg/cd"])
     return files
 
@@ -221,11 +221,11 @@ def test_720_results_paint_at_once_in_a_page_that_is_not_large(browser, tmp_path
     from pathlib import Path
 
     from cardiobench.data import catalog
-    from cardiobench.report.page.content import Drawings
+    from cardiobench.report.page.content import ReportFigures
     from cardiobench.report.page.render import write_html
     from cardiobench.results.collect import Entry, assemble
 
-    _, like = made._scored("phantom_echo/ef", 0.9, 1)
+    _, like = example_results.scored_example("phantom_echo/ef", 0.9, 1)
     tasks = [*catalog.list_tasks(), *(f"made_up_{number}/ef" for number in range(60))][:60]
     entries = [
         Entry(Path(f"{model}/{task}.json"), replace(like, task=task, model={"name": f"org/model-{model}"}))
@@ -233,7 +233,7 @@ def test_720_results_paint_at_once_in_a_page_that_is_not_large(browser, tmp_path
         for task in tasks
     ]
     start = time.process_time()
-    page = write_html(assemble(entries), tmp_path, drawings=Drawings())
+    page = write_html(assemble(entries), tmp_path, drawings=ReportFigures())
     assert time.process_time() - start < 20
     assert page.stat().st_size < 2_500_000, "room for pictures below 5 MB"
     tab, seen = watched(browser, page.as_uri())

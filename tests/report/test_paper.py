@@ -8,8 +8,8 @@ import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.report.paper import ecg_grids, echo_tables
-from cardiobench.report.paper.grid import Entry, Grid, latex_text, placed
-from tests.report import made
+from cardiobench.report.paper.grid import Grid, GridCell, latex_text, placed
+from tests.report import example_results
 from tests.results.test_formatting import result
 
 
@@ -23,7 +23,7 @@ def rows(grid):
 
 
 def test_best_and_second_by_direction_and_ties_share_a_place():
-    cells = [Entry(str(value), value) for value in (3.0, 1.0, 2.0, 1.0)] + [Entry()]
+    cells = [GridCell(str(value), value) for value in (3.0, 1.0, 2.0, 1.0)] + [GridCell()]
     assert [cell.place for cell in placed(cells, higher_is_better=False)] == [0, 1, 2, 1, 0]
     assert [cell.place for cell in placed(cells, higher_is_better=True)] == [1, 0, 2, 0, 0]
 
@@ -39,11 +39,11 @@ def test_table_1_has_floors_ours_and_the_published_numbers():
     first, second, third = echo_tables.grids(ours, floor=lambda task: 0.25)
     table = rows(first)
     assert table["best constant"]["camus/ef ↓"].text == "0.25" and table["best constant"]["tmed2/as ↑"].text == "25.00"
-    assert table["org/one (zero_shot)"]["camus/ef ↓"] == Entry("10.00", 10.0, 1)
+    assert table["org/one (zero_shot)"]["camus/ef ↓"] == GridCell("10.00", 10.0, 1)
     assert table["org/two (zero_shot)"]["camus/ef ↓"].place == 2
     assert table["org/two (zero_shot)"]["tmed2/as ↑"].text == "44.13 ∅"
     # arXiv:2510.00520, Table 1: EchoCLIP 9.83, SigLIP2 9.28 (the best) on CAMUS.
-    assert table["EchoCLIP, published"]["camus/ef ↓"] == Entry("9.83", 9.83, 2)
+    assert table["EchoCLIP, published"]["camus/ef ↓"] == GridCell("9.83", 9.83, 2)
     assert table["SigLIP2, published"]["camus/ef ↓"].place == 1
     assert rows(second)["org/one (probe)"]["tmed2/as ↑"].text == "90.00"
     assert third.head[1] == "echonet_dynamic/view ↑" and len(third.head) == 9
@@ -77,7 +77,7 @@ def folder():
     ["<script>", "[x](javascript:alert(1))", "\\input{/etc/passwd} $x$ & %", "a_b^c~d#", "x" * 10_000, "\u202emodel"],
 )
 def test_a_hostile_name_is_text(name):
-    grid = Grid("t", "title", ("model", "x"), (((name, (Entry("1", 1.0, 1),)),),))
+    grid = Grid("t", "title", ("model", "x"), (((name, (GridCell("1", 1.0, 1),)),),))
     text = grid.markdown()
     assert "<script" not in text and "](javascript" not in text.replace("\\](", "") and text.count("\n| ") == 2
     latex = grid.latex()
@@ -114,7 +114,7 @@ def test_the_ecg_tables_mark_the_best_model_of_each_row_and_label():
 
 
 def test_the_command_writes_markdown_latex_and_csv(tmp_path, capsys):
-    made.result(tmp_path / "r", "org/one", "phantom_echo/ef")
+    example_results.write_result(tmp_path / "r", "org/one", "phantom_echo/ef")
     assert main(["report", str(tmp_path / "r"), "--layout", "paper", "--out", str(tmp_path / "out")]) == 0
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"paper_tables.md", "paper_tables.tex", "echo_table_1.csv", "echo_table_2.csv", "echo_table_3.csv"} <= names

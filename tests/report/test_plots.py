@@ -20,7 +20,7 @@ from cardiobench.report.plots.style import new_figure, style
 from cardiobench.results import formatting as tables
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.collect import Problem, collect
-from tests.report import made
+from tests.report import example_results
 
 answers = st.lists(
     st.tuples(st.booleans(), st.floats(0, 1).map(lambda share: round(share, 2))), min_size=1, max_size=200
@@ -53,7 +53,7 @@ def test_curves_are_those_of_scikit_learn(rows):
 
 def test_errors_of_groups_are_those_of_their_rows():
     task = catalog.task("phantom_echo/ef")
-    joined, result = made._scored("phantom_echo/ef", 0.6, 1)
+    joined, result = example_results.scored_example("phantom_echo/ef", 0.6, 1)
     table = errors(task, result, joined.frame).set_index(["breakdown", "group"])
     women = joined.frame[joined.frame["sex"] == "F"]
     off = (women["y_pred"] - women["y_true"]).abs()
@@ -104,8 +104,8 @@ def test_a_point_of_a_panel_stands_where_a_ruler_says(tmp_path):
 
 
 def test_one_process_and_several_draw_the_same_bytes(tmp_path):
-    made.folder_of_results(tmp_path / "r")
-    made.result(tmp_path / "r", "org/three", "phantom_echo/view", 0.5, seed=5)
+    example_results.folder_of_results(tmp_path / "r")
+    example_results.write_result(tmp_path / "r", "org/three", "phantom_echo/view", 0.5, seed=5)
     collection = collect([tmp_path / "r"])
     one = drawn(collection, tmp_path / "one", processes=1)
     two = drawn(collection, tmp_path / "two", processes=2)
@@ -120,8 +120,8 @@ def test_one_process_and_several_draw_the_same_bytes(tmp_path):
 
 
 def test_damaged_answers_are_named_and_the_rest_is_drawn(tmp_path):
-    path = made.result(tmp_path / "r", "org/one", "phantom_echo/ef")
-    made.result(tmp_path / "r", "org/two", "phantom_echo/ef", 0.5, seed=2)
+    path = example_results.write_result(tmp_path / "r", "org/one", "phantom_echo/ef")
+    example_results.write_result(tmp_path / "r", "org/two", "phantom_echo/ef", 0.5, seed=2)
     path.with_suffix(".predictions.parquet").write_bytes(b"PAR1 cut off")
     found = drawn(collect([tmp_path / "r"]), tmp_path / "out", processes=1)
     assert [problem.kind for problem in found.problems] == ["no answers"]
@@ -141,7 +141,15 @@ def similarity(model, near, digest="d" * 16, **more):
         values,
         {"matrix": matrix, "apart": pd.DataFrame({"frames_apart": [0, 1, 2], "cosine": cosine[0]})},
         models=({"name": model},),
-        datasets=({"name": "phantom_echo", "version": made.VERSION, "digest": digest, "twin": False, "limit": None},),
+        datasets=(
+            {
+                "name": "phantom_echo",
+                "version": example_results.VERSION,
+                "digest": digest,
+                "twin": False,
+                "limit": None,
+            },
+        ),
         **more,
     )
 
@@ -149,7 +157,7 @@ def similarity(model, near, digest="d" * 16, **more):
 def test_frame_similarities_stand_side_by_side_in_one_scale(tmp_path):
     from cardiobench.report.plots import frame_similarity
 
-    made.result(tmp_path / "r", "org/one", "phantom_echo/ef")
+    example_results.write_result(tmp_path / "r", "org/one", "phantom_echo/ef")
     for model, near in (("org/one", 0.9), ("org/two", 0.5)):
         folder = tmp_path / "r" / model.replace("/", "__") / "r1" / "frame_similarity"
         similarity(model, near, seen_in_pretraining={"phantom_echo": model == "org/two"}).save(
@@ -170,7 +178,7 @@ def test_frame_similarities_stand_side_by_side_in_one_scale(tmp_path):
 
 
 def test_a_study_of_other_data_than_is_ranked_is_said_and_not_shown(tmp_path):
-    made.result(tmp_path, "org/one", "phantom_echo/ef")
+    example_results.write_result(tmp_path, "org/one", "phantom_echo/ef")
     folder = tmp_path / "org__one" / "r1" / "frame_similarity"
     similarity("org/one", 0.9).save(folder / "phantom_echo__a.json")
     similarity("org/one", 0.9, digest="e" * 16).save(folder / "phantom_echo__b.json")
@@ -185,7 +193,7 @@ def test_a_study_of_other_data_than_is_ranked_is_said_and_not_shown(tmp_path):
 
 
 def test_a_study_that_does_not_say_how_many_patients_were_used_is_told_by_its_data(tmp_path):
-    made.result(tmp_path, "org/one", "phantom_echo/ef", dataset={"limit": 5})
+    example_results.write_result(tmp_path, "org/one", "phantom_echo/ef", dataset={"limit": 5})
     folder = tmp_path / "org__one" / "r1" / "frame_similarity"
     whole = similarity("org/one", 0.9)
     silent = {key: value for key, value in whole.datasets[0].items() if key != "limit"}

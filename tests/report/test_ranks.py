@@ -9,7 +9,7 @@ import pytest
 from cardiobench.cli.main import main
 from cardiobench.data import catalog
 from cardiobench.report import ranks
-from cardiobench.report.markdown import write_page
+from cardiobench.report.markdown import write_markdown
 from cardiobench.results.collect import collect
 from cardiobench.results.score_result import ScoreResult, predictions_path
 from cardiobench.scoring.predictions import Predictions
@@ -50,7 +50,7 @@ def test_the_command_names_ties_and_writes_every_digit(results, capsys):
 
 
 def test_the_page_has_the_ranks_and_the_boxes_of_every_group(results):
-    files = write_page(collect([results]).files, results)
+    files = write_markdown(collect([results]).files, results)
     page = files[0].read_text()
     section = page.partition("## Which models are better")[2].partition("\n## ")[0]
     lines = [line.split(" | ") for line in section.splitlines() if line.startswith("| phantom")]
@@ -70,13 +70,13 @@ def test_a_model_with_other_units_or_without_predictions_is_named_and_left_out(r
     bad, one, _ = (path for path, _ in found)
     predictions_path(bad).unlink()
     frame = pd.read_parquet(predictions_path(one))
-    pairs, left_out = ranks.compared(found)
+    pairs, left_out = ranks.compare_all_pairs(found)
     assert len(pairs) == 1 and "org/bad is not compared" in left_out[0] and "No such file" in left_out[0]
     frame.iloc[1:].to_parquet(predictions_path(one))
-    pairs, left_out = ranks.compared(found)
+    pairs, left_out = ranks.compare_all_pairs(found)
     assert not pairs and len(left_out) == 2
     predictions_path(one).write_bytes(b"PAR1 cut off")
-    assert "org/one is not compared" in ranks.compared(found)[1][1]
+    assert "org/one is not compared" in ranks.compare_all_pairs(found)[1][1]
 
 
 def test_results_of_other_data_and_damaged_files_are_not_compared(results, capsys):
@@ -97,5 +97,7 @@ def test_nothing_to_compare_is_said(results, capsys):
 def test_one_model_run_in_two_ways_has_two_names(results):
     (results / "org__one" / "r1").rename(results / "org__one" / "r1+cls")
     found = [(path, dataclasses.replace(result, model={"name": "m"})) for path, result in collect([results]).files]
-    ((_, models),) = ranks.contests([entry for entry in found if "two" not in entry[0].parents[2].name])[0].items()
+    ((_, models),) = ranks.comparable_models([entry for entry in found if "two" not in entry[0].parents[2].name])[
+        0
+    ].items()
     assert set(models) == {"m (r1)", "m (r1+cls)"}

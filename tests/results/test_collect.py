@@ -8,7 +8,7 @@ from cardiobench.cli.main import main
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.results.collect import collect, read_result
 from cardiobench.results.score_result import ScoreResult, checksum, predictions_path
-from tests.report import made
+from tests.report import example_results
 
 
 def kinds(folder):
@@ -24,27 +24,27 @@ def edit(path, change, sealed=False):
 
 
 def test_good_results_are_ranked_and_nothing_is_wrong(tmp_path):
-    made.result(tmp_path)
+    example_results.write_result(tmp_path)
     found = collect([tmp_path])
     assert len(found.entries) == 1 and not found.problems and found.entries[0].predictions.is_file()
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema": 1}', "[1, 2]", '"x"', "\x00\x01", '{"schema": 1, "overall": 3}'])
 def test_a_damaged_file_is_named(tmp_path, text):
-    path = made.result(tmp_path)
+    path = example_results.write_result(tmp_path)
     path.write_text(text)
     found = collect([tmp_path])
     assert not found.entries and [problem.file for problem in found.problems] == [str(path.relative_to(tmp_path))]
 
 
 def test_a_binary_file_is_named(tmp_path):
-    path = made.result(tmp_path)
+    path = example_results.write_result(tmp_path)
     path.write_bytes(b"\xff\xfe\x00\x80")
     assert [problem.kind for problem in collect([tmp_path]).problems] == ["unreadable"]
 
 
 def test_another_schema(tmp_path):
-    edit(made.result(tmp_path), lambda content: content.update(schema=99))
+    edit(example_results.write_result(tmp_path), lambda content: content.update(schema=99))
     assert [problem.kind for problem in collect([tmp_path]).problems] == ["another schema"]
 
 
@@ -64,7 +64,7 @@ def better(content):
     ],
 )
 def test_a_number_or_name_that_was_edited_is_refused(tmp_path, change):
-    edit(made.result(tmp_path), change)
+    edit(example_results.write_result(tmp_path), change)
     found = collect([tmp_path])
     assert not found.entries and [problem.kind for problem in found.problems] == ["edited by hand"]
 
@@ -82,14 +82,14 @@ def test_a_number_or_name_that_was_edited_is_refused(tmp_path, change):
     ],
 )
 def test_a_result_that_contradicts_itself_is_refused_even_with_a_fitting_seal(tmp_path, change, words):
-    path = made.result(tmp_path)
+    path = example_results.write_result(tmp_path)
     edit(path, change, sealed=True)
     with pytest.raises(BadData, match=words):
         read_result(path.read_text())
 
 
 def test_a_file_without_a_seal_is_read_and_reading_it_back_changes_nothing(tmp_path):
-    path = made.result(tmp_path)
+    path = example_results.write_result(tmp_path)
     sealed = json.loads(path.read_text())
     assert ScoreResult.load(path).to_json() == sealed and sealed["seal"] == checksum(sealed)
     edit(path, lambda content: content.pop("seal"))
@@ -97,7 +97,7 @@ def test_a_file_without_a_seal_is_read_and_reading_it_back_changes_nothing(tmp_p
 
 
 def test_half_finished_work(tmp_path):
-    one, two = made.result(tmp_path), made.result(tmp_path, "org/two")
+    one, two = example_results.write_result(tmp_path), example_results.write_result(tmp_path, "org/two")
     one.unlink()
     two.with_name(f".{two.name}.123.tmp").write_text("{")
     assert [kind for kind, _ in kinds(tmp_path)] == ["half-finished", "half-finished"]
@@ -109,8 +109,8 @@ def test_half_finished_work(tmp_path):
 )
 def test_results_of_different_data_are_never_ranked_together(tmp_path, odd):
     for model in ("org/one", "org/two"):
-        made.result(tmp_path, model)
-    made.result(tmp_path, "org/three", quality=1.0, dataset=odd)
+        example_results.write_result(tmp_path, model)
+    example_results.write_result(tmp_path, "org/three", quality=1.0, dataset=odd)
     found = collect([tmp_path])
     assert {result.model["name"] for result in found.results} == {"org/one", "org/two"}
     (problem,) = found.problems
@@ -119,13 +119,13 @@ def test_results_of_different_data_are_never_ranked_together(tmp_path, odd):
 
 def test_real_data_counts_even_when_twins_are_more(tmp_path):
     for model in ("org/one", "org/two"):
-        made.result(tmp_path, model, dataset={"twin": True})
-    made.result(tmp_path, "org/three")
+        example_results.write_result(tmp_path, model, dataset={"twin": True})
+    example_results.write_result(tmp_path, "org/three")
     assert [result.model["name"] for result in collect([tmp_path]).results] == ["org/three"]
 
 
 def test_of_one_result_twice_the_newest_counts(tmp_path):
-    old, new = made.result(tmp_path / "a"), made.result(tmp_path / "b", quality=0.5)
+    old, new = example_results.write_result(tmp_path / "a"), example_results.write_result(tmp_path / "b", quality=0.5)
     for path, date in ((old, "2026-01-01T00:00:00+00:00"), (new, "2026-02-01T00:00:00+00:00")):
         edit(path, lambda content, date=date: content["stamp"].update(date=date), sealed=True)
     found = collect([tmp_path / "a", tmp_path / "b"])
@@ -152,10 +152,10 @@ def test_nothing_there(tmp_path):
 
 @pytest.mark.parametrize("layout", ["page", "paper"])
 def test_the_command_shows_what_is_wrong_without_a_traceback(tmp_path, capsys, layout):
-    made.result(tmp_path / "r")
-    made.result(tmp_path / "r", "org/two").write_text("{")
-    edit(made.result(tmp_path / "r", "org/three"), better)
-    made.result(tmp_path / "r", "org/four", dataset={"version": "0.9.0"})
+    example_results.write_result(tmp_path / "r")
+    example_results.write_result(tmp_path / "r", "org/two").write_text("{")
+    edit(example_results.write_result(tmp_path / "r", "org/three"), better)
+    example_results.write_result(tmp_path / "r", "org/four", dataset={"version": "0.9.0"})
     assert main(["report", str(tmp_path / "r"), "--out", str(tmp_path / "out"), "--layout", layout]) == 0
     shown = capsys.readouterr()
     words = " ".join(shown.out.split())
@@ -173,8 +173,8 @@ def test_the_command_shows_what_is_wrong_without_a_traceback(tmp_path, capsys, l
 
 
 def test_answers_that_cannot_be_read_cost_the_picture_only(tmp_path):
-    predictions_path(made.result(tmp_path / "r")).write_bytes(b"PAR1 broken")
-    made.result(tmp_path / "r", "org/two")
+    predictions_path(example_results.write_result(tmp_path / "r")).write_bytes(b"PAR1 broken")
+    example_results.write_result(tmp_path / "r", "org/two")
     assert main(["report", str(tmp_path / "r"), "--out", str(tmp_path / "out")]) == 0
     page = (tmp_path / "out/report.html").read_text()
     assert "no answers" in page and "org/one" in page.partition('id="problems"')[0]
@@ -200,13 +200,13 @@ def test_whatever_stands_in_a_file_there_is_never_a_traceback(tmp_path):
     from pathlib import Path
 
     from cardiobench.leaderboard import table
-    from cardiobench.report.page.content import Drawings, content
+    from cardiobench.report.page.content import ReportFigures, content
     from cardiobench.report.page.render import environment
     from cardiobench.report.paper import echo_tables
     from cardiobench.results.collect import Entry, assemble
     from cardiobench.results.formatting import markdown
 
-    good = json.loads(made.result(tmp_path, task="phantom_ecg/cd", warnings=("one",)).read_text())
+    good = json.loads(example_results.write_result(tmp_path, task="phantom_ecg/cd", warnings=("one",)).read_text())
     template = environment(tmp_path).get_template("page.html")
     refused = shown = 0
     for path in list(leaves(good))[1:]:
@@ -221,7 +221,7 @@ def test_whatever_stands_in_a_file_there_is_never_a_traceback(tmp_path):
                 continue
             shown += 1
             collection = assemble([Entry(Path("x.json"), result)])
-            parts = content(collection, Drawings(), {})
+            parts = content(collection, ReportFigures(), {})
             markdown(collection.results)
             table.overview(collection, table.kinds(collection)[0])
             table.scores(collection, result.task)

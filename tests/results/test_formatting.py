@@ -6,7 +6,7 @@ import re
 import pytest
 
 from cardiobench.core.errors import MissingData
-from cardiobench.report.markdown import write_page
+from cardiobench.report.markdown import write_markdown
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import collect
 from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdict
@@ -92,7 +92,7 @@ def test_a_page_needs_nothing_but_results(tmp_path):
     path = result(task="ptb_xl_sample/cd", collapsed=True).save(
         tmp_path / "m" / "r" / "probe" / "ptb_xl_sample__cd.json"
     )
-    page, *pictures = write_page(collect([tmp_path]).files, tmp_path)
+    page, *pictures = write_markdown(collect([tmp_path]).files, tmp_path)
     assert path.is_file() and "44.13" in page.read_text()
     assert [picture.name for picture in pictures] == [
         f"ptb_xl_sample__cd.scores.{end}" for end in ("svg", "png", "csv")

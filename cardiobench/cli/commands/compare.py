@@ -40,7 +40,7 @@ def execute(arguments: argparse.Namespace) -> int:
         for path, result in there.files
         if result.task in wanted and (not arguments.protocols or result.protocol in arguments.protocols)
     ]
-    pairs, left_out = ranks.compared(found, resamples=arguments.resamples, seed=arguments.seed)
+    pairs, left_out = ranks.compare_all_pairs(found, resamples=arguments.resamples, seed=arguments.seed)
     if not pairs:
         raise MissingData(
             f"no two models in {arguments.results} answered the same task by the same protocol. Evaluate another "

@@ -6,9 +6,9 @@ from typing import Any
 
 from cardiobench.data import catalog
 from cardiobench.models.cards import find_card
-from cardiobench.report.overview import MARKS, boards, find_task
+from cardiobench.report.overview import MARKS, find_task, overview_tables
 from cardiobench.report.page import naming as words
-from cardiobench.report.plots.style import Drawn
+from cardiobench.report.plots.style import SavedFigure
 from cardiobench.results import formatting as tables
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Collection, Entry, Problem
@@ -16,7 +16,7 @@ from cardiobench.results.published import published_scores
 
 
 @dataclass
-class Drawings:
+class ReportFigures:
     """Pictures by what they are about.
 
     Attributes:
@@ -27,15 +27,15 @@ class Drawings:
         note: why there are none at all.
     """
 
-    of: dict[tuple[str, str], tuple[Drawn, ...]] = field(default_factory=dict)
-    records: dict[int, tuple[Drawn, ...]] = field(default_factory=dict)
-    beside: list[tuple[tuple[AnalysisResult, ...], tuple[Drawn, ...]]] = field(default_factory=list)
+    of: dict[tuple[str, str], tuple[SavedFigure, ...]] = field(default_factory=dict)
+    records: dict[int, tuple[SavedFigure, ...]] = field(default_factory=dict)
+    beside: list[tuple[tuple[AnalysisResult, ...], tuple[SavedFigure, ...]]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     note: str = ""
 
 
 def content(
-    collection: Collection, drawings: Drawings, examples: Mapping[str, Sequence[tuple[str, str]]]
+    collection: Collection, drawings: ReportFigures, examples: Mapping[str, Sequence[tuple[str, str]]]
 ) -> dict[str, Any]:
     """Everything that the page says.
 
@@ -47,7 +47,7 @@ def content(
     by_task, by_model = grouped(collection.entries)
     records = list(enumerate(record for _, record in collection.analyses))
     return {
-        "boards": boards(collection.entries),
+        "overview_tables": overview_tables(collection.entries),
         "marks": MARKS,
         "counts": counts(collection),
         "minute": [minute_row(own) for own in by_task.values()],
@@ -126,7 +126,7 @@ def minute_row(entries: Sequence[Entry]) -> dict[str, Any]:
 def task_part(
     name: str,
     entries: Sequence[Entry],
-    drawings: Drawings,
+    drawings: ReportFigures,
     records: Sequence[tuple[int, AnalysisResult]],
     examples: Sequence[tuple[str, str]],
 ) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _answer(prediction: str | float | None) -> str | None:
 
 
 def model_part(
-    name: str, entries: Sequence[Entry], drawings: Drawings, records: Sequence[tuple[int, AnalysisResult]]
+    name: str, entries: Sequence[Entry], drawings: ReportFigures, records: Sequence[tuple[int, AnalysisResult]]
 ) -> dict[str, Any]:
     """A model's part of the page."""
     results = [entry.result for entry in entries]
@@ -206,7 +206,7 @@ def card_rows(card) -> list[tuple[str, str]]:
     ]
 
 
-def record_part(record: AnalysisResult, drawn: Sequence[Drawn]) -> dict[str, Any]:
+def record_part(record: AnalysisResult, drawn: Sequence[SavedFigure]) -> dict[str, Any]:
     """What a study found."""
     return {
         "protocol": record.protocol,
@@ -220,7 +220,7 @@ def record_part(record: AnalysisResult, drawn: Sequence[Drawn]) -> dict[str, Any
     }
 
 
-def beside_part(records: Sequence[AnalysisResult], drawn: Sequence[Drawn]) -> dict[str, Any]:
+def beside_part(records: Sequence[AnalysisResult], drawn: Sequence[SavedFigure]) -> dict[str, Any]:
     """What a study found of several models, one after the other."""
     parts = [record_part(record, drawn) for record in records]
     return {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
-from cardiobench.report.overview import MARKS, Cell, marks
+from cardiobench.report.overview import MARKS, ScoreCell, marks
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Entry
 from cardiobench.results.published import PublishedScore
@@ -22,14 +22,14 @@ def anchor(kind: str, name: str) -> str:
     return f"{kind}-{readable}-{sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
 
 
-def percent(value: float) -> str:
+def skill_text(value: float) -> str:
     """A skill, with its sign."""
     if math.isnan(value):
         return "undefined"
     return "0 %" if round(100 * value) == 0 else f"{100 * value:+.0f} %".replace("-", "−")
 
 
-def tip(cell: Cell) -> str:
+def tooltip(cell: ScoreCell) -> str:
     """A cell in full sentences."""
     result = cell.entry.result
     score, beats = result.score, result.beats_floor
@@ -39,7 +39,7 @@ def tip(cell: Cell) -> str:
         f"{tables.metric_name(result)}: {tables.number(score.value, result)}, 95 % CI {tables.interval(score, result)}"
         f" (n = {score.n}, {score.n_patients} patients).",
         f"Best constant answer: {tables.number(result.floors['best_constant'].value, result)}; difference "
-        f"{tables.number(beats.difference, result)} [{low}, {high}], positive is better: {percent(cell.skill)} of the way to a "
+        f"{tables.number(beats.difference, result)} [{low}, {high}], positive is better: {skill_text(cell.skill)} of the way to a "
         "perfect score.",
         *(f"{MARKS[mark][0]} {mark}: {MARKS[mark][1]}." for mark in cell.marks),
     ]

@@ -12,10 +12,10 @@ from markupsafe import Markup
 
 from cardiobench.core.errors import MissingExtra, UnwritableOutput
 from cardiobench.report.page import naming as words
-from cardiobench.report.page.content import Drawings, content, grouped
+from cardiobench.report.page.content import ReportFigures, content, grouped
 from cardiobench.report.plots import BESIDE
 from cardiobench.report.plots.draw import Job, draw_all
-from cardiobench.report.plots.style import Drawn, short
+from cardiobench.report.plots.style import SavedFigure, shorten
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Collection
 from cardiobench.results.versions import data_version_key, describe_version
@@ -28,7 +28,7 @@ def write_html(
     collection: Collection,
     out: Path,
     *,
-    drawings: Drawings | None = None,
+    drawings: ReportFigures | None = None,
     examples: Mapping[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Path:
     """Write the page of a collection; returns its path.
@@ -55,7 +55,7 @@ def write_html(
     return path
 
 
-def drawn(collection: Collection, out: Path, *, png: bool = False, processes: int | None = None) -> Drawings:
+def drawn(collection: Collection, out: Path, *, png: bool = False, processes: int | None = None) -> ReportFigures:
     """Every picture of a collection, saved below `out/pictures`; without matplotlib a note that says how to get them."""
     by_task, by_model = grouped(collection.entries)
     folder = out / PICTURES
@@ -75,11 +75,11 @@ def drawn(collection: Collection, out: Path, *, png: bool = False, processes: in
     try:
         made = draw_all([*jobs, *records, *beside], processes)
     except MissingExtra as error:
-        return Drawings(note=str(error))
+        return ReportFigures(note=str(error))
     except OSError as error:
         raise UnwritableOutput(f"{folder} cannot be written: {error.strerror or error}") from error
     studies = made[len(jobs) : len(jobs) + len(records)]
-    return Drawings(
+    return ReportFigures(
         {(job.kind, job.about): done.drawn for job, done in zip(jobs, made, strict=False)},
         dict(enumerate(done.drawn for done in studies)),
         [(job.beside, done.drawn) for job, done in zip(beside, made[len(made) - len(beside) :], strict=True)],
@@ -108,10 +108,10 @@ def environment(out: Path, room: "Room | None" = None) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["percent"] = words.percent
-    made.filters["short"] = lambda text: short(text, words.LONG)
+    made.filters["skill_text"] = words.skill_text
+    made.filters["shorten"] = lambda text: shorten(text, words.LONG)
     made.globals.update(
-        anchor=words.anchor, tip=words.tip, figure=(room or Room()).figure, link=partial(link, out), asset=asset
+        anchor=words.anchor, tooltip=words.tooltip, figure=(room or Room()).figure, link=partial(link, out), asset=asset
     )
     return made
 
@@ -125,9 +125,9 @@ class Room:
     """Puts pictures into a page until it is as large as it may be; each is SVG of ours, whose text matplotlib has escaped."""
 
     def __init__(self):
-        self.pictures: dict[str, Drawn] = {}
+        self.pictures: dict[str, SavedFigure] = {}
 
-    def figure(self, picture: Drawn) -> Markup:
+    def figure(self, picture: SavedFigure) -> Markup:
         """A word that no name can hold, in the picture's place until the rest of the page is known."""
         word = f"picture-{token_hex(12)}"
         self.pictures[word] = picture

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cardiobench.core.errors import UnwritableOutput
-from cardiobench.report.markdown import write_page
+from cardiobench.report.markdown import write_markdown
 from cardiobench.report.page.render import drawn, link_of, write_html
 from cardiobench.results.collect import Collection, collect
 
@@ -50,7 +50,7 @@ def write_report(
         if kind == "task"
     }
     problems = [*collection.problems, *drawings.problems]
-    twin = write_page(collection.files, out, pictures=pictures, problems=problems)
+    twin = write_markdown(collection.files, out, pictures=pictures, problems=problems)
     links = [out / link_of(link) for made in pages.values() for _, link in made]
     files = [path for made in (*drawings.of.values(), *drawings.records.values()) for d in made for path in d.files]
     return collection, [page, *twin, *links, *files]

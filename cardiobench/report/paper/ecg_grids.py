@@ -8,7 +8,7 @@ import pandas as pd
 
 from cardiobench.report.cells import ALWAYS_POSITIVE
 from cardiobench.report.ecg_tables import NOTE
-from cardiobench.report.paper.grid import Entry, Grid, placed
+from cardiobench.report.paper.grid import Grid, GridCell, placed
 
 TITLES = {
     "ecg_table_3": "Table 3. Median F1 over 15 folds by dataset and size",
@@ -30,7 +30,7 @@ def _grid(name: str, table: pd.DataFrame) -> Grid:
     columns = list(texts.columns)
     if "size" in table:  # models of one label stand in one row
         cells = [_by_label(row, columns) for row in cells]
-        constant = Entry(f"{ALWAYS_POSITIVE:.2f}", ALWAYS_POSITIVE)
+        constant = GridCell(f"{ALWAYS_POSITIVE:.2f}", ALWAYS_POSITIVE)
         floor = [(("positive for everybody", tuple(constant for _ in columns)),)]
     else:
         cells = _by_column(cells, columns)
@@ -44,12 +44,12 @@ def _grid(name: str, table: pd.DataFrame) -> Grid:
     return Grid(name, TITLES[name], ("", *columns), (*floor, rows), note)
 
 
-def _entry(text: str) -> Entry:
+def _entry(text: str) -> GridCell:
     found = re.match(r"-?\d+\.\d+", text)
-    return Entry(text, math.nan if found is None or "~" in text.partition("(")[0] else float(found[0]))
+    return GridCell(text, math.nan if found is None or "~" in text.partition("(")[0] else float(found[0]))
 
 
-def _by_label(row: Sequence[Entry], columns: Sequence[str]) -> list[Entry]:
+def _by_label(row: Sequence[GridCell], columns: Sequence[str]) -> list[GridCell]:
     """Places among the models of each label."""
     made = list(row)
     labels = [found[1] if (found := LABEL.search(column)) else "" for column in columns]
@@ -60,7 +60,7 @@ def _by_label(row: Sequence[Entry], columns: Sequence[str]) -> list[Entry]:
     return made
 
 
-def _by_column(cells: list[list[Entry]], columns: Sequence[str]) -> list[list[Entry]]:
+def _by_column(cells: list[list[GridCell]], columns: Sequence[str]) -> list[list[GridCell]]:
     """Places down each column in which more is better."""
     ranked = [
         placed(column, True) if name.startswith(HIGHER) else list(column)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog
-from cardiobench.report.paper.grid import Entry, Grid, placed
+from cardiobench.report.paper.grid import Grid, GridCell, placed
 from cardiobench.results.formatting import FRACTIONS
 from cardiobench.results.published import PublishedScore, published_scores
 from cardiobench.results.score_result import ScoreResult
@@ -95,7 +95,7 @@ def grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[str], 
         for row in published_scores(task):
             if row.source == f"{PAPER} Table {layout.number}":
                 theirs.setdefault(f"{row.model}, published", {})[task] = row
-    floors = [Entry("–" if math.isnan(v := floor(task)) else _number(task, v)) for task in layout.tasks]
+    floors = [GridCell("–" if math.isnan(v := floor(task)) else _number(task, v)) for task in layout.tasks]
     blocks = [
         (("best constant", tuple(floors)),),
         _block({label: [_ours(own.get(task)) for task in layout.tasks] for label, own in ours.items()}, layout.tasks),
@@ -143,7 +143,7 @@ def floors_of(results: Sequence[ScoreResult]) -> Callable[[str], float]:
     return floor
 
 
-def _block(rows: dict[str, list[Entry]], tasks: Sequence[str]) -> tuple[tuple[str, tuple[Entry, ...]], ...]:
+def _block(rows: dict[str, list[GridCell]], tasks: Sequence[str]) -> tuple[tuple[str, tuple[GridCell, ...]], ...]:
     """Rows with the best and second of every column marked."""
     if not rows:
         return ()
@@ -162,15 +162,15 @@ def _number(task: str, value: float) -> str:
     return f"{value:.2f}" if _measured(task) else f"{100 * value:.2f}"
 
 
-def _ours(result: ScoreResult | None) -> Entry:
+def _ours(result: ScoreResult | None) -> GridCell:
     if result is None or math.isnan(result.score.value):
-        return Entry("–" if result is None else "undefined")
+        return GridCell("–" if result is None else "undefined")
     twin = bool(result.dataset.get("twin"))
     text = _number(result.task, result.score.value)
     marks = "∅" * result.collapsed + "S" * bool(result.seen_in_pretraining) + "~" * twin
     factor = 100.0 if result.metric in FRACTIONS else 1.0
-    return Entry(f"{text} {marks}".strip(), math.nan if twin else round(factor * result.score.value, 2))
+    return GridCell(f"{text} {marks}".strip(), math.nan if twin else round(factor * result.score.value, 2))
 
 
-def _theirs(row: PublishedScore | None) -> Entry:
-    return Entry() if row is None else Entry(row.printed, float(row.printed))
+def _theirs(row: PublishedScore | None) -> GridCell:
+    return GridCell() if row is None else GridCell(row.printed, float(row.printed))

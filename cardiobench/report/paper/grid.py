@@ -10,7 +10,7 @@ NONE = "–"
 
 
 @dataclass(frozen=True)
-class Entry:
+class GridCell:
     """A cell.
 
     Attributes:
@@ -39,7 +39,7 @@ class Grid:
     name: str
     title: str
     head: tuple[str, ...]
-    blocks: tuple[tuple[tuple[str, tuple[Entry, ...]], ...], ...]
+    blocks: tuple[tuple[tuple[str, tuple[GridCell, ...]], ...], ...]
     note: str = field(default="")
 
     def markdown(self) -> str:
@@ -84,19 +84,19 @@ class Grid:
         )
 
 
-def placed(cells: Sequence[Entry], higher_is_better: bool) -> list[Entry]:
+def placed(cells: Sequence[GridCell], higher_is_better: bool) -> list[GridCell]:
     """The cells with the best and the second best marked; equal values, as printed, share a place."""
     values = sorted({cell.value for cell in cells if not math.isnan(cell.value)}, reverse=higher_is_better)
     place = dict(zip(values, (1, 2), strict=False))
-    return [Entry(cell.text, cell.value, place.get(cell.value, 0)) for cell in cells]
+    return [GridCell(cell.text, cell.value, place.get(cell.value, 0)) for cell in cells]
 
 
-def _marked(cell: Entry) -> str:
+def _marked(cell: GridCell) -> str:
     text = markdown_text(cell.text)
     return {1: f"**{text}**", 2: f"<u>{text}</u>"}.get(cell.place, text)
 
 
-def _set(cell: Entry) -> str:
+def _set(cell: GridCell) -> str:
     text = latex_text(cell.text)
     return {1: f"\\textbf{{{text}}}", 2: f"\\underline{{{text}}}"}.get(cell.place, text)
 

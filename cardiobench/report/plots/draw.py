@@ -14,7 +14,7 @@ import pandas as pd
 
 from cardiobench.core.errors import BadPredictions
 from cardiobench.report.overview import find_task
-from cardiobench.report.plots.style import Drawn, Picture, embedded, inline, short, style, write
+from cardiobench.report.plots.style import Picture, SavedFigure, embedded, inline, shorten, style, write
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Entry, Problem
 from cardiobench.results.formatting import ordered
@@ -61,7 +61,7 @@ class Job:
 class Done:
     """What a job came to."""
 
-    drawn: tuple[Drawn, ...]
+    drawn: tuple[SavedFigure, ...]
     problems: tuple[Problem, ...] = ()
 
 
@@ -144,7 +144,7 @@ def best_of_each_model(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _name(entry: Entry) -> str:
-    return f"{short(entry.result.model['name'], 40)}, {entry.result.label}"
+    return f"{shorten(entry.result.model['name'], 40)}, {entry.result.label}"
 
 
 def read_answers(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, pd.DataFrame]], list[Problem]]:
@@ -203,11 +203,11 @@ def _of_study(
             small = inline(svg, f"{job.stem}.{name}")
             shown = small if len(small) < MOST_INLINE else embedded(files[0].read_bytes())
             title = f"{record.protocol}, {name}: ".replace("_", " ")
-            drawn.append(Drawn(name, title + caption, shown, tuple(files)))
+            drawn.append(SavedFigure(name, title + caption, shown, tuple(files)))
     except BROKEN as error:
         return Done(tuple(drawn), (_undrawn(job, record, error),))
     behind = [_table(job, name, table) for name, table in tables.items()] if drawn else []
-    return Done(tuple(Drawn(d.name, d.caption, d.svg, (*d.files, *behind)) for d in drawn))
+    return Done(tuple(SavedFigure(d.name, d.caption, d.svg, (*d.files, *behind)) for d in drawn))
 
 
 def _undrawn(job: Job, record: AnalysisResult, error: Exception) -> Problem:
@@ -222,7 +222,7 @@ def _table(job: Job, name: str, table: pd.DataFrame) -> Path:
 
 
 def _models(records: Sequence[AnalysisResult]) -> str:
-    return ", ".join(short(str(model.get("name", "?")), 40) for record in records for model in record.models)
+    return ", ".join(shorten(str(model.get("name", "?")), 40) for record in records for model in record.models)
 
 
 def _n(records: Sequence[AnalysisResult]) -> str:

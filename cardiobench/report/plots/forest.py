@@ -6,7 +6,7 @@ import pandas as pd
 
 from cardiobench.report.plots.panel import Panel, around, key
 from cardiobench.report.plots.rows import IntervalRow, interval_rows, scale
-from cardiobench.report.plots.style import FLOOR, MODEL, PUBLISHED, Picture, new_figure, short
+from cardiobench.report.plots.style import FLOOR, MODEL, PUBLISHED, Picture, new_figure, shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Entry
 from cardiobench.results.published import PublishedScore
@@ -87,8 +87,8 @@ def forest(entries: Sequence[Entry], printed: Sequence[PublishedScore]) -> Pictu
 
 
 def _label(row) -> str:
-    name = short(row.model, 30 if row.published else 32)
-    return f"{name} · {'published' if row.published else short(row.protocol, 22)}"
+    name = shorten(row.model, 30 if row.published else 32)
+    return f"{name} · {'published' if row.published else shorten(row.protocol, 22)}"
 
 
 def _range(entries: Sequence[Entry], name: str) -> str:

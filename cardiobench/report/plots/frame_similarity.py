@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from cardiobench.report.plots.style import FLOOR, GRID, INK, MODEL, MUTED, short, subplots
+from cardiobench.report.plots.style import FLOOR, GRID, INK, MODEL, MUTED, shorten, subplots
 from cardiobench.results.analysis_result import AnalysisResult
 
 
@@ -62,7 +62,7 @@ def beside(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
         shown = axes.imshow(matrix, cmap="viridis", vmin=low if low < 1 - 1e-6 else 0, vmax=1, origin="lower")
         within, between = (record.values[key].value for key in ("frames of a clip", "frames between patients"))
         axes.set_title(
-            f"{short(name, 34)}\nin a clip {within:.3f}, across patients {between:.3f}",
+            f"{shorten(name, 34)}\nin a clip {within:.3f}, across patients {between:.3f}",
             fontsize=8,
             color=INK,
             loc="left",

@@ -8,7 +8,7 @@ import pandas as pd
 from cardiobench.data.spec import Task
 from cardiobench.report.plots.panel import Panel, around, key
 from cardiobench.report.plots.rows import IntervalRow, heights, interval_rows, scale
-from cardiobench.report.plots.style import FLOOR, INK, MODEL, PAPER, Picture, new_figure, short
+from cardiobench.report.plots.style import FLOOR, INK, MODEL, PAPER, Picture, new_figure, shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.groups import split_rows
@@ -78,7 +78,7 @@ def groups(results: Sequence[ScoreResult], best: ScoreResult, task: Task | None,
     found = [best.groups[name].values[label] for name, label in places]
     rows = [
         IntervalRow(
-            f"{name.replace('_', ' ')}: {short(label, 24)} (n={own.n})",
+            f"{name.replace('_', ' ')}: {shorten(label, 24)} (n={own.n})",
             factor * own.value,
             factor * own.low,
             factor * own.high,

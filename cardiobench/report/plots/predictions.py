@@ -8,7 +8,7 @@ import pandas as pd
 
 from cardiobench.report.plots.curves import calibration, precision_recall, roc
 from cardiobench.report.plots.panel import Panel, around, key, words
-from cardiobench.report.plots.style import DASHES, FLOOR, LINES, MANY, MODEL, MUTED, Picture, new_figure, short
+from cardiobench.report.plots.style import DASHES, FLOOR, LINES, MANY, MODEL, MUTED, Picture, new_figure, shorten
 from cardiobench.results.score_result import ScoreResult
 
 if TYPE_CHECKING:
@@ -95,9 +95,9 @@ def classification(answers: Mapping[str, pd.DataFrame], best: str, task: str) ->
             x, y = _thin(*kind(truth, share))
             panel.line(x, y, marker="o" if kind is calibration else "", markersize=3, **look)
             rows.append(pd.DataFrame({"model": name, "curve": kind.__name__, "x": x, "y": y}))
-    key(figure, [(short(name, 56), look) for name, look in zip(shown, looks, strict=True)], 0.2, 0.72, 2, 4.7)
+    key(figure, [(shorten(name, 56), look) for name, look in zip(shown, looks, strict=True)], 0.2, 0.72, 2, 4.7)
     _confusion(figure, (7.95, 1.25, 1.55, 2.15), frame, classes)
-    words(figure, 7.95, 3.47, short(f"confusion: {best}", 26))
+    words(figure, 7.95, 3.47, shorten(f"confusion: {best}", 26))
     left_out = f" {len(curves) - MOST} more models are in the table only." if len(curves) > MOST else ""
     without = [name for name in answers if name not in curves]
     left_out += f" Without probabilities: {', '.join(without)}." if without else ""
@@ -151,8 +151,8 @@ def _confusion(
         words(figure, x, y, str(count), ha="center", va="center", color=ink)
     size = 8 if len(classes) < 5 else 6
     for number, label in enumerate(classes):
-        words(figure, left + (number + 0.5) * wide, bottom - 0.06, short(label, 12), size, ha="center", va="top")
+        words(figure, left + (number + 0.5) * wide, bottom - 0.06, shorten(label, 12), size, ha="center", va="top")
         y = bottom + height - (number + 0.5) * tall
-        words(figure, left - 0.06, y, short(label, 12), size, ha="center", va="bottom", rotation=90)
+        words(figure, left - 0.06, y, shorten(label, 12), size, ha="center", va="bottom", rotation=90)
     words(figure, left + width / 2, bottom - 0.24, "predicted", ha="center", va="top")
     words(figure, left - 0.3, bottom + height / 2, "true", ha="center", va="center", rotation=90)

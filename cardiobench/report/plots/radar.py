@@ -7,7 +7,7 @@ import pandas as pd
 
 from cardiobench.data.spec import VIEWS
 from cardiobench.report.plots.panel import Panel, key
-from cardiobench.report.plots.style import DASHES, GRID, LINES, MUTED, Picture, new_figure, short
+from cardiobench.report.plots.style import DASHES, GRID, LINES, MUTED, Picture, new_figure, shorten
 
 
 def view_scores(frame: pd.DataFrame) -> pd.DataFrame:
@@ -60,9 +60,9 @@ def radar(model: str, answers: Mapping[str, pd.DataFrame]) -> Picture | None:
         found = dict(zip(table["view"], table["f1"], strict=True))
         points = np.array([found[view] * spoke[view] for view in asked if view in found])
         panel.line(*np.vstack([points, points[:1]]).T, **look)
-    names = [(short(name, 46), look) for (name, _), look in zip(shown, looks, strict=True)]
+    names = [(shorten(name, 46), look) for (name, _), look in zip(shown, looks, strict=True)]
     key(figure, names, 3.95, 1.8 + 0.085 * len(names))
     count = sum(int(table["n"].sum()) for table in list(scores.values())[:1])
     table = pd.concat([table.assign(task=name) for name, table in scores.items()], ignore_index=True)
-    caption = f"F1 of each view, {short(model, 60)}; n = {count} recordings of {short(next(iter(scores)), 60)}."
+    caption = f"F1 of each view, {shorten(model, 60)}; n = {count} recordings of {shorten(next(iter(scores)), 60)}."
     return Picture("views", caption, figure, table)

@@ -68,7 +68,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SavedFigure:
     """A picture on disk and for the page.
 
     Attributes:
@@ -137,13 +137,13 @@ def save_image(figure: "Figure", path: Path) -> str:
     return text.getvalue()
 
 
-def short(text: str, longest: int = 44) -> str:
+def shorten(text: str, longest: int = 44) -> str:
     """Text of a label, on one line and not too long."""
     text = " ".join(str(text).split())
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def write(picture: Picture, folder: Path, stem: str, png: bool) -> Drawn:
+def write(picture: Picture, folder: Path, stem: str, png: bool) -> SavedFigure:
     """Save a picture as SVG, and as PNG where that is asked for, with the CSV behind it."""
     folder.mkdir(parents=True, exist_ok=True)
     vector, image, table = (folder / f"{stem}.{picture.name}.{ending}" for ending in ("svg", "png", "csv"))
@@ -154,7 +154,7 @@ def write(picture: Picture, folder: Path, stem: str, png: bool) -> Drawn:
     if png:
         picture.figure.savefig(image, dpi=DPI, facecolor="white", metadata={"Software": None})
     files = (vector, *([image] if png else []), table)
-    return Drawn(picture.name, picture.caption, inline(text.getvalue(), f"{stem}.{picture.name}"), files)
+    return SavedFigure(picture.name, picture.caption, inline(text.getvalue(), f"{stem}.{picture.name}"), files)
 
 
 _VARIABLES = {

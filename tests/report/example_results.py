@@ -47,16 +47,18 @@ def answers(task, references, quality, seed) -> pd.DataFrame:
 
 
 @cache
-def _scored(task: str, quality: float | None, seed: int) -> tuple[Predictions, ScoreResult]:
+def scored_example(task: str, quality: float | None, seed: int) -> tuple[Predictions, ScoreResult]:
     found = catalog.task(task)
     references = truth(found)
     joined = Predictions.join(references, answers(found, references, quality, seed), found)
     return joined, score(joined, references, resamples=60)
 
 
-def result(folder: Path, model="org/one", task="phantom_ecg/cd", quality=0.9, seed=1, protocol="probe", **more) -> Path:
+def write_result(
+    folder: Path, model="org/one", task="phantom_ecg/cd", quality=0.9, seed=1, protocol="probe", **more
+) -> Path:
     """One result with its predictions; `more`: dataset, model, seen, warnings. Returns its path."""
-    joined, scored = _scored(task, quality, seed)
+    joined, scored = scored_example(task, quality, seed)
     dataset = {"name": task.partition("/")[0], "version": VERSION, "digest": "d" * 16, "twin": False, "limit": None}
     made = replace(
         scored,
@@ -82,5 +84,5 @@ def folder_of_results(folder: Path) -> Path:
     """Three models on three tasks, one of them collapsed."""
     for number, (model, quality) in enumerate(QUALITY.items()):
         for task in TASKS:
-            result(folder, model, task, quality, seed=number, seen=model == "org/two")
+            write_result(folder, model, task, quality, seed=number, seen=model == "org/two")
     return folder
