@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,13 @@ from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
 
-SIZES: dict[str, tuple[int, int | None]] = {"XS": (30, 499), "S": (500, 2499), "M": (2500, 4999), "L": (5000, None)}
+SizeName = Literal["XS", "S", "M", "L"]
+SIZES: dict[SizeName, tuple[int, int | None]] = {
+    "XS": (30, 499),
+    "S": (500, 2499),
+    "M": (2500, 4999),
+    "L": (5000, None),
+}
 """Size -> fewest and most records. The least XS has a positive for each of the paper's 15 folds; L has no upper end."""
 
 

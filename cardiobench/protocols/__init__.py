@@ -1,8 +1,8 @@
-"""The protocols, by name; the quick ones are run unless others are asked for."""
+"""Protocols by name; a few quick ones are run unless others are asked for."""
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.registry import unknown_name
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from cardiobench.protocols.analysis import AnalysisProtocol
     from cardiobench.protocols.base import PredictionProtocol
 
-# Answering protocols first (protocols/base.py), then studies (protocols/analysis.py), in the order in which they are run.
+# Predictions first (protocols/base.py), then analyses (protocols/analysis.py), in the order in which they are run.
 _CLASSES = {
     "zero_shot": "cardiobench.protocols.zero_shot:ZeroShot",
     "native": "cardiobench.protocols.native:NativeAnswers",
@@ -32,32 +32,47 @@ ALL = "all"
 
 
 def list_protocols() -> tuple[str, ...]:
-    """Names of all protocols, in the order in which they are run."""
+    """Return the names of all protocols, in the order in which they are run."""
     return tuple(_CLASSES)
 
 
 def choose(names: Sequence[str]) -> tuple[str, ...]:
-    """The protocols that these names ask for: none asks for the default ones, `all` for every one."""
+    """Return the protocols to run: the default ones without names, every one with `all`."""
     if not names:
         return DEFAULT
     return list_protocols() if ALL in names else tuple(dict.fromkeys(names))
 
 
-def protocol(name: str, config: "RunConfig | None" = None, **options) -> "PredictionProtocol | AnalysisProtocol":
-    """The protocol of that name; `UnknownName` with the nearest name otherwise.
-
-    Args:
-        name: of `list_protocols()`.
-        config: of the run; a protocol that has flags of its own takes them from it (`from_config`), and the options
-            that the run sets by name.
-        options: fields of its dataclass.
-    """
+def protocol_class(name: str) -> "type[PredictionProtocol] | type[AnalysisProtocol]":
+    """Return the class of a protocol; `UnknownName` with the nearest name if there is none."""
     if name not in _CLASSES:
         raise unknown_name("protocol", name, _CLASSES)
     module, _, kind = _CLASSES[name].partition(":")
-    cls = getattr(import_module(module), kind)
-    if config is None:
-        return cls(**options)
-    from cardiobench.protocols.options import with_options
+    return getattr(import_module(module), kind)
 
-    return with_options(cls.from_config(config, **options), config.options.get(name, {}))
+
+def protocol(name: str, config: "RunConfig | None" = None, **options: Any) -> "PredictionProtocol | AnalysisProtocol":
+    """Build a protocol.
+
+    Args:
+        name: one of `list_protocols()`.
+        config: settings of a run; a protocol takes from them what its `settings` names and what `config.options` sets.
+        options: fields of the protocol's dataclass; they win over the settings.
+
+    Raises:
+        UnknownName: there is no such protocol, or it has no such option.
+        CardioBenchError: an option's value is of another type or out of range.
+    """
+    from cardiobench.protocols.options import validated
+
+    cls = protocol_class(name)
+    if config is None:
+        return validated(cls, options)
+    return cls.from_config(config, **{**config.options.get(name, {}), **options})
+
+
+def option_types(name: str) -> dict[str, Any]:
+    """Return the type of each option of a protocol, limits included (`Annotated` with pydantic's fields)."""
+    from cardiobench.protocols.options import option_types
+
+    return option_types(protocol_class(name))

@@ -14,6 +14,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.models.base import Encoder
+from cardiobench.protocols.options import validated
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,18 @@ class BaseProtocol(ABC):
 
     @classmethod
     def from_config(cls, config: RunConfig, **options: Any) -> Self:
-        """Build the protocol with the settings of a run; `options` win over them."""
-        return cls(**options)
+        """Build the protocol with the settings of a run; `options` win over them.
+
+        Raises:
+            UnknownName: there is no such option.
+            CardioBenchError: an option's value is of another type or out of range.
+        """
+        return validated(cls, {**cls.settings(config), **options})
+
+    @classmethod
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that the settings of a run decide; by default none."""
+        return {}
 
     def get_params(self) -> dict[str, Any]:
         """Return all options with their values, as stamped into results."""

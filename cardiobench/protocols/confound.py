@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import PositiveInt
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
@@ -18,7 +19,8 @@ from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.cross_validation.cells import f1, nested
 from cardiobench.protocols.cross_validation.classifiers import classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds
-from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, points, read_grids
+from cardiobench.protocols.cross_validation.grids import GRIDS, Grids, points, read_grids
+from cardiobench.protocols.options import Folds
 from cardiobench.protocols.representation.sample import LEAST, Sample, candidates, draw
 from cardiobench.protocols.representation.subjects import labels_across
 from cardiobench.results.analysis_result import point_estimate
@@ -78,18 +80,17 @@ class Confound(AnalysisProtocol):
         most: records of a dataset, or of a dataset's hospitals together.
     """
 
-    grids: Mapping[str, Grid] = field(default_factory=lambda: GRIDS)
-    folds: int = 5
-    inner: int = 3
-    most: int = 1000
+    grids: Grids = field(default_factory=lambda: GRIDS)
+    folds: Folds = 5
+    inner: Folds = 3
+    most: PositiveInt = 1000
 
     name = "confound"
 
     @classmethod
-    def from_config(cls, config: RunConfig, **options: Any) -> Self:
-        """Take the run's grids."""
-        given = {"grids": read_grids(config.grids)} if config.grids else {}
-        return cls(**{**given, **options})
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that the settings of a run decide."""
+        return {"grids": read_grids(config.grids)} if config.grids else {}
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Each label across its datasets, and each task whose dataset mixes several hospitals."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from pydantic import PositiveInt
 from threadpoolctl import threadpool_limits
 
 from cardiobench.models.base import Encoder
@@ -12,6 +13,7 @@ from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisPro
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.linear.model import linear_models
+from cardiobench.protocols.options import Penalty
 from cardiobench.protocols.probe import LinearProbe, check_learnable
 from cardiobench.protocols.ranking import Ranking, Scored
 from cardiobench.results.score_result import Estimate
@@ -32,9 +34,9 @@ class FewShot(AnalysisProtocol):
         penalty: on the squared coefficients of the standardised features, times their number.
     """
 
-    sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
-    draws: int = 10
-    penalty: float = 0.1
+    sizes: tuple[PositiveInt, ...] = (1, 2, 4, 8, 16, 32)
+    draws: PositiveInt = 10
+    penalty: Penalty = 0.1
 
     name = "few_shot"
 

@@ -1,9 +1,10 @@
 """k nearest neighbours by cosine similarity of frozen embeddings."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import PositiveInt
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
@@ -13,6 +14,7 @@ from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.features import mean_and_std
+from cardiobench.protocols.options import Folds
 
 PAPER_SEED = 42
 
@@ -43,16 +45,16 @@ class NearestNeighbours(PredictionProtocol):
         profile: "default" or "paper".
     """
 
-    neighbours: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 15, 21)
-    folds: int = 5
-    profile: str = "default"
+    neighbours: tuple[PositiveInt, ...] = (1, 3, 5, 7, 9, 11, 15, 21)
+    folds: Folds = 5
+    profile: Literal["default", "paper"] = "default"
 
     name = "knn"
 
     @classmethod
-    def from_config(cls, config: RunConfig, **options: Any) -> Self:
-        """Take the run's profile."""
-        return cls(**{"profile": config.profile, **options})
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that the settings of a run decide."""
+        return {"profile": config.profile}
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predictions for the test lines from their neighbours among train and validation."""

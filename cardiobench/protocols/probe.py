@@ -1,9 +1,10 @@
 """Linear probe: ridge or logistic regression on frozen embeddings."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import PositiveInt
 from sklearn.model_selection import GroupShuffleSplit
 from threadpoolctl import threadpool_limits
 
@@ -13,6 +14,7 @@ from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.linear.logistic import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.linear.model import LinearModel, linear_models
+from cardiobench.protocols.options import Penalty
 
 SMALL = 5_000_000  # numbers; below it, threads that wait for each other cost more than they do
 
@@ -35,19 +37,19 @@ class LinearProbe(PredictionProtocol):
         profile: "paper" for the published recipe (`probe_paper.py`).
     """
 
-    penalties: tuple[float, ...] = tuple(10.0**power for power in range(-3, 7))
+    penalties: tuple[Penalty, ...] = tuple(10.0**power for power in range(-3, 7))
     class_weight: Literal["balanced"] | None = "balanced"
-    min_samples: int = 500
-    resamples: int = 10
+    min_samples: PositiveInt = 500
+    resamples: PositiveInt = 10
     seed: int = 0
-    profile: str = "default"
+    profile: Literal["default", "paper"] = "default"
 
     name = "probe"
 
     @classmethod
-    def from_config(cls, config: RunConfig, **options: Any) -> Self:
-        """Take the run's profile and seed."""
-        return cls(**{"profile": config.profile, "seed": config.seed, **options})
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that the settings of a run decide."""
+        return {"profile": config.profile, "seed": config.seed}
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predictions of the probe for the test lines."""

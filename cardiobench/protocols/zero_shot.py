@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 from scipy.special import softmax
 from sklearn.metrics import f1_score
 
@@ -41,14 +42,14 @@ class ZeroShot(PredictionProtocol):
         share: of the numeric prompts that count as likest.
     """
 
-    share: float = 0.2
+    share: Annotated[float, Field(gt=0, le=1)] = 0.2
 
     name = "zero_shot"
 
     @classmethod
-    def from_config(cls, config: RunConfig, **options: Any) -> Self:
-        """Take the run's share of the prompts."""
-        return cls(**{"share": config.share, **options})
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that the settings of a run decide."""
+        return {"share": config.share}
 
     def variants(self, task: Task) -> tuple[str, ...]:
         """Two rules for numbers, two boundaries for two classes."""

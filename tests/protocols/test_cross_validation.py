@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cardiobench.core.config import RunConfig
-from cardiobench.core.errors import BadData, NotApplicable, UnknownName
+from cardiobench.core.errors import BadData, CardioBenchError, NotApplicable, UnknownName
 from cardiobench.protocols.cross_validation.cells import best_of, decided, flat, median_and_iqr, nested
 from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds
@@ -182,9 +182,9 @@ def test_the_paper_profile_searches_on_the_folds_it_reports_and_draws_records():
     assert (made.search, made.grouped, made.one_a_patient) == ("flat", False, False)
     assert (made.sizes, made.classifiers, made.seed) == (("S",), ("tree",), 5)
     assert CrossValidation.from_config(replace(config, profile="default")).search == "nested"
-    with pytest.raises(UnknownName, match="XL"):
+    with pytest.raises(CardioBenchError, match="XL"):
         CrossValidation.from_config(replace(config, sizes=("XL",)))
-    with pytest.raises(UnknownName, match="svm"):
+    with pytest.raises(CardioBenchError, match="svm"):
         CrossValidation.from_config(replace(config, classifiers=("svm",)))
 
 
@@ -206,11 +206,11 @@ def test_grids_are_printed_and_can_be_given_in_a_file(tmp_path):
     assert len(points(found["logistic"])) == 2 and found["tree"] == GRIDS["tree"]
     assert described(found)[3].startswith("logistic: 2 points, C [1.0, 2.0]")
     for text, said in (
-        ("[1]", "got a list"),
-        ("{", "no JSON file"),
+        ("[1]", "should be an object"),
+        ("{", "no JSON file of grids"),
         ('{"logistic": {"c": [1]}}', "needs the keys C"),
         ('{"logistic": {"C": []}}', "list of values"),
-        ('{"logistic": {"C": 1.0}}', "list of values"),
+        ('{"logistic": {"C": 1.0}}', "should be a valid array"),
     ):
         path.write_text(text)
         with pytest.raises(BadData, match=said):

@@ -5,11 +5,12 @@ that the file leaves out keeps its own grid. Values stand from the simplest mode
 that score the same, the first is chosen.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from cardiobench.core.errors import BadData
 from cardiobench.core.registry import unknown_name
@@ -17,7 +18,7 @@ from cardiobench.core.registry import unknown_name
 Point = Mapping[str, Any]
 Grid = Mapping[str, Sequence[Any]]
 
-GRIDS: dict[str, dict[str, tuple]] = {
+GRIDS: dict[str, Grid] = {
     "xgboost": {"max_depth": (3, 6), "n_estimators": (100, 300)},
     "tree": {"max_depth": (2, 3, 4, 6, 8, None), "min_samples_leaf": (20, 5, 1)},
     "forest": {"max_depth": (4, 8, None), "n_estimators": (100, 300)},
@@ -42,22 +43,37 @@ def points(grid: Grid) -> list[Point]:
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
-def read_grids(path: Path) -> dict[str, Grid]:
-    """The grids with those of a JSON file in place of their own; `BadData` names what is wrong with it."""
-    try:
-        given = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadData(f"{path} is no JSON file of grids: {error}") from None
-    if not isinstance(given, dict):
-        raise BadData(f"{path}: expected classifier -> grid, got a {type(given).__name__}.")
+def complete_grids(given: Mapping[str, Grid]) -> dict[str, Grid]:
+    """Return the grids with the given ones in place of this benchmark's own.
+
+    Raises:
+        UnknownName: a grid of no classifier.
+        BadData: a grid lacks a parameter, has another one, or gives a parameter no values.
+    """
     for name, grid in given.items():
         if name not in GRIDS:
             raise unknown_name("classifier", name, GRIDS)
-        if not isinstance(grid, dict) or set(grid) != set(GRIDS[name]):
-            raise BadData(f"{path}: the grid of {name} needs the keys {', '.join(GRIDS[name])}, got {grid}.")
-        if not all(isinstance(values, list) and values for values in grid.values()):
-            raise BadData(f"{path}: each key of the grid of {name} needs a list of values, got {grid}.")
-    return GRIDS | given
+        if set(grid) != set(GRIDS[name]):
+            raise BadData(f"the grid of {name} needs the keys {', '.join(GRIDS[name])}, got {', '.join(grid)}.")
+        if not all(isinstance(values, list | tuple) and values for values in grid.values()):
+            raise BadData(f"each key of the grid of {name} needs a list of values, got {dict(grid)}.")
+    return {**GRIDS, **given}
+
+
+Grids = Annotated[Mapping[str, Grid], AfterValidator(complete_grids)]
+"""Classifier -> parameter -> values; a classifier that is left out keeps its own grid."""
+
+
+def read_grids(path: Path) -> dict[str, Grid]:
+    """Return the grids of a JSON file; `BadData` names what is wrong with it."""
+    try:
+        return TypeAdapter(Grids).validate_json(path.read_bytes())
+    except OSError as error:
+        raise BadData(f"{path} cannot be read: {error}") from None
+    except ValidationError as error:
+        raise BadData(f"{path} is no JSON file of grids: {error.errors()[0]['msg']}") from None
+    except BadData as error:
+        raise BadData(f"{path}: {error}") from None
 
 
 def described(grids: Mapping[str, Grid]) -> list[str]:

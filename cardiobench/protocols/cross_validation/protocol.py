@@ -1,8 +1,7 @@
 """The answering protocol: sizes x classifiers, each a result of its own."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -10,15 +9,15 @@ from threadpoolctl import threadpool_limits
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
-from cardiobench.core.registry import unknown_name
-from cardiobench.data.ecg_subsets import SIZES, draw_subset
+from cardiobench.data.ecg_subsets import SIZES, SizeName, draw_subset
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.cross_validation.cells import Folded, flat, median_and_iqr, nested
-from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
+from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, ClassifierName, classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds
-from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, described, points, read_grids
+from cardiobench.protocols.cross_validation.grids import GRIDS, Grids, described, points, read_grids
+from cardiobench.protocols.options import Folds
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,11 @@ class CrossValidation(PredictionProtocol):
         seed: of the draw, the folds and the classifiers.
     """
 
-    sizes: tuple[str, ...] = tuple(SIZES)
-    classifiers: tuple[str, ...] = CLASSIFIERS
-    grids: Mapping[str, Grid] = field(default_factory=lambda: GRIDS)
-    folds: int = 15
-    inner: int = 3
+    sizes: tuple[SizeName, ...] = tuple(SIZES)
+    classifiers: tuple[ClassifierName, ...] = CLASSIFIERS
+    grids: Grids = field(default_factory=lambda: GRIDS)
+    folds: Folds = 15
+    inner: Folds = 3
     search: Literal["nested", "flat"] = "nested"
     grouped: bool = True
     one_a_patient: bool = True
@@ -55,23 +54,18 @@ class CrossValidation(PredictionProtocol):
     runs_in_parallel = True  # each variant is work of its own, to be shipped to where there are cores
 
     @classmethod
-    def from_config(cls, config: RunConfig, **options: Any) -> Self:
-        """Take the run's sizes, classifiers, grids and seed; `--profile paper`: flat search, records instead of patients."""
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that the settings of a run decide; `--profile paper`: flat search, records instead of patients."""
         given: dict[str, Any] = {"seed": config.seed}
         if config.profile == "paper":
             given |= {"search": "flat", "grouped": False, "one_a_patient": False}
-        for key, chosen, known in (
-            ("sizes", config.sizes, SIZES),
-            ("classifiers", config.classifiers, CLASSIFIERS),
-        ):
-            for name in chosen:
-                if name not in known:
-                    raise unknown_name(key.removesuffix("s"), name, known)
-            if chosen:
-                given[key] = chosen
+        if config.sizes:
+            given["sizes"] = config.sizes
+        if config.classifiers:
+            given["classifiers"] = config.classifiers
         if config.grids:
             given["grids"] = read_grids(config.grids)
-        return cls(**{**given, **options})
+        return given
 
     def plan_lines(self) -> list[str]:
         """What is searched, line by line, for the plan."""

@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field, PositiveInt
 from threadpoolctl import threadpool_limits
 
 from cardiobench.core.config import RunConfig
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
-from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS
-from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, read_grids
+from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, ClassifierName
+from cardiobench.protocols.cross_validation.grids import GRIDS, Grids, read_grids
+from cardiobench.protocols.options import Folds
 from cardiobench.protocols.representation import geometry, maps, overlap, similarity
 from cardiobench.protocols.representation.sample import Sample, draw
 from cardiobench.protocols.representation.subjects import labels_across
@@ -47,28 +49,28 @@ class Representation(AnalysisProtocol):
         map_settings: (n_neighbors, min_dist) of each map.
     """
 
-    classifiers: tuple[str, ...] = CLASSIFIERS
-    grids: Mapping[str, Grid] = field(default_factory=lambda: GRIDS)
-    folds: int = 5
-    most: int = 2499
-    shown: int = 200
-    records: int = 1000
+    classifiers: tuple[ClassifierName, ...] = CLASSIFIERS
+    grids: Grids = field(default_factory=lambda: GRIDS)
+    folds: Folds = 5
+    most: PositiveInt = 2499
+    shown: PositiveInt = 200
+    records: PositiveInt = 1000
     refit: bool = False
-    map_dimensions: int = 50
+    map_dimensions: PositiveInt = 50
     geometry_in: Literal["all", "top"] = "all"
-    map_settings: tuple[tuple[int, float], ...] = maps.SETTINGS
+    map_settings: tuple[tuple[Annotated[int, Field(ge=2)], Annotated[float, Field(ge=0, le=1)]], ...] = maps.SETTINGS
 
     name = "representation"
 
     @classmethod
-    def from_config(cls, config: RunConfig, **options: Any) -> Self:
-        """Take the run's classifiers and grids; `--profile paper`: 15 folds."""
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that the settings of a run decide; `--profile paper`: 15 folds."""
         given: dict[str, Any] = {"folds": 15} if config.profile == "paper" else {}
         if config.classifiers:
             given["classifiers"] = config.classifiers
         if config.grids:
             given["grids"] = read_grids(config.grids)
-        return cls(**{**given, **options})
+        return given
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """A label across all its datasets."""

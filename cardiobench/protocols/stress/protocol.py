@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import PositiveInt
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
@@ -41,14 +42,14 @@ class Stress(AnalysisProtocol):
     """
 
     kinds: tuple[str, ...] = ()
-    patients: int | None = 30
+    patients: PositiveInt | None = 30
 
     name = "stress"
 
     @classmethod
-    def from_config(cls, config: RunConfig, **options: Any) -> Self:
-        """Take the run's number of patients."""
-        return cls(**{"patients": config.stress_patients or None, **options})
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that the settings of a run decide."""
+        return {"patients": config.stress_patients or None}
 
     def perturbations(self, tasks: Sequence[Task]) -> tuple[Perturbation, ...]:
         """Return every disturbance at every severity."""

@@ -9,7 +9,7 @@ Features are float64 (n, d), labels are codes 0 to K-1. Nothing of a held-out li
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from cardiobench.core.registry import unknown_name
 from cardiobench.protocols.cross_validation.folds import Split
 from cardiobench.protocols.cross_validation.grids import Point
 
-CLASSIFIERS = ("xgboost", "tree", "forest", "logistic", "mlp")
+ClassifierName = Literal["xgboost", "tree", "forest", "logistic", "mlp"]
+CLASSIFIERS: tuple[ClassifierName, ...] = get_args(ClassifierName)
 
 
 class Fitted(Protocol):
