@@ -14,7 +14,7 @@ from cardiobench.data.spec import Task
 
 
 def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
-    """Look through a dataset for what makes scores smaller, weaker or wrong; nothing is changed or refused by it.
+    """Check a dataset for counts, split leakage, duplicates and missing files; nothing is changed or refused.
 
     Args:
         source: the dataset, opened from its raw folder.
@@ -89,14 +89,14 @@ def _patients(source: OpenDataset) -> Iterator[AuditFinding]:
 
 
 def both_labels(references: pd.DataFrame, task: Task) -> AuditFinding:
-    """Patient ids that have recordings of both classes: no contradiction by itself, but not what a patient's label is."""
+    """Return the patient ids that have recordings of both classes."""
     labels = references.groupby("patient_id")["y_true"].nunique()
     ids = tuple(labels.index[labels > 1])
     return AuditFinding(f"{task.name}: patient ids with both labels", len(ids), "patients", ids)
 
 
 def crossing(rows: pd.DataFrame, key: pd.Series, check: str) -> AuditFinding:
-    """Values of a key whose rows stand in more than one split."""
+    """Return the values of a key whose rows are in more than one split."""
     splits = rows["split"].groupby(key).nunique()
     crossed = splits.index[splits > 1]
     affected = int(key.isin(crossed).sum())
@@ -104,7 +104,7 @@ def crossing(rows: pd.DataFrame, key: pd.Series, check: str) -> AuditFinding:
 
 
 def loose_groups(rows: pd.DataFrame, loose: pd.Series) -> AuditFinding:
-    """Patients that become one when their ids are read loosely, and then stand in two splits."""
+    """Return the patients that become one when their ids are normalized and then are in two splits."""
     check = "patients in two splits if ids are read loosely"
     if loose.isna().all():
         return AuditFinding(check, 0, "groups", note="ids of this dataset have no loose reading")
@@ -112,7 +112,7 @@ def loose_groups(rows: pd.DataFrame, loose: pd.Series) -> AuditFinding:
 
 
 def _doubles(raw: Path, rows: pd.DataFrame) -> AuditFinding:
-    """Recordings whose files are the same byte for byte."""
+    """Return the recordings whose files are the same byte for byte."""
     sizes = defaultdict(list)
     for relative in rows["media"].unique():
         sizes[(raw / relative).stat().st_size].append(relative)

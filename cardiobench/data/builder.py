@@ -27,7 +27,7 @@ LOOSE = re.compile(r"(?:[A-Za-z]+[-_ ]?)?0*(?P<number>\d+)(?:[-_].*)?")
 
 
 def candidate_dirs(name: str, data_dir: str | os.PathLike | None) -> list[Path]:
-    """The folders in which a dataset's data may lie, the likeliest first."""
+    """Return the folders in which a dataset's data may lie, the likeliest first."""
     given = [data_dir] if data_dir else os.environ.get(DATA_VARIABLE, "").split(os.pathsep)
     return [folder for root in given if root for folder in (Path(root) / name, Path(root))]
 
@@ -45,22 +45,22 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @classmethod
     def rows(cls, raw: Path | None) -> Iterator[dict]:
-        """One dict a recording: id, patient_id, split, media (path below `raw`), labels and the other columns of the spec."""
+        """Yield one dict per recording: id, patient_id, split, media (path below `raw`), labels and the other columns of the spec."""
         raise NotImplementedError(f"{cls.__name__} must say how its rows are read")
 
     @classmethod
     def excluded(cls, raw: Path | None) -> Mapping[str, tuple[str, ...]]:
-        """Reason -> ids that the release has and the benchmark leaves out on purpose."""
+        """Return reason -> ids that the release has and the benchmark leaves out on purpose."""
         return {}
 
     @classmethod
     def findings(cls, raw: Path | None, listed: pd.DataFrame) -> "Iterator[AuditFinding]":
-        """What the audit should say of this dataset alone: known traps, and how a release was read that can be read in more ways than one."""
+        """Yield the audit findings of this dataset alone: known traps, and how an ambiguous release was read."""
         yield from ()
 
     @classmethod
     def normalized_patient_id(cls, row: Mapping[str, Any]) -> str | None:
-        """Who the patient may be if the spelling of the id is read loosely; None where an id has no such reading.
+        """Return the patient id reduced to its number, or None where the id has no such form.
 
         `patient-26`, `patient26` and `P0026` all give `26`. For the audit only: nothing is merged by it.
         """
@@ -69,7 +69,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @classmethod
     def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The media columns of a row: a file's path for echo (decoded when needed), signal and rate for an ECG."""
+        """Return the media columns of a row: a file's path for echo (decoded when needed), signal and rate for an ECG."""
         path = safe_join(raw, row["media"])
         if cls.SPEC.media != "ecg":
             return {cls.SPEC.media: {"path": str(path), "bytes": None}}
@@ -79,12 +79,12 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @classmethod
     def generator(cls) -> str:
-        """Digest of the code that generates the recordings; empty where they are files."""
+        """Return the digest of the code that generates the recordings; empty where they are files."""
         return _phantom_code() if cls.SPEC.generated else ""
 
     @classmethod
     def part(cls, frame: pd.DataFrame, name: str) -> pd.DataFrame:
-        """The rows of a configuration: those of the part of that name, all of them where there is none."""
+        """Return the rows of a configuration, all of them for `default`."""
         if name not in cls.SPEC.configs:
             return frame
         column, value = cls.SPEC.configs[name]
@@ -92,7 +92,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @staticmethod
     def split_by_last_digit(patient_id: str) -> str:
-        """Split of a generated patient, by the last digit of the number: six of ten train, one validates, three test."""
+        """Return the split of a generated patient by the last digit of its number: 60 % train, 10 % validation, 30 % test."""
         digit = int(patient_id[-1])
         return "train" if digit < 6 else "validation" if digit == 6 else "test"
 
@@ -100,7 +100,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @classmethod
     def find_raw(cls, data_dir: str | os.PathLike | None = None) -> Path | None:
-        """The raw folder: `data_dir/<name>`, `data_dir`, or the same below each folder of CARDIOBENCH_DATA.
+        """Return the raw folder: `data_dir/<name>`, `data_dir`, or the same below each folder of CARDIOBENCH_DATA.
 
         Returns None for generated data. Raises `MissingData` saying what was looked for, where, and where to ask for it.
         """
@@ -137,7 +137,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     def table(
         cls, data_dir: str | os.PathLike | None = None, *, allow_missing: bool = False, need_media: bool = True
     ) -> RowTable:
-        """Checked rows of the raw folder, no recording read."""
+        """Read and check the rows of the raw folder; no recording is read."""
         raw = cls.find_raw(data_dir)
         return row_table(
             cls.SPEC,
@@ -151,7 +151,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @classmethod
     def recording(cls, raw: Path | None, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Clip | Ecg:
-        """One recording in canonical form; raises `BadMedia` naming the file."""
+        """Return one recording in canonical form; raises `BadMedia` naming the file."""
         return decode({**row, **cls.media(raw, row)}, sampling)
 
     # ---- the `datasets` builder ------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def _phantom_code() -> str:
 
 
 def features(spec: DatasetSpec) -> datasets.Features:
-    """The columns of a built dataset; flat, so that `datasets` 3 and 5 both read them, and readable without any decoder."""
+    """Return the columns of a built dataset; flat, so that `datasets` 3 and 5 both read them, and readable without any decoder."""
     columns: dict[str, Any] = {name: datasets.Value("string") for name in ("id", "patient_id", "study_id", "split")}
     if spec.media == "ecg":
         columns |= {"ecg": datasets.Array2D((None, 12), "float32"), "fs": datasets.Value("float64")}
@@ -237,7 +237,7 @@ def features(spec: DatasetSpec) -> datasets.Features:
 
 
 def as_number(value: Any) -> float | None:
-    """A table cell as a number; None where it is empty. Raises `ValueError` on text that is no number."""
+    """Return a table cell as a number; None where it is empty. Raises `ValueError` on text that is no number."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     number = float(value)

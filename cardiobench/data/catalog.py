@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def list_datasets() -> tuple[str, ...]:
-    """Names of all datasets, in alphabetical order."""
+    """Return the names of all datasets, in alphabetical order."""
     return tuple(sorted(path.parent.name for path in resources.folder("hf_datasets").glob("*/builder.py")))
 
 
 def dataset_folder(name: str) -> Path:
-    """The folder of a dataset: its builder, card, splits and prompts."""
+    """Return the folder of a dataset: its builder, card, splits and prompts."""
     if name not in list_datasets():
         raise unknown_name("dataset", name, list_datasets())
     return resources.folder("hf_datasets") / name
@@ -28,7 +28,7 @@ def dataset_folder(name: str) -> Path:
 
 @cache
 def builder(name: str) -> "type[CardioBuilder]":
-    """The builder class of a dataset, imported from its own file."""
+    """Return the builder class of a dataset, imported from its own file."""
     from cardiobench.data.builder import CardioBuilder
 
     path = dataset_folder(name) / "builder.py"
@@ -48,17 +48,17 @@ def builder(name: str) -> "type[CardioBuilder]":
 
 
 def spec(name: str) -> DatasetSpec:
-    """What is known about a dataset without its files."""
+    """Return the spec of a dataset."""
     return builder(name).SPEC
 
 
 def list_tasks() -> tuple[str, ...]:
-    """Names of all tasks, `<dataset>/<target>`, in alphabetical order."""
+    """Return the names of all tasks, `<dataset>/<target>`, in alphabetical order."""
     return tuple(sorted(task.name for name in list_datasets() for task in spec(name).tasks))
 
 
 def task(name: str) -> Task:
-    """The task of that name; `UnknownName` with the nearest name otherwise."""
+    """Return the task of that name; `UnknownName` with the nearest name otherwise."""
     dataset = name.partition("/")[0]
     if dataset in list_datasets():
         for candidate in spec(dataset).tasks:

@@ -39,7 +39,7 @@ class Patient:
 
 
 def parse_comments(text: str) -> Patient:
-    """Age, sex and diagnoses in the text of a header, with or without a blank after `#`."""
+    """Return the age, sex and diagnoses in the text of a header, with or without a blank after `#`."""
     lines = (line.lstrip("#").partition(":") for line in text.splitlines() if line.startswith("#"))
     said = {key.strip().lower(): value.strip() for key, _, value in lines}
     codes = (code.strip() for code in said.get("dx", "").split(","))
@@ -59,12 +59,12 @@ def _age(text: str) -> float | None:
 
 
 def source_folder(raw: Path, source: str) -> Path | None:
-    """Where the records of a source lie, whether `raw` is the release or its folder `training`; None where they do not."""
+    """Return the folder of a source's records, or None where there is none; `raw` is the release or its folder `training`."""
     return next((folder for folder in (raw / "training" / source, raw / source) if folder.is_dir()), None)
 
 
 def analysis_rows(raw: Path, folder: Path, prefix: str) -> Iterator[dict]:
-    """One row a record below a folder: labels under both definitions, the codes as they stand, and the patient.
+    """Yield one row per record below a folder: labels under both definitions, the codes as they stand, and the patient.
 
     The release has no patient ids, so a record is its own patient. A record without diagnoses has no labels. A signal
     file without its header becomes a row whose file, the header, is missing, so that it is named and counted.
@@ -106,7 +106,7 @@ def _row(record: str, media: str, patient: Patient) -> dict:
 
 
 def unknown_codes(dx: Iterable[str | None]) -> dict[str, int]:
-    """Codes that the Challenge does not list, and how many records carry each, the most frequent first.
+    """Return the codes that the Challenge does not list, and how many records carry each, the most frequent first.
 
     Args:
         dx: the column of that name.
@@ -116,7 +116,7 @@ def unknown_codes(dx: Iterable[str | None]) -> dict[str, int]:
 
 
 def findings(listed: pd.DataFrame) -> Iterator[AuditFinding]:
-    """What the audit should say of headers: unknown codes, and records that have no label for want of any code."""
+    """Yield the audit findings about headers: unknown codes, and records without a label because they have no code."""
     unknown = unknown_codes(listed["dx"])
     examples = tuple(f"{code} ({count})" for code, count in unknown.items())
     yield AuditFinding("SNOMED codes that the Challenge does not list", len(unknown), "codes", examples, "kept in `dx`")

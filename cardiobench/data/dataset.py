@@ -27,15 +27,15 @@ class OpenDataset:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One line a recording."""
+        """The rows whose recording is here, one per recording."""
         return self.table.frame
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
-        """Recording of that line of the frame; raises `BadMedia` naming the file."""
+        """Read the recording of row `number` of the frame; raises `BadMedia` naming the file."""
         return catalog.builder(self.spec.name).recording(self.raw, self.frame.iloc[number].to_dict(), sampling)
 
     def task_rows(self, task: Task) -> pd.DataFrame:
-        """The lines that answer for the units of a task: labelled, in the task, and of a unit's lines the preferred ones."""
+        """Return the rows that represent the units of a task: labelled, in the task, and of a unit's rows the preferred ones."""
         frame = self.frame[self.frame[task.target].notna()]
         for column, accepted in task.where.items():
             frame = frame[frame[column].isin(accepted)]
@@ -45,13 +45,13 @@ class OpenDataset:
         return frame
 
     def references(self, task: Task) -> pd.DataFrame:
-        """The truth a unit of scoring, all splits, those whose recordings are missing included."""
+        """Return the references of all splits, one row per unit, including units whose recordings are missing."""
         from cardiobench.data.references import references_of
 
         return references_of(self.table.listed, task)
 
     def expected(self, task: Task, references: pd.DataFrame, split: str = "test") -> int:
-        """Units of a split in the complete release, as far as this copy can tell.
+        """Return the number of units of a split in the complete release, as far as this copy can tell.
 
         Rows that the copy's own tables lack count where a row is a unit; how many studies or patients they make is unknown.
         """
@@ -59,5 +59,5 @@ class OpenDataset:
         return here + (self.table.absent.get(split, 0) if task.unit_column == "id" else 0)
 
     def coverage(self) -> dict[str, int]:
-        """What is not here: files named by the tables, and rows of the complete release that the tables lack."""
+        """Count the missing files that the tables name, and the rows of the release that the tables lack."""
         return {"missing_files": len(self.table.missing), "absent_rows": sum(self.table.absent.values())}

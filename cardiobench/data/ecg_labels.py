@@ -88,12 +88,12 @@ CODE_SETS: dict[System, dict[Definition, CodeSet]] = {
 
 
 def conduction(codes: Set[str], system: System, definition: Definition = "corrected") -> str:
-    """Class of the CD task for the codes of a record."""
+    """Return the class of the CD task for the codes of a record."""
     return CD_CLASSES[bool(codes & CODE_SETS[system][definition].conduction)]
 
 
 def fibrillation(codes: Set[str], system: System, definition: Definition = "corrected") -> str | None:
-    """Class of the AF task for the codes of a record; None where the definition leaves the record, or the system, out."""
+    """Return the class of the AF task for the codes of a record; None where the definition leaves the record, or the system, out."""
     chosen = CODE_SETS[system][definition]
     if codes & chosen.fibrillation:
         return AF_CLASSES[1]
@@ -102,6 +102,6 @@ def fibrillation(codes: Set[str], system: System, definition: Definition = "corr
 
 @cache
 def snomed_names() -> dict[str, str]:
-    """SNOMED CT code -> abbreviation, for every code that the PhysioNet/CinC Challenge 2021 lists."""
+    """Return SNOMED CT code -> abbreviation, for every code that the PhysioNet/CinC Challenge 2021 lists."""
     with Path(__file__).with_name("snomed_ecg.csv").open(encoding="utf-8", newline="") as stream:
         return {row["code"]: row["abbreviation"] for row in csv.DictReader(stream)}

@@ -41,7 +41,7 @@ class Subset:
     ids: tuple[str, ...]
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The lines of a table with these ids, in its order; raises `BadData` where some are not in it."""
+        """Return the lines of a table with these ids, in its order; raises `BadData` where some are not in it."""
         absent = set(self.ids) - set(table["id"])
         if absent:
             raise BadData(

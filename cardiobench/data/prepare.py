@@ -94,7 +94,7 @@ def prepare(
 
 
 def companion_files(name: str) -> dict[str, bytes]:
-    """What goes with the data of a dataset wherever it goes, path -> content: card, eval.yaml, split ids, prompts."""
+    """Return the files that accompany a dataset's data as path -> content: card, eval.yaml, split ids, prompts."""
     own, spec = catalog.dataset_folder(name), catalog.spec(name)
     files = {part: own / part for part in ("README.md", "eval.yaml")}
     files |= {f"splits/{path.name}": path for path in sorted((own / "splits").glob("*.csv"))}
@@ -158,7 +158,7 @@ def _unreadable(made: "CardioBuilder", damaged) -> BadMedia:
 
 
 def card_of_shards(card: str, folder: Path, content: str) -> str:
-    """The card of one copy: without splits and configurations of which it has no row, and with a mark of its content.
+    """Return the card of one copy: without splits and configurations of which it has no row, and with a mark of its content.
 
     `datasets` refuses a name without files. And its cache knows a local folder by the configurations in the card alone:
     without the mark it would serve the rows of another copy, or those from before a label was changed.

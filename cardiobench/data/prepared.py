@@ -21,7 +21,7 @@ from cardiobench.data.spec import DatasetSpec
 
 
 def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
-    """The prepared folder of a dataset below the places where its data may lie; None where there is none."""
+    """Return the prepared folder of a dataset below the places where its data may lie; None where there is none."""
     for folder in candidate_dirs(name, data_dir):
         for candidate in (folder, folder / "cardiobench" / name):
             note = candidate / NOTE
@@ -40,12 +40,16 @@ class PreparedDataset(OpenDataset):
         return _load(self.raw, self.spec)
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
-        """Recording of that line of the frame; raises `BadMedia` naming it."""
+        """Read the recording of row `number` of the frame; raises `BadMedia` naming it."""
         return decode(self.dataset[number], sampling)
 
 
 def read_note(folder: Path, spec: DatasetSpec) -> Mapping[str, Any]:
-    """What a prepared folder was made from (`Preparation`); `BadData` when by another version of the dataset."""
+    """Read what a prepared folder was made from (`Preparation`).
+
+    Raises:
+        BadData: it was made by another version of the dataset.
+    """
     note: Mapping[str, Any] = json.loads((folder / NOTE).read_text(encoding="utf-8"))
     if note["version"] != spec.version:
         raise BadData(

@@ -25,7 +25,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def prompt_files(task: Task, file: Path | None = None) -> list[Path]:
-    """Files in which the prompts of a task may stand, the first that has them counts."""
+    """Return the files in which the prompts of a task may stand, the first that has them counts."""
     if file:
         return [file]
     own = catalog.dataset_folder(task.dataset) / "prompts.json"
@@ -33,7 +33,7 @@ def prompt_files(task: Task, file: Path | None = None) -> list[Path]:
 
 
 def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], str]:
-    """Prompts of a task and the version of their set: the dataset's own, else the common ones.
+    """Return the prompts of a task and the version of their set: the dataset's own, else the common ones.
 
     Classification: class -> texts. Regression: {"templates": texts with `<#>` for the number}.
 
@@ -60,6 +60,6 @@ def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], st
 
 
 def prompt_digest(task: Task, file: Path | None = None) -> str:
-    """First 16 hex digits of the SHA-256 of a task's prompts: two results with the same one were asked in the same words."""
+    """Return the first 16 hex digits of the SHA-256 of a task's prompts."""
     chosen, _ = prompts(task, file)
     return hashlib.sha256(json.dumps(chosen, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:16]

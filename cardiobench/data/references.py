@@ -13,7 +13,7 @@ COLUMNS = ("id", "patient_id", "split", "y_true")
 
 
 def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
-    """The references that follow from a dataset's rows.
+    """Return the references that follow from a dataset's rows.
 
     Args:
         rows: all rows of the dataset, without the recordings.
@@ -45,7 +45,11 @@ def _disagreeing(table: pd.DataFrame, column: str) -> list[str]:
 
 
 def check_references(table: pd.DataFrame, task: Task, source: str = "references") -> pd.DataFrame:
-    """The same table, or `BadData`: a column is absent, an id repeated, a label unknown or not finite."""
+    """Check a table of references and return it.
+
+    Raises:
+        BadData: a column is absent, an id repeated, a label unknown or not finite.
+    """
     absent = [column for column in COLUMNS if column not in table.columns]
     if absent:
         raise BadData(
@@ -74,7 +78,7 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
 
 
 def read_references(path: str | Path, task: Task) -> pd.DataFrame:
-    """References from a CSV or Parquet file: id, patient_id, split, y_true and columns of groups.
+    """Read references from a CSV or Parquet file: id, patient_id, split, y_true and columns of groups.
 
     Ids stay text. A class may be written by name or by its place in the task's class order (0, 1, ...).
     """
@@ -105,7 +109,7 @@ def write_references(table: pd.DataFrame, path: str | Path) -> Path:
 
 
 def class_names_of(column: pd.Series, task: Task) -> pd.Series:
-    """Class names for cells that hold names or places in the class order; other cells stay as they are."""
+    """Return the class names for cells that hold names or places in the class order; other cells stay as they are."""
     text = text_of(column)
     names = {str(place): name for place, name in enumerate(task.classes)}
     names |= {f"{place}.0": name for place, name in enumerate(task.classes)}

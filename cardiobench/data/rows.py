@@ -42,12 +42,12 @@ class RowTable:
 
 
 def is_twin(raw: Path) -> bool:
-    """Whether a raw folder is a synthetic twin: it bears the mark, or it is the release's own folder inside a twin."""
+    """Return whether a raw folder is a synthetic twin, or the release's own folder inside one."""
     return any((folder / TWIN_MARK).is_file() for folder in (raw, raw.parent))
 
 
 def safe_join(raw: Path, relative: str) -> Path:
-    """The file of that relative path; refuses one that leaves the raw folder, by `..` or by a symbolic link."""
+    """Return the file of that relative path; refuses one that leaves the raw folder, by `..` or by a symbolic link."""
     path = raw / relative
     # Plain `os.path`: with `Path.resolve` this check would take half the time of opening a release of 45,000 files.
     root, real = os.path.realpath(raw), os.path.realpath(path)
@@ -57,7 +57,7 @@ def safe_join(raw: Path, relative: str) -> Path:
 
 
 def _parts(raw: Path, relative: str) -> tuple[Path, ...]:
-    """The files that a recording is read from: of WFDB the header too, which decides about leads, rate and amplitude."""
+    """Return the files that a recording is read from: of WFDB the header too, which decides about leads, rate and amplitude."""
     path = safe_join(raw, relative)
     if path.suffix not in (".dat", ".mat"):
         return (path,)
@@ -66,7 +66,7 @@ def _parts(raw: Path, relative: str) -> tuple[Path, ...]:
 
 
 def _stat(path: Path) -> os.stat_result | None:
-    """Size and time of a file; None where there is none."""
+    """Return the size and time of a file; None where there is none."""
     try:
         found = path.stat()
     except OSError:

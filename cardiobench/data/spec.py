@@ -44,12 +44,12 @@ class PromptGrid:
     decimals: int = 0
 
     def values(self) -> tuple[float, ...]:
-        """All numbers of the ladder, in order."""
+        """Return all numbers of the grid, in order."""
         count = round((self.stop - self.start) / self.step) + 1
         return tuple(round(self.start + i * self.step, 10) for i in range(count))
 
     def texts(self) -> tuple[str, ...]:
-        """The numbers as they are written into a prompt."""
+        """Return the numbers as they are written into a prompt."""
         return tuple(f"{value:.{self.decimals}f}" for value in self.values())
 
 
@@ -138,7 +138,7 @@ class DatasetSpec:
     citation: str = ""
 
     def task(self, target: str) -> Task:
-        """The task of that target; raises `KeyError` when there is none."""
+        """Return the task of that target; raises `KeyError` when there is none."""
         return next(task for task in self.tasks if task.name == f"{self.name}/{target}")
 
 

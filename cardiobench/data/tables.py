@@ -11,7 +11,7 @@ from cardiobench.core.errors import BadData, MissingData
 
 
 def read_table(path: Path, needed: Sequence[str], **options) -> pd.DataFrame:
-    """A CSV of a release as a data frame.
+    """Read a CSV of a release as a data frame.
 
     Args:
         path: the file.
@@ -41,7 +41,7 @@ def read_table(path: Path, needed: Sequence[str], **options) -> pd.DataFrame:
 
 
 def numbers(table: pd.DataFrame, column: str, key: str, path: Path, *, empty: bool = False) -> pd.Series:
-    """A column of a release as float64.
+    """Return a column of a release as float64.
 
     Args:
         table: the release's table.

@@ -72,7 +72,7 @@ SPEC = DatasetSpec(
 
 
 def read_cfg(path: Path) -> dict[str, str]:
-    """The `Key: value` lines of an `Info_<view>.cfg`; raises `BadData` on a line of another form."""
+    """Read the `Key: value` lines of an `Info_<view>.cfg`; raises `BadData` on a line of another form."""
     facts = {}
     for line in path.read_text(encoding="utf-8-sig").splitlines():
         key, colon, value = line.partition(":")
@@ -84,7 +84,7 @@ def read_cfg(path: Path) -> dict[str, str]:
 
 
 def number(facts: Mapping[str, str], key: str, path: Path) -> float | None:
-    """A number of an `Info_<view>.cfg`; None where the file does not have it."""
+    """Return a number of an `Info_<view>.cfg`; None where the file does not have it."""
     try:
         return as_number(facts.get(key))
     except ValueError:
@@ -98,7 +98,7 @@ class Camus(CardioBuilder):
 
     @classmethod
     def base(cls, raw: Path) -> Path:
-        """The folder that holds `database_nifti` and `database_split`; the older release is refused by name."""
+        """Return the folder that holds `database_nifti` and `database_split`; the older release is refused by name."""
         base = raw / "CAMUS_public" if (raw / "CAMUS_public").is_dir() else raw
         if not (base / "database_nifti").is_dir():
             raise MissingData(
@@ -109,7 +109,7 @@ class Camus(CardioBuilder):
 
     @classmethod
     def splits(cls, raw: Path) -> dict[str, str]:
-        """Patient -> split, from the release's own lists."""
+        """Return patient -> split, from the release's own lists."""
         folder = cls.base(raw) / "database_split"
         found: dict[str, str] = {}
         for split, name in SPLIT.items():
@@ -125,7 +125,7 @@ class Camus(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """Two rows a patient; facts of a patient whose folder is missing are null, and its files are counted as missing."""
+        """Yield two rows per patient; facts of a patient whose folder is missing are null, and its files are counted as missing."""
         base = cls.base(raw)
         for patient, split in cls.splits(raw).items():
             facts = {view: cls.facts(base, patient, view) for view in VIEW}
@@ -151,7 +151,7 @@ class Camus(CardioBuilder):
 
     @classmethod
     def facts(cls, base: Path, patient: str, view: str) -> dict:
-        """What `Info_<view>.cfg` says; empty when the patient's folder is not there."""
+        """Return the facts in `Info_<view>.cfg`; empty where the patient has no folder."""
         folder = base / "database_nifti" / patient
         path = folder / f"Info_{view}.cfg"
         if not folder.is_dir():
@@ -174,13 +174,13 @@ class Camus(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
-        """Patients that have a folder and stand in no subgroup list."""
+        """Return the patients that have a folder and stand in no subgroup list."""
         there = {path.name for path in (cls.base(raw) / "database_nifti").glob("patient*") if path.is_dir()}
         return {"patient in no subgroup list": tuple(sorted(there - set(cls.splits(raw))))}
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Patients whose two views state different ejection fractions, and the test list against the published one."""
+        """Yield the patients whose two views state different ejection fractions, and the test list against the published one."""
         base = cls.base(raw)
         told = {patient: {cls.facts(base, patient, view).get("ef") for view in VIEW} for patient in cls.splits(raw)}
         differing = tuple(patient for patient, efs in told.items() if len(efs - {None}) > 1)

@@ -62,7 +62,7 @@ SPEC = DatasetSpec(
 
 @cache
 def fixed(cohort: str) -> pd.DataFrame:
-    """The published split of one of the two sets."""
+    """Return the published split of one of the two sets."""
     return pd.read_csv(catalog.dataset_folder("cardiacnet") / "splits" / f"{cohort}.csv", dtype=str)
 
 
@@ -73,12 +73,12 @@ class CardiacNet(CardioBuilder):
 
     @classmethod
     def base(cls, raw: Path) -> Path:
-        """The folder that holds `CardiacNet-ASD` and `CardiacNet-PAH`."""
+        """Return the folder that holds `CardiacNet-ASD` and `CardiacNet-PAH`."""
         return raw / "CardiacNet" if (raw / "CardiacNet").is_dir() else raw
 
     @classmethod
     def locate(cls, base: Path, listed: str) -> str | None:
-        """Where a video lies: as the Kaggle download has it (a directory named like the file), or as the authors describe it."""
+        """Return the path of a video in either layout: a directory named like the file (Kaggle), or the file itself (authors)."""
         path = Path(listed)
         outer = path.parent if path.parent.name.endswith(".nii") else path
         candidates = (
@@ -92,7 +92,7 @@ class CardiacNet(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """One row a video of the split; of a synthetic twin, which may be smaller, only those that it has."""
+        """Yield one row per video of the split; of a synthetic twin, which may be smaller, only those that it has."""
         base = cls.base(raw)
         below = base.relative_to(raw)
         twin = is_twin(raw)
@@ -117,7 +117,7 @@ class CardiacNet(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
-        """Videos of the release that the published split does not have (3 ASD, 15 PAH and 5 Non-PAH)."""
+        """Return the videos of the release that the published split does not have (3 ASD, 15 PAH and 5 Non-PAH)."""
         base = cls.base(raw)
         used = {cls.locate(base, path) for cohort in SETS for path in fixed(cohort)["path"]}
         there = [
@@ -130,14 +130,14 @@ class CardiacNet(CardioBuilder):
 
     @classmethod
     def normalized_patient_id(cls, row: Mapping[str, Any]) -> str | None:
-        """Class and number, whatever the prefix: `patient-26`, `patient26` and `P26` of one class; `PHI26` is another series."""
+        """Return the class and number, whatever the prefix: `patient-26`, `patient26` and `P26` of one class; `PHI26` is another series."""
         name = NUMBER.match(row["file"].rpartition("_")[2])
         series = "PHI" if name["prefix"] == "PHI" else ""
         return f"{row[row['cohort']]}:{series}{name['number']}"
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Names of controls that stand in both sets, and those of them whose split differs: training on both sets at once leaks."""
+        """Yield the names of controls that stand in both sets, and those of them whose split differs: training on both sets at once leaks."""
         names = listed["file"].str.rpartition("_")[2]
         controls = {
             cohort: listed[listed[cohort] == f"no_{cohort.upper()}"].groupby(names)["split"].first() for cohort in SETS

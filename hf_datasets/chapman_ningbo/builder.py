@@ -15,7 +15,7 @@ CLASSES = {"cd": CD_CLASSES, "af": AF_CLASSES}
 
 
 def _task(name: str, target: str, description: str, hospital: str | None = None) -> Task:
-    """One question, asked of both hospitals or of one."""
+    """Return one question, asked of both hospitals or of one."""
     return Task(
         f"chapman_ningbo/{name}",
         "binary",
@@ -60,7 +60,7 @@ class ChapmanNingbo(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """One row a header."""
+        """Yield one row per header."""
         for hospital in HOSPITALS:
             folder = cinc.source_folder(raw, hospital)
             for row in cinc.analysis_rows(raw, folder, "JS") if folder else ():
@@ -68,7 +68,7 @@ class ChapmanNingbo(CardioBuilder):
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Codes that nobody lists, and records without any; records and positives of each hospital."""
+        """Yield the codes that nobody lists, and records without any; records and positives of each hospital."""
         yield from cinc.findings(listed)
         for hospital in HOSPITALS:
             rows = listed[listed["hospital"] == hospital]

@@ -53,7 +53,7 @@ class Code15(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """One row an exam; one that its part lacks is listed with a file that is not there, so that it is named and counted."""
+        """Yield one row per exam; one that its part lacks is listed with a file that is not there, so that it is named and counted."""
         table = exams(raw)
         stored = {part: set(ids.tolist()) for part, ids in _stored(raw).items()}
         for exam in table.to_dict("records"):
@@ -76,7 +76,7 @@ class Code15(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
-        """Tracings without a line in the table; the row that closes each part is none."""
+        """Return the tracings without a line in the table; the row that closes each part is none."""
         columns = ("exam_id", "trace_file")
         table = read_table(raw / TABLE, columns, dtype=str, usecols=lambda name: name in columns)
         listed = set(table["trace_file"] + "/" + table["exam_id"])
@@ -89,12 +89,12 @@ class Code15(CardioBuilder):
 
     @classmethod
     def recording(cls, raw: Path, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Ecg:
-        """One exam, from the part that `rows` has looked into."""
+        """Return one exam, from the part that `rows` has looked into."""
         return read_hdf5(_part(raw, row["media"]), row["record"])
 
     @classmethod
     def media(cls, raw: Path, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Signal in mV and rate."""
+        """Return the signal in mV and rate."""
         ecg = cls.recording(raw, row)
         return {"ecg": ecg.signal, "fs": ecg.fs}
 
@@ -105,7 +105,7 @@ def _part(raw: Path, name: str) -> Path:
 
 
 def exams(raw: Path) -> pd.DataFrame:
-    """The table of exams, columns by name: ids as text, flags as bool, `is_male` null where it is empty.
+    """Return the table of exams, columns by name: ids as text, flags as bool, `is_male` null where it is empty.
 
     Raises:
         BadData: an id that is no whole number, a flag that is neither true nor false, or an exam without its part.
@@ -135,7 +135,7 @@ def _check(path: Path, table: pd.DataFrame, column: str, bad: pd.Series, expecte
 
 
 def _stored(raw: Path) -> dict[str, np.ndarray]:
-    """Part -> exam ids of its tracings, in their order, for every part that is here.
+    """Return part -> exam ids of its tracings, in their order, for every part that is here.
 
     Raises:
         BadData: an exam id that stands more than once in a part.

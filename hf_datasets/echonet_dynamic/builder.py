@@ -54,12 +54,12 @@ class EchonetDynamic(CardioBuilder):
 
     @classmethod
     def base(cls, raw: Path) -> Path:
-        """The folder that holds `FileList.csv` and `Videos`."""
+        """Return the folder that holds `FileList.csv` and `Videos`."""
         return raw if (raw / "FileList.csv").is_file() else raw / "EchoNet-Dynamic"
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """One row a video, which is also a patient: the release has one video of each."""
+        """Yield one row per video, which is also a patient: the release has one video of each."""
         base = cls.base(raw)
         path = base / "FileList.csv"
         table = read_table(path, NEEDED, dtype={"FileName": str, "Split": str})

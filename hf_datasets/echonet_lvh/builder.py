@@ -68,7 +68,7 @@ class EchonetLvh(CardioBuilder):
 
     @classmethod
     def listed(cls, raw: Path) -> pd.DataFrame:
-        """`MeasurementsList.csv` as it stands, numbers as float64, `split` in our words."""
+        """Return `MeasurementsList.csv` as it stands, numbers as float64, `split` in our words."""
         path = raw / "MeasurementsList.csv"
         table = read_table(path, NEEDED, dtype={"HashedFileName": str, "Calc": str, "split": str})
         table["HashedFileName"] = table["HashedFileName"].str.removesuffix(".avi")
@@ -92,14 +92,14 @@ class EchonetLvh(CardioBuilder):
 
     @classmethod
     def measured(cls, raw: Path) -> pd.DataFrame:
-        """Diastolic measurements, the first of each kind in each video."""
+        """Return the diastolic measurements, the first of each kind in each video."""
         table = cls.listed(raw)
         table = table[table["Calc"].isin(list(DIASTOLE)) & table["CalcValue"].notna()]
         return table.drop_duplicates(["HashedFileName", "Calc"])
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """Rows of a video differ in their key frame: most videos have all three measurements in one frame, hence one row."""
+        """Yield one row per measured frame of a video: most videos have all three measurements in one frame."""
         there = cls.videos(raw)
         for (name, frame), rows in cls.measured(raw).groupby(["HashedFileName", "Frame"], sort=False):
             first = rows.iloc[0]
@@ -121,7 +121,7 @@ class EchonetLvh(CardioBuilder):
 
     @classmethod
     def videos(cls, raw: Path) -> dict[str, str]:
-        """Name -> path below the raw folder, of the videos in the batches (or in any one folder)."""
+        """Return name -> path below the raw folder, of the videos in the batches (or in any one folder)."""
         found: dict[str, str] = {}
         for path in sorted(raw.glob("*/*.avi")) + sorted(raw.glob("*.avi")):
             relative = path.relative_to(raw).as_posix()
@@ -133,14 +133,14 @@ class EchonetLvh(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
-        """Videos of which no diastolic measurement is in the table."""
+        """Return the videos of which no diastolic measurement is in the table."""
         names = cls.listed(raw)["HashedFileName"]
         left = names[~names.isin(cls.measured(raw)["HashedFileName"])].unique()
         return {"video without a diastolic measurement": tuple(left)}
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Kinds of measurement in the table, repeated ones, and key frames that differ within a video or lie beyond its end."""
+        """Yield the kinds of measurement in the table, repeated ones, and key frames that differ within a video or lie beyond its end."""
         table = cls.listed(raw)
         kinds = tuple(f"{calc} {count}" for calc, count in table["Calc"].value_counts().items())
         yield AuditFinding(

@@ -64,7 +64,7 @@ NEEDED = ("FileName", "EF", "Sex", "Age", "Weight", "Height", "Split")
 
 
 def thirds_for_age(bmi: pd.Series, age: pd.Series, train: pd.Series) -> pd.Series:
-    """Third of the body mass index among training videos of the same age range; null where it or the age is unknown.
+    """Return the third of the body mass index among training videos of the same age range; null where it or the age is unknown.
 
     A child's BMI means something only for its age, so no cut-off for all ages, let alone an adult's, is used.
     """
@@ -85,7 +85,7 @@ class EchonetPediatric(CardioBuilder):
 
     @classmethod
     def listed(cls, raw: Path) -> pd.DataFrame:
-        """Both tables one below the other, with `view`, numbers as float64; EF may be empty."""
+        """Return both tables one below the other, with `view`, numbers as float64; EF may be empty."""
         tables = []
         for view in PICTURED:
             path = raw / view / "FileList.csv"
@@ -114,7 +114,7 @@ class EchonetPediatric(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """One row a video; the patient is the first part of its name, the visit the first two."""
+        """Yield one row per video; the patient is the first part of its name, the visit the first two."""
         table = cls.listed(raw)
         for row in table[table["EF"].notna()].itertuples():
             name = row.FileName if row.FileName.endswith(".avi") else f"{row.FileName}.avi"
@@ -136,6 +136,6 @@ class EchonetPediatric(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
-        """Videos without an ejection fraction."""
+        """Return the videos without an ejection fraction."""
         table = cls.listed(raw)
         return {"video without an ejection fraction": tuple(table.loc[table["EF"].isna(), "FileName"])}

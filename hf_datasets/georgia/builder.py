@@ -44,10 +44,10 @@ class Georgia(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """One row a header."""
+        """Yield one row per header."""
         yield from cinc.analysis_rows(raw, cinc.source_folder(raw, "georgia") or raw, "E")
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Codes that nobody lists, and records without any."""
+        """Yield the codes that nobody lists, and records without any."""
         yield from cinc.findings(listed)

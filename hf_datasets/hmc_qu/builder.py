@@ -48,12 +48,12 @@ SPEC = DatasetSpec(
 
 
 def spelled(name: str) -> str:
-    """A recording's name without blanks and in one case: how the sheet and the folder may differ on it."""
+    """Return a recording's name without blanks and in one case: how the sheet and the folder may differ on it."""
     return re.sub(r"\s+", "", name).removesuffix(".avi").upper()
 
 
 def segment(cell: object, place: str) -> bool | None:
-    """True for an infarcted wall segment, None for an empty cell."""
+    """Return whether a wall segment is infarcted, None for an empty cell."""
     if pd.isna(cell) or not str(cell).strip():
         return None
     said = re.sub(r"[\s_-]+", "", str(cell)).lower().replace("non", "non-")
@@ -63,7 +63,7 @@ def segment(cell: object, place: str) -> bool | None:
 
 
 def read_sheet(base: Path, view: str) -> pd.DataFrame:
-    """Sheet of a view, its header found by the cell `ECHO`: that column and those whose name contains SEG."""
+    """Read the sheet of a view, its header found by the cell `ECHO`: that column and those whose name contains SEG."""
     workbook, table = base / f"{view}.xlsx", base / f"{view}.csv"
     if workbook.is_file():
         require("openpyxl", "reading the sheets of HMC-QU")
@@ -98,7 +98,7 @@ class HmcQu(CardioBuilder):
 
     @classmethod
     def base(cls, raw: Path) -> Path:
-        """The folder that holds the sheets."""
+        """Return the folder that holds the sheets."""
         return next(
             folder
             for folder in (raw / name for name in FOLDERS)
@@ -107,14 +107,14 @@ class HmcQu(CardioBuilder):
 
     @classmethod
     def fixed(cls) -> pd.DataFrame:
-        """The split of the echo benchmark, by view and spelling."""
+        """Return the split of the echo benchmark, by view and spelling."""
         table = pd.read_csv(catalog.dataset_folder("hmc_qu") / "splits" / "recordings.csv", dtype=str)
         table["name"] = table["path"].str.partition("/")[2].map(spelled)
         return table.set_index(["view", "name"])
 
     @classmethod
     def named(cls, raw: Path) -> Iterator[tuple[str, str, dict[str, bool]]]:
-        """View, name and segments of each recording in the sheets."""
+        """Yield the view, name and segments of each recording in the sheets."""
         base = cls.base(raw)
         for view in SHEETS:
             sheet = read_sheet(base, view)
@@ -125,7 +125,7 @@ class HmcQu(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """One row a recording; its label is any infarcted segment of that view's sheet."""
+        """Yield one row per recording; its label is any infarcted segment of that view's sheet."""
         fixed, folder = cls.fixed(), cls.videos(raw)
         there = {
             (view, spelled(path.name)): path.name
@@ -157,13 +157,13 @@ class HmcQu(CardioBuilder):
 
     @classmethod
     def videos(cls, raw: Path) -> Path:
-        """The folder of the views' folders, below the raw folder."""
+        """Return the folder of the views' folders, below the raw folder."""
         base = cls.base(raw)
         return (base / "videos" if (base / "videos").is_dir() else base).relative_to(raw)
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
-        """Recordings in the sheets that the published split does not know, with the nearest that it knows."""
+        """Return the recordings in the sheets that the published split does not know, with the nearest that it knows."""
         fixed = cls.fixed()
         unknown = [(view, name) for view, name, _ in cls.named(raw) if (view, spelled(name)) not in fixed.index]
         return {
@@ -172,7 +172,7 @@ class HmcQu(CardioBuilder):
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Which segment columns were read, and names that the sheet spells otherwise than the release's folder did."""
+        """Yield which segment columns were read, and names that the sheet spells otherwise than the release's folder did."""
         base, fixed = cls.base(raw), cls.fixed()
         for view in SHEETS:
             columns = tuple(read_sheet(base, view).columns[1:])

@@ -52,7 +52,7 @@ class MimicIvEcho(CardioBuilder):
 
     @classmethod
     def studies(cls, raw: Path) -> pd.DataFrame:
-        """study_id -> measurement_id; empty for releases whose study list has no measurements."""
+        """Return study_id -> measurement_id; empty for releases whose study list has no measurements."""
         table = read_table(raw / STUDIES, ("study_id",), dtype=str)
         if "measurement_id" not in table:
             table["measurement_id"] = None
@@ -60,7 +60,7 @@ class MimicIvEcho(CardioBuilder):
 
     @classmethod
     def fractions(cls, raw: Path) -> pd.DataFrame:
-        """Rows of the structured measurements that are ejection fractions: measurement_id, result (text), ef (null where the text is no percentage)."""
+        """Return the rows of the structured measurements that are ejection fractions: measurement_id, result (text), ef (null where the text is no percentage)."""
         path = next((raw / name for name in MEASUREMENTS if (raw / name).is_file()), None)
         needed = ("measurement_id", "measurement", "result")
         if path is None:
@@ -75,7 +75,7 @@ class MimicIvEcho(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """A study's ejection fraction is the first readable one of the measurement that the study list links it to."""
+        """Yield one row per DICOM file; a study's ejection fraction is the first readable one of its linked measurement."""
         table = read_table(raw / RECORDS, ("subject_id", "study_id", "dicom_filepath"), dtype=str)
         studies = cls.studies(raw)
         fractions = (
@@ -100,7 +100,7 @@ class MimicIvEcho(CardioBuilder):
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """How many studies have an ejection fraction, and which results could not be read as one."""
+        """Yield how many studies have an ejection fraction, and which results could not be read as one."""
         fractions = cls.fractions(raw)
         studies = listed.drop_duplicates("study_id")
         bare = studies.loc[studies["ef"].isna(), "study_id"]

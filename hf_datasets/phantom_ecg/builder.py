@@ -48,7 +48,7 @@ SPEC = DatasetSpec(
 
 @cache
 def records() -> dict[str, EcgRecord]:
-    """All recordings by id."""
+    """Return all recordings by id."""
     return {record.id: record for record in ecg_patients(PATIENTS, SEED)}
 
 
@@ -59,7 +59,7 @@ class PhantomEcg(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path | None) -> Iterator[dict]:
-        """One row a record."""
+        """Yield one row per record."""
         for record in records().values():
             truth = record.truth
             yield {
@@ -78,5 +78,5 @@ class PhantomEcg(CardioBuilder):
 
     @classmethod
     def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Signal in mV and rate."""
+        """Return the signal in mV and rate."""
         return {"ecg": ecg_signal(records()[row["id"]].truth, FS), "fs": FS}

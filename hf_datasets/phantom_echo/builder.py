@@ -64,7 +64,7 @@ SPEC = DatasetSpec(
 
 @cache
 def records() -> dict[str, EchoRecord]:
-    """All recordings by id."""
+    """Return all recordings by id."""
     return {record.id: record for record in echo_patients(PATIENTS, SEED)}
 
 
@@ -75,7 +75,7 @@ class PhantomEcho(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path | None) -> Iterator[dict]:
-        """One row a recording."""
+        """Yield one row per recording."""
         for record in records().values():
             truth = record.truth
             yield {
@@ -98,7 +98,7 @@ class PhantomEcho(CardioBuilder):
 
     @classmethod
     def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The cine, encoded as the releases encode theirs (motion JPEG in AVI)."""
+        """Return the cine, encoded as the releases encode theirs (motion JPEG in AVI)."""
         from cardiobench.data.media.write import avi
 
         name = f"{row['id']}.avi"

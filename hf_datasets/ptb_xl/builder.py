@@ -48,14 +48,14 @@ NEEDED = ("ecg_id", "patient_id", "age", "sex", "scp_codes", "strat_fold")
 
 
 def age_group(age: float) -> str | None:
-    """The age ranges of the benchmark; an age above 89, which the release hides, still has a range."""
+    """Return the age ranges of the benchmark; an age above 89, which the release hides, still has a range."""
     if pd.isna(age):
         return None
     return "≤45" if age <= 45 else "46-65" if age <= 65 else "66-80" if age <= 80 else ">80"
 
 
 def statements(text: str, record: int) -> frozenset[str]:
-    """SCP statements in a cell of `scp_codes`, whatever their likelihood: 0 means "not stated" there."""
+    """Return SCP statements in a cell of `scp_codes`, whatever their likelihood: 0 means "not stated" there."""
     try:
         return frozenset(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError):
@@ -77,12 +77,12 @@ class PtbXl(CardioBuilder):
 
     @classmethod
     def split(cls, fold: int) -> str:
-        """Split of a stratification fold."""
+        """Return the split of a stratification fold."""
         return "train" if fold <= 8 else "validation" if fold == 9 else "test"
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """One row a record; `sex` is 0 = male, 1 = female in the release, and ages over 89 are marked, not used as numbers."""
+        """Yield one row per record; `sex` is 0 = male, 1 = female in the release, and ages over 89 are marked, not used as numbers."""
         table = read_table(raw / "ptbxl_database.csv", (*NEEDED, cls.FILENAME), dtype={cls.FILENAME: str})
         for row in table.itertuples():
             codes = statements(row.scp_codes, row.ecg_id)

@@ -25,5 +25,5 @@ class PtbXl500(_PtbXl):
 
     @classmethod
     def find_raw(cls, data_dir: str | os.PathLike | None = None) -> Path | None:
-        """The folder of `ptb_xl`: one download holds both rates."""
+        """Return the folder of `ptb_xl`: one download holds both rates."""
         return _PtbXl.find_raw(data_dir)

@@ -31,10 +31,10 @@ class PtbXlSample(_PtbXl):
 
     @classmethod
     def find_raw(cls, data_dir: str | os.PathLike | None = None) -> Path:
-        """The bundled folder, whatever `data_dir` says."""
+        """Return the bundled folder, whatever `data_dir` says."""
         return catalog.dataset_folder(_NAME) / "data"
 
     @classmethod
     def split(cls, fold: int) -> str:
-        """Split of a stratification fold."""
+        """Return the split of a stratification fold."""
         return "train" if fold <= 5 else "validation" if fold == 6 else "test"

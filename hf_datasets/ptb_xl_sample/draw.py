@@ -10,7 +10,7 @@ from cardiobench.data.ecg_labels import CD_CLASSES, conduction
 
 
 def draw(release: Path, seed: int = 0) -> list[int]:
-    """The `ecg_id`s of the sample: all records with a conduction disturbance, and in each fold as many without, at random."""
+    """Return the `ecg_id`s of the sample: all records with a conduction disturbance, and in each fold as many without, at random."""
     table = pd.read_csv(release / "ptbxl_database.csv")
     table = table[table["ecg_id"] <= 400]
     positive = table["scp_codes"].map(lambda text: conduction(set(ast.literal_eval(text)), "scp") == CD_CLASSES[1])

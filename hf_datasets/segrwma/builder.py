@@ -57,7 +57,7 @@ SPEC = DatasetSpec(
 
 @cache
 def fixed() -> pd.DataFrame:
-    """The published split, with the label that no readable file of the release is known to hold."""
+    """Return the published split, with the label that no readable file of the release is known to hold."""
     return pd.read_csv(catalog.dataset_folder("segrwma") / "splits" / "recordings.csv", dtype={"label": str})
 
 
@@ -68,12 +68,12 @@ class SegRwma(CardioBuilder):
 
     @classmethod
     def base(cls, raw: Path) -> Path:
-        """The folder that holds `wallMotion`."""
+        """Return the folder that holds `wallMotion`."""
         return raw if (raw / "wallMotion").is_dir() else raw / "Regional_wall_motion_abnormality"
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """One row a recording of the split; of a synthetic twin, which may be smaller, only those that it has."""
+        """Yield one row per recording of the split; of a synthetic twin, which may be smaller, only those that it has."""
         base = cls.base(raw)
         twin = is_twin(raw)
         for row in fixed().itertuples():
@@ -93,14 +93,14 @@ class SegRwma(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
-        """Recordings in the folder that the published split does not have."""
+        """Return the recordings in the folder that the published split does not have."""
         known = set(fixed()["path"])
         there = (f"wallMotion/{path.name}" for path in sorted((cls.base(raw) / "wallMotion").glob("*_image.nii.gz")))
         return {"recording in no split": tuple(name for name in there if name not in known)}
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Recordings that the release is said to have (198 patients x 3 views x 3 modes) and the split lacks."""
+        """Yield the recordings that the release is said to have (198 patients x 3 views x 3 modes) and the split lacks."""
         published = {f"patient{n}-{mode}-{view}" for n, mode, view in product(range(1, PATIENTS + 1), MODES, APICAL)}
         lacking = sorted(
             published - set(fixed()["path"].str.removeprefix("wallMotion/").str.removesuffix("_image.nii.gz"))

@@ -60,7 +60,7 @@ class Tmed2(CardioBuilder):
 
     @classmethod
     def images(cls, raw: Path) -> pd.DataFrame:
-        """All labelled images of the release: query_key, study_id, patient_id, view_label, diagnosis_label, split (null where unused)."""
+        """Return all labelled images of the release: query_key, study_id, patient_id, view_label, diagnosis_label, split (null where unused)."""
         base = cls.base(raw)
         fold = base / FOLD
         labels = fold if fold.is_file() else base / "labels_per_image.csv"
@@ -94,12 +94,12 @@ class Tmed2(CardioBuilder):
 
     @classmethod
     def base(cls, raw: Path) -> Path:
-        """The folder that holds the tables: `approved_users_only`, given itself or its parent."""
+        """Return the folder that holds the tables: `approved_users_only`, given itself or its parent."""
         return raw / "approved_users_only" if (raw / "approved_users_only").is_dir() else raw
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """One row an image; all images of a study carry the study's diagnosis."""
+        """Yield one row per image; all images of a study carry the study's diagnosis."""
         table = cls.images(raw)
         table = table[table["split"].notna()]
         if table.empty:
@@ -128,6 +128,6 @@ class Tmed2(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
-        """Studies of the release that are in no split (one of the official test set, 5611s1, among them)."""
+        """Return the studies of the release that are in no split (one of the official test set, 5611s1, among them)."""
         table = cls.images(raw)
         return {"study in no split": tuple(sorted(table.loc[table["split"].isna(), "study_id"].unique()))}

@@ -26,7 +26,7 @@ def read_clip(
     name: str = "",
     profile: Profile = "canonical",
 ) -> Clip:
-    """Frames of an echo recording: AVI, MP4, GIF, DICOM, NIfTI (.nii, .nii.gz), PNG or JPEG, told apart by content.
+    """Read the frames of an echo recording: AVI, MP4, GIF, DICOM, NIfTI (.nii, .nii.gz), PNG or JPEG, told apart by content.
 
     Only the frames asked for are decoded where the format allows it, and they equal those of a full decode bit for bit.
 

@@ -88,7 +88,7 @@ def _check_fragments(file: MediaFile, stream: BinaryIO) -> None:
 
 
 def _stored(file: MediaFile, header: Any, indices: Iterable[int]) -> np.ndarray:
-    """Decoded values of those frames, (T, H, W) or (T, H, W, 3); nothing else is decompressed.
+    """Return the decoded values of those frames, (T, H, W) or (T, H, W, 3); nothing else is decompressed.
 
     Decoders of lossy JPEG differ by a few levels, so one of them, always installed, is named.
     """
@@ -107,7 +107,7 @@ def _eight_bit(file: MediaFile, frames: np.ndarray) -> np.ndarray:
 
 
 def _grey(file: MediaFile, header: Any, wanted: np.ndarray, n_frames: int) -> np.ndarray:
-    """Display levels 0..255, uint8 (T, H, W), of a recording with one value a pixel."""
+    """Return the display levels 0..255, uint8 (T, H, W), of a recording with one value a pixel."""
     pixels = require("pydicom.pixels", "reading DICOM")
     bits, signed = int(header.BitsStored), bool(header.PixelRepresentation)
     rescaled = (
@@ -138,7 +138,7 @@ def _grey(file: MediaFile, header: Any, wanted: np.ndarray, n_frames: int) -> np
 
 
 def window(values: np.ndarray, header: Any) -> np.ndarray:
-    """Brightness 0..1 of values under a header's first window: its centre, width and function.
+    """Return the brightness 0..1 of values under a header's first window: its centre, width and function.
 
     Source: DICOM PS3.3 C.11.2.1.2 (LINEAR) and C.11.2.1.3 (LINEAR_EXACT, SIGMOID).
 
@@ -161,7 +161,7 @@ def window(values: np.ndarray, header: Any) -> np.ndarray:
 
 
 def _frame_rate(header: Any) -> float | None:
-    """Frames per second: from the time between frames, else from the rate that the device recommends."""
+    """Return the frames per second: from the time between frames, else from the rate that the device recommends."""
     if header.get("FrameTime"):
         return 1000 / float(header.FrameTime)
     if header.get("FrameTimeVector"):

@@ -11,7 +11,7 @@ from cardiobench.data.media.types import Ecg
 
 
 def read_ecg(source: Path, record: int | str | None = None, *, leads: Sequence[str] | None = None) -> Ecg:
-    """A 12-lead ECG in mV with the leads I II III aVR aVL aVF V1-V6, from WFDB or from HDF5 in the layout of CODE-15%.
+    """Read a 12-lead ECG in mV with the leads I II III aVR aVL aVF V1-V6, from WFDB or from HDF5 in the layout of CODE-15%.
 
     Args:
         source: of WFDB the header (.hea), the signal file (.dat, .mat) or the path without suffix; of HDF5 the file.

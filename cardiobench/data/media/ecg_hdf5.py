@@ -24,7 +24,7 @@ FS = 400.0
 
 
 def read_hdf5(path: Path, record: int | str | None, leads: Sequence[str] | None = None) -> Ecg:
-    """One exam of a CODE-15% file: 400 Hz, mV, the zeros that pad it to 4096 samples taken away.
+    """Read one exam of a CODE-15% file: 400 Hz, mV, the zeros that pad it to 4096 samples taken away.
 
     A record is padded by the same number of zeros on both sides, so no more is cut than both sides have.
 
@@ -50,7 +50,7 @@ def read_hdf5(path: Path, record: int | str | None, leads: Sequence[str] | None 
 
 
 def open_tracings(path: Path) -> "Tracings":
-    """The file, opened once a process for as long as it stays the same; raises `OSError` or `BadMedia`."""
+    """Return the file, opened once a process for as long as it stays the same; raises `OSError` or `BadMedia`."""
     name = str(path)
     stat = os.stat(name)  # noqa: PTH116 - half the time of Path.stat, once a record
     return _opened(name, (stat.st_size, stat.st_mtime_ns))
@@ -58,7 +58,7 @@ def open_tracings(path: Path) -> "Tracings":
 
 @lru_cache(maxsize=32)
 def _opened(path: str, version: tuple[int, int]) -> "Tracings":
-    """A file whose layout is checked: opening takes longer than reading a record. CODE-15% has 18.
+    """Return a file whose layout is checked: opening takes longer than reading a record. CODE-15% has 18.
 
     Args:
         path: the file.
@@ -115,7 +115,7 @@ class Tracings:
         return self.tracings.dtype
 
     def signal(self, row: int) -> np.ndarray:
-        """(samples, 12) of one record, in an array of its own; raises `OSError` where the file ends before it does."""
+        """Return (samples, 12) of one record, in an array of its own; raises `OSError` where the file ends before it does."""
         if self.plain is None:
             return self.tracings[row]
         signal = np.empty(self.shape[1:], self.dtype)
@@ -129,7 +129,7 @@ class Tracings:
         return {exam: row for row, exam in enumerate(self.exam_ids.tolist())}
 
     def row(self, record: int | str | None) -> int:
-        """Row of a record, named by its row number (int) or exam id (str)."""
+        """Return the row of a record, named by its row number (int) or exam id (str)."""
         count = self.shape[0]
         if isinstance(record, str):
             return self._row_of(record)
@@ -159,7 +159,7 @@ class Tracings:
 
 
 def _without_padding(signal: np.ndarray) -> np.ndarray:
-    """The rows between the zeros that both ends have in common."""
+    """Return the rows between the zeros that both ends have in common."""
     padding = _first_filled(signal) if signal.size else 0
     if padding == 0:
         return signal
@@ -172,7 +172,7 @@ def _without_padding(signal: np.ndarray) -> np.ndarray:
 
 
 def _first_filled(signal: np.ndarray) -> int:
-    """Row of the first byte that is not zero; the number of rows where there is none."""
+    """Return the row of the first byte that is not zero; the number of rows where there is none."""
     data = np.ascontiguousarray(signal).view(np.bool_)
     first = int(data.argmax())  # stops there: a comparison of all numbers takes ten times as long
     return first // data.shape[1] if data.item(first) else len(signal)

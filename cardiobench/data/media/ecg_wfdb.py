@@ -56,12 +56,12 @@ class Header:
 
 
 def header_path(path: Path) -> Path:
-    """The header of a record that is named by its header, a signal file or its path without suffix."""
+    """Return the header of a record that is named by its header, a signal file or its path without suffix."""
     return path.with_suffix(".hea") if path.suffix in (".hea", ".dat", ".mat") else path.with_name(f"{path.name}.hea")
 
 
 def read_wfdb(path: Path, leads: Sequence[str] | None = None) -> Ecg:
-    """The twelve leads of a record, by the names in its header, in mV.
+    """Read the twelve leads of a record in mV, by the names in its header.
 
     Args:
         path: the header.
@@ -145,7 +145,7 @@ def _channel(path: Path, line: str) -> Channel:
 
 
 def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -> np.ndarray:
-    """Stored values in one signal file, float64 (samples, channels); NaN where the format marks a gap."""
+    """Read the stored values of one signal file, float64 (samples, channels); NaN where the format marks a gap."""
     path = header.with_name(channels[0].file)
     layout = {(channel.format, channel.offset) for channel in channels}
     if len(layout) > 1:
@@ -169,7 +169,7 @@ def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -
 
 
 def _unpack(content: bytes, form: int, count: int) -> np.ndarray:
-    """Integers of signal format 16 (two's complement), 80 (offset binary) or 212 (12-bit pairs in 3 bytes)."""
+    """Unpack the integers of signal format 16 (two's complement), 80 (offset binary) or 212 (12-bit pairs in 3 bytes)."""
     if form == 16:
         return np.frombuffer(content, "<i2", count)
     if form == 80:

@@ -50,15 +50,15 @@ class MediaFile:
         return cls(content, name, size, head)
 
     def open(self) -> BinaryIO:
-        """The content as a stream that can seek."""
+        """Return the content as a stream that can seek."""
         return io.BytesIO(self.content) if isinstance(self.content, bytes) else self.content.open("rb")
 
     def read(self) -> bytes:
-        """The whole content."""
+        """Return the whole content."""
         return self.content if isinstance(self.content, bytes) else self.content.read_bytes()
 
     def bad(self, why: str, action: str = COPY_AGAIN) -> BadMedia:
-        """The error that this file gives rise to: its name, what is wrong and what to do."""
+        """Return the error that this file gives rise to: its name, what is wrong and what to do."""
         return BadMedia(f"{self.name} {why}. {action}")
 
 

@@ -15,7 +15,7 @@ AXES = "Expected axes (x, y), (x, y, time) or (x, y, 1, time)."
 
 
 def read_nifti(file: MediaFile, sampling: FrameSampling, key_frame: int, *, paper: bool = False) -> Clip:
-    """Frames of a NIfTI recording, .nii or .nii.gz, rows running down the picture.
+    """Read the frames of a NIfTI recording, .nii or .nii.gz, rows running down the picture.
 
     Values are scaled to 0..255 between the least and the greatest of the whole volume, so brightness does not flicker.
     NIfTI stores x first, so a frame is the transpose of `volume[:, :, t]`. Its header has no dependable frame rate:
@@ -48,7 +48,7 @@ def read_nifti(file: MediaFile, sampling: FrameSampling, key_frame: int, *, pape
 
 
 def _volume(file: MediaFile) -> np.ndarray:
-    """Scaled values (x, y, time)."""
+    """Return the scaled values (x, y, time)."""
     nibabel = require("nibabel", "reading NIfTI")
     errors = (
         nibabel.filebasedimages.ImageFileError,
@@ -77,7 +77,7 @@ def _volume(file: MediaFile) -> np.ndarray:
 
 
 def _three_axes(file: MediaFile, volume: np.ndarray) -> np.ndarray:
-    """The volume as (x, y, time); axes that only pad the shape are dropped, anything else is refused."""
+    """Return the volume as (x, y, time); axes that only pad the shape are dropped, anything else is refused."""
     shape = volume.shape
     if volume.dtype.kind not in "iuf":
         raise file.bad(f"stores values as {volume.dtype}, not as one number a pixel", "Convert it to grey values.")
@@ -93,7 +93,7 @@ def _three_axes(file: MediaFile, volume: np.ndarray) -> np.ndarray:
 
 
 def _own_range(frame: np.ndarray) -> np.ndarray:
-    """One frame between its own least and greatest value, in single precision, rounded down; black if constant."""
+    """Return one frame between its own least and greatest value, in single precision, rounded down; black if constant."""
     frame = frame.astype(np.float32)
     low, high = frame.min(), frame.max()
     return ((frame - low) / (high - low) * 255).astype(np.uint8) if high > low else np.zeros(frame.shape, np.uint8)

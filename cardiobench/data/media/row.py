@@ -39,7 +39,7 @@ def decode(row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Cli
 
 
 def _key_frame(row: Mapping[str, Any], name: str) -> int:
-    """Key frame of a row; 0 where it is null, which a table of numbers writes as NaN."""
+    """Return the key frame of a row; 0 where it is null, which a table of numbers writes as NaN."""
     value = row.get("key_frame")
     if value is None or value != value:
         return 0

@@ -16,7 +16,7 @@ MILLIVOLTS = {"v": 1e3, "mv": 1.0, **{f"{sign}v": 1e-3 for sign in _MICRO}, "nv"
 
 
 def millivolts(unit: str, name: str, lead: str) -> float:
-    """Factor from a unit of voltage to mV; case does not matter, since headers write mV, mv and uV as they like."""
+    """Return the factor from a unit of voltage to mV; case does not matter, since headers write mV, mv and uV as they like."""
     if unit.lower() not in MILLIVOLTS:
         raise BadMedia(
             f"{name}: lead {lead} is in '{unit}', which is no unit of voltage (V, mV, uV, nV). Correct the header."
@@ -25,7 +25,7 @@ def millivolts(unit: str, name: str, lead: str) -> float:
 
 
 def lead_order(names: Sequence[str], name: str) -> list[int]:
-    """Positions of I II III aVR aVL aVF V1-V6 among the channel names of a record; further channels are left out.
+    """Return the positions of I II III aVR aVL aVF V1-V6 among the channel names of a record; further channels are left out.
 
     Raises:
         BadMedia: a lead that is not there, or there twice.

@@ -12,7 +12,7 @@ from cardiobench.data.media.types import Clip
 
 
 def read_still(file: MediaFile) -> Clip:
-    """A picture as a clip of one RGB frame, upright where its EXIF data says how it was held.
+    """Read a picture as a clip of one RGB frame, upright where its EXIF data says how it was held.
 
     Grey is repeated over the three channels. 16-bit samples keep their high byte. What is transparent lies on black,
     the ground of an ultrasound screen.
@@ -42,7 +42,7 @@ def read_still(file: MediaFile) -> Clip:
 
 
 def _rgb(file: MediaFile, picture) -> np.ndarray:
-    """uint8 (H, W, 3) of a PIL image of any pixel type."""
+    """Return uint8 (H, W, 3) of a PIL image of any pixel type."""
     if picture.mode.startswith("I"):  # 16-bit grey; PIL itself keeps the high byte of 16-bit colour
         grey = (np.asarray(picture).astype(np.uint32) >> 8).astype(np.uint8)
         return np.repeat(grey[..., None], 3, axis=-1)

@@ -63,7 +63,7 @@ def _check_end(file: MediaFile, form: Format) -> None:
 
 @contextmanager
 def _opened(file: MediaFile, form: Format) -> Iterator[tuple[Any, Any]]:
-    """The container and its first video stream; the format is given, so that no other demuxer is ever tried."""
+    """Yield the container and its first video stream; the format is given, so that no other demuxer is ever tried."""
     av = require("av", "reading video")
     with file.open() as source, av.open(source, format=form, metadata_errors="replace") as container:
         if not container.streams.video:
@@ -76,7 +76,7 @@ def _opened(file: MediaFile, form: Format) -> Iterator[tuple[Any, Any]]:
 
 
 def _listed(file: MediaFile, stream: Any) -> int | None:
-    """Number of pictures in the container's index; None when the index lists fewer than the header counts, or none."""
+    """Return the number of pictures in the container's index; None when the index lists fewer than the header counts, or none."""
     index = stream.index_entries
     if not 0 < stream.frames <= len(index):
         return None
@@ -87,7 +87,7 @@ def _listed(file: MediaFile, stream: Any) -> int | None:
 
 
 def _packets(file: MediaFile, container: Any, stream: Any) -> Iterator[Any]:
-    """All packets in the order of the file; the last one is empty and makes the decoder give what it still holds."""
+    """Yield all packets in the order of the file; the last one is empty and makes the decoder give what it still holds."""
     for packet in container.demux(stream):
         if packet.is_corrupt:
             raise file.bad("is cut short or damaged: a picture is incomplete")
@@ -101,7 +101,7 @@ def _holds_picture(packet: Any) -> bool:
 def _pictures(
     file: MediaFile, container: Any, stream: Any, wanted: Set[int], n_frames: int
 ) -> Iterator[tuple[int, Any]]:
-    """Number and picture in the order of display: all from the first on, or only the wanted where each stands alone."""
+    """Yield the number and picture in the order of display: all from the first on, or only the wanted where each stands alone."""
     alone = stream.codec_context.name in INTRA_ONLY
     read = shown = 0
     for packet in _packets(file, container, stream):
@@ -122,7 +122,7 @@ def _pictures(
 def _decode(
     file: MediaFile, container: Any, stream: Any, wanted: np.ndarray, n_frames: int
 ) -> tuple[list[np.ndarray], int]:
-    """Wanted frames, and how many frames were passed: all that the video shows where a wanted one is missing."""
+    """Return the wanted frames, and how many frames were passed: all that the video shows where a wanted one is missing."""
     convert = require("av.video.reformatter", "reading video").VideoReformatter()
     waiting = set(wanted.tolist())
     frames: list[np.ndarray] = []
@@ -143,7 +143,7 @@ def _decode(
 
 
 def _rgb(convert: Any, picture: Any) -> np.ndarray:
-    """uint8 RGB (H, W, 3) of a decoded picture, a view of its memory, turned upright where the recording says so.
+    """Return uint8 RGB (H, W, 3) of a decoded picture, a view of its memory, turned upright where the recording says so.
 
     Bicubic chroma is what OpenCV asks FFmpeg for too; one converter for all frames saves setting it up for each.
     """

@@ -9,7 +9,7 @@ from cardiobench.core.errors import MissingExtra
 
 
 def avi(frames: np.ndarray, fps: float, *, quality: int = 2) -> bytes:
-    """A motion-JPEG AVI of a clip, the same bytes for the same clip.
+    """Encode a clip as a motion-JPEG AVI, the same bytes for the same clip.
 
     Args:
         frames: uint8 RGB, (T, H, W, 3).

@@ -57,14 +57,14 @@ class Scene:
 
 
 def scene(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
-    """The layers of `truth.view`; `rng` varies position and proportions from recording to recording."""
+    """Return the layers of `truth.view`; `rng` varies position and proportions from recording to recording."""
     build = _aortic_level if truth.aortic_level else _BUILDERS[truth.view]
     view = build(truth, heart, rng)
     return _with_still_wall(view, truth) if truth.akinetic else view
 
 
 def _with_still_wall(view: Scene, truth: EchoTruth) -> Scene:
-    """Blood up to where the wall stood at end-diastole, on the side of the free wall and above the middle."""
+    """Return the blood up to where the wall stood at end-diastole, on the side of the free wall and above the middle."""
     b = truth.lvidd / 2
     a = truth.length / (1 + MITRAL_PLANE)
     apex = view.cavity.centre - np.multiply.outer(view.cavity.along, view.cavity.axis)
@@ -74,7 +74,7 @@ def _with_still_wall(view: Scene, truth: EchoTruth) -> Scene:
 
 
 def depth(truth: EchoTruth) -> float:
-    """Smallest depth of the sector that shows the whole scene, cm."""
+    """Return the smallest depth of the sector that shows the whole scene, cm."""
     if truth.view in ("PSAX", "PLAX"):
         return truth.lvidd + truth.ivsd + truth.lvpwd + 5.6 * _size(truth)
     return truth.length + 6.6 * _size(truth)
@@ -85,7 +85,7 @@ def _size(truth: EchoTruth) -> float:
 
 
 def _turn(degrees: float) -> np.ndarray:
-    """Unit vector at that angle from "straight down" towards the right."""
+    """Return the unit vector at that angle from "straight down" towards the right."""
     angle = np.deg2rad(degrees)
     return np.array([np.sin(angle), np.cos(angle)])
 
@@ -99,14 +99,14 @@ def _normal(axis: np.ndarray) -> np.ndarray:
 
 
 def _at(origin: np.ndarray, *steps: tuple[np.ndarray | float, np.ndarray]) -> np.ndarray:
-    """Points reached from `origin` by going each distance in its direction: (T, 2) or (2,)."""
+    """Return the points reached from `origin` by going each distance in its direction: (T, 2) or (2,)."""
     return origin + sum(np.asarray(distance)[..., None] * direction for distance, direction in steps)
 
 
 def _ventricle(
     heart: Ventricle, apex: np.ndarray, axis: np.ndarray, across: np.ndarray, near: np.ndarray, far: np.ndarray
 ):
-    """Cavity, muscle and the middle of the mitral plane; `near` and `far` are the walls against and along `across`."""
+    """Return the cavity, muscle and the middle of the mitral plane; `near` and `far` are the walls against and along `across`."""
     centre = _at(apex, (heart.a, axis))
     base = apex @ axis + heart.a * (1 + MITRAL_PLANE)
     cavity = Layer(BLOOD, centre, axis, heart.a, heart.b, cut=base, exact=True)
@@ -117,14 +117,14 @@ def _ventricle(
 
 
 def _atrium(hinge: np.ndarray, axis: np.ndarray, length: np.ndarray, across: np.ndarray) -> list[Layer]:
-    """An atrium that opens upwards at `hinge`, its widest part a third of its length below."""
+    """Return an atrium that opens upwards at `hinge`, its widest part a third of its length below."""
     centre, back = _at(hinge, (0.36 * length, axis)), -axis
     cut = (np.asarray(hinge) * back).sum(-1)
     return _chamber(centre, back, 0.66 * length, across, cut=cut)
 
 
 def _chamber(centre, axis, along, across, rim=0.3, level=MUSCLE, cut=None) -> list[Layer]:
-    """A thin-walled chamber or vessel."""
+    """Return a thin-walled chamber or vessel."""
     return [Layer(level, centre, axis, along + rim, across + rim, cut), Layer(BLOOD, centre, axis, along, across, cut)]
 
 
@@ -135,7 +135,7 @@ def _pericardium(muscle: Layer, shift: np.ndarray) -> Layer:
 
 
 def _leaflets(hinges, inward, forward, opening, length, thickness, level) -> list[Layer]:
-    """Two leaflets from their hinges: at opening 0 they meet in the middle, at 1 they point `forward`."""
+    """Return two leaflets from their hinges: at opening 0 they meet in the middle, at 1 they point `forward`."""
     layers = []
     for hinge, towards in zip(hinges, (inward, -inward), strict=True):
         angle = np.deg2rad(14 + 62 * opening)[..., None]
@@ -147,14 +147,14 @@ def _leaflets(hinges, inward, forward, opening, length, thickness, level) -> lis
 def _inflow(
     heart: Ventricle, middle: np.ndarray, axis: np.ndarray, across: np.ndarray, half, level=VALVE
 ) -> list[Layer]:
-    """A mitral or tricuspid valve of the half width `half`; closed, its leaflets bulge a little towards the atrium."""
+    """Return a mitral or tricuspid valve of the half width `half`; closed, its leaflets bulge a little towards the atrium."""
     hinges = _at(middle, (-half, across)), _at(middle, (half, across))
     opening = np.where(heart.mitral > 0, heart.mitral, -0.3)
     return _leaflets(hinges, across, -axis, opening, 0.97 * half, 0.24, level)
 
 
 def _outflow(truth: EchoTruth, heart: Ventricle, ring: np.ndarray, axis: np.ndarray, half: float) -> list[Layer]:
-    """The aortic valve: with calcium its leaflets get thick and bright, and open less."""
+    """Return the aortic valve: with calcium its leaflets get thick and bright, and open less."""
     across = _normal(axis)
     hinges = _at(ring, (-half, across)), _at(ring, (half, across))
     opening = heart.aortic * (1 - 0.75 * truth.valve_calcium)
@@ -280,7 +280,7 @@ def _psax(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene
 
 
 def _aortic_level(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
-    """The aorta with its three leaflets in the middle, the right ventricle's outflow in front, the atria behind."""
+    """Return the aorta with its three leaflets in the middle, the right ventricle's outflow in front, the atria behind."""
     ring = _psax(truth, heart, rng)  # the masks stay those of the ventricle
     size = ring.size
     centre = np.array([rng.uniform(-0.3, 0.3), rng.uniform(5.0, 5.5)]) * size

@@ -58,7 +58,7 @@ class EcgTruth:
 
 
 def beat_times(truth: EcgTruth, seconds: float = 10.0) -> np.ndarray:
-    """Moments at which the middle of a QRS complex falls, s, ascending, from before 0 to after `seconds`.
+    """Return the moments at which the middle of a QRS complex falls, s, ascending, from before 0 to after `seconds`.
 
     In sinus rhythm the RR interval swings by 2-5 % with breathing; in atrial fibrillation the intervals are independent
     with a coefficient of variation of 18-28 %, and none is below 0.3 s. `heart_rate` is the mean rate.
@@ -77,7 +77,7 @@ def beat_times(truth: EcgTruth, seconds: float = 10.0) -> np.ndarray:
 
 
 def ecg_signal(truth: EcgTruth, fs: float = 500.0, seconds: float = 10.0, *, noise: bool = True) -> np.ndarray:
-    """A 12-lead ECG of the heart that `truth` describes, in mV, leads I II III aVR aVL aVF V1-V6.
+    """Return a 12-lead ECG of the heart that `truth` describes, in mV, leads I II III aVR aVL aVF V1-V6.
 
     Leads III, aVR, aVL and aVF are made from I and II by the laws of Einthoven and Goldberger. Noise (wandering
     baseline, muscle, mains of 50 Hz where the rate can show it) is added before, so the laws hold with it, too.
@@ -112,7 +112,7 @@ def _dipole(truth: EcgTruth, time: np.ndarray, seconds: float) -> np.ndarray:
 
 
 def _fibrillation(truth: EcgTruth, time: np.ndarray) -> np.ndarray:
-    """Fibrillatory waves: 5-8 per second, wandering in rate and size, largest in V1 and II."""
+    """Return the fibrillatory waves: 5-8 per second, wandering in rate and size, largest in V1 and II."""
     rng = np.random.default_rng([truth.seed, _ATRIA])
     waves = np.zeros((len(time), 3))
 
@@ -133,7 +133,7 @@ def _fibrillation(truth: EcgTruth, time: np.ndarray) -> np.ndarray:
 
 
 def _noise(truth: EcgTruth, time: np.ndarray, fs: float) -> np.ndarray:
-    """Disturbance of the leads I, II and V1-V6, mV: (N, 8)."""
+    """Return the disturbance of the leads I, II and V1-V6, mV: (N, 8)."""
     rng = np.random.default_rng([truth.seed, _NOISE])
     rates = [*rng.uniform(0.1, 0.45, 2), 50.0]  # breathing and movement of the electrodes; mains
     angle = (2 * np.pi * time[:, None] * np.array(rates if fs > 100.0 else rates[:2])).astype(np.float32)
@@ -156,7 +156,7 @@ class EcgRecord:
 
 
 def ecg_patients(patients: int, seed: int = 0) -> list[EcgRecord]:
-    """Records of `patients` patients, one to three each, in order of patient.
+    """Return the records of `patients` patients, one to three each, in order of patient.
 
     About 35 % have atrial fibrillation and about 35 % a conduction disturbance, both likelier with age; records of one
     patient share both, and the widths. Patient i is the same in a cohort of any size.

@@ -70,14 +70,14 @@ class Waves:
     dipole: np.ndarray
 
     def at(self, time: np.ndarray) -> np.ndarray:
-        """Dipole at these times from the middle of the QRS complex, s: (N,) to (N, 3)."""
+        """Return the dipole at these times from the middle of the QRS complex, s: (N,) to (N, 3)."""
         steps = ((time[:, None] - self.centre) * (np.sqrt(0.5) / self.width)).astype(np.float32)
         # Far from a wave its value would be too small for fast arithmetic; e^-60 mV is nothing, too.
         return np.exp(np.maximum(-np.square(steps), -60.0)) @ self.dipole.astype(np.float32)
 
 
 def qrs(kind: str, qrs_ms: float, rng: np.random.Generator) -> Waves:
-    """The ventricles' activation: exactly `qrs_ms` between the points where the dipole is 5 % of its greatest."""
+    """Return the ventricles' activation: exactly `qrs_ms` between the points where the dipole is 5 % of its greatest."""
     table = np.array(_QRS.get(kind, _NARROW))
     dipole = (
         table[:, 2:] * rng.normal(1.0, 0.12, (len(table), 1)) @ _rotation(rng, 11.0).T * np.exp(rng.normal(0.0, 0.18))
@@ -92,7 +92,7 @@ def qrs(kind: str, qrs_ms: float, rng: np.random.Generator) -> Waves:
 
 
 def p_wave(pr_ms: float, qrs_ms: float, rng: np.random.Generator) -> Waves:
-    """The atria's activation: it begins `pr_ms` before the QRS complex does; first the right atrium, then the left."""
+    """Return the atria's activation: it begins `pr_ms` before the QRS complex does; first the right atrium, then the left."""
     onset = -(pr_ms + qrs_ms / 2) / 1000.0
     width = _P_WIDTH_MS / 1000.0
     dipole = (
@@ -104,7 +104,7 @@ def p_wave(pr_ms: float, qrs_ms: float, rng: np.random.Generator) -> Waves:
 
 
 def t_wave(kind: str, qrs_ms: float, rate: float, rng: np.random.Generator) -> Waves:
-    """Recovery: slow rise, faster fall; the QT interval follows Fridericia's cube root of the RR interval."""
+    """Return the recovery: slow rise, faster fall; the QT interval follows Fridericia's cube root of the RR interval."""
     qt = (0.395 + 0.6 * (qrs_ms - 90.0) / 1000.0) * np.cbrt(60.0 / rate) * rng.normal(1.0, 0.02)
     peak = qt - qrs_ms / 2000.0 - 0.085
     dipole = np.array(_T.get(kind, _T_NORMAL)) @ _rotation(rng, 10.0).T * np.exp(rng.normal(0.0, 0.2))
@@ -112,7 +112,7 @@ def t_wave(kind: str, qrs_ms: float, rate: float, rng: np.random.Generator) -> W
 
 
 def _rotation(rng: np.random.Generator, degrees: float) -> np.ndarray:
-    """A small random rotation: no two hearts lie alike."""
+    """Return a small random rotation: no two hearts lie alike."""
     x, y, z = np.deg2rad(rng.normal(0.0, degrees, 3))
     about_x = np.array([[1, 0, 0], [0, np.cos(x), -np.sin(x)], [0, np.sin(x), np.cos(x)]])
     about_y = np.array([[np.cos(y), 0, np.sin(y)], [0, 1, 0], [-np.sin(y), 0, np.cos(y)]])

@@ -42,12 +42,12 @@ class _Machine:
 
 
 def cm_per_pixel(truth: EchoTruth, size: int = 112) -> float:
-    """Length of a pixel's side in a picture of `size` x `size`, cm."""
+    """Return the length of a pixel's side in a picture of `size` x `size`, cm."""
     return _machine(truth, size).cm_per_pixel
 
 
 def echo_clip(truth: EchoTruth, *, frames: int = 48, size: int = 112, fps: float = 30.0, first: int = 0) -> np.ndarray:
-    """A grey-scale cine of the heart that `truth` describes.
+    """Return a grey-scale cine of the heart that `truth` describes.
 
     Frame 0 is end-diastole, frame `end_systole(truth, fps)` end-systole.
 
@@ -77,7 +77,7 @@ def echo_clip(truth: EchoTruth, *, frames: int = 48, size: int = 112, fps: float
 def echo_mask(
     truth: EchoTruth, *, frames: int = 48, size: int = 112, fps: float = 30.0, first: int = 0, part: str = "cavity"
 ) -> np.ndarray:
-    """The pixels of the left ventricle's `part` ("cavity" or "muscle") in the frames that `echo_clip` draws.
+    """Return the pixels of the left ventricle's `part` ("cavity" or "muscle") in the frames that `echo_clip` draws.
 
     The cavity ends at the mitral plane and includes the papillary muscles, as cardiologists trace it; what lies outside
     the sector is left out (in PLAX the apex usually does).
@@ -100,7 +100,7 @@ def echo_mask(
 
 
 def calipers(truth: EchoTruth, *, frame: int = 0, size: int = 112, fps: float = 30.0) -> dict[str, np.ndarray]:
-    """Where septum, diameter and posterior wall are measured, as a sonographer sets the calipers.
+    """Return where septum, diameter and posterior wall are measured, as a sonographer sets the calipers.
 
     Returns:
         "septum", "diameter" and "wall" to the two end points, float64 (2, 2), x and y in pixels (the first pixel's middle is 0).
@@ -129,7 +129,7 @@ def _machine(truth: EchoTruth, size: int) -> _Machine:
 
 
 def _grid(machine: _Machine, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Position of the pixels inside the sector, cm, float32 (P,) each, and their indices in the flattened picture."""
+    """Return the position of the pixels inside the sector, cm, float32 (P,) each, and their indices in the flattened picture."""
     place = np.arange(size) + 0.5
     across, down = ((place - tip) * machine.cm_per_pixel for tip in machine.tip)
     x = np.tile(across.astype(np.float32), size)
@@ -145,7 +145,7 @@ def _basis(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _quadric(layer: Layer, frames: int) -> np.ndarray:
-    """Coefficients of `_basis` that make the ellipse's implicit function: 0 at the centre, 1 on the outline; (6, T)."""
+    """Return the coefficients of `_basis` that make the ellipse's implicit function: 0 at the centre, 1 on the outline; (6, T)."""
     each = np.ones(frames)
     cx, cy, ux, uy = (each * part for vector in (layer.centre, layer.axis) for part in np.asarray(vector).T)
     along, across = each / np.square(layer.along), each / np.square(layer.across)
@@ -156,7 +156,7 @@ def _quadric(layer: Layer, frames: int) -> np.ndarray:
 
 
 def _beyond(layer: Layer, frames: int) -> np.ndarray:
-    """Coefficients of `_basis` for the distance beyond the layer's cut, cm; (6, T)."""
+    """Return the coefficients of `_basis` for the distance beyond the layer's cut, cm; (6, T)."""
     linear = np.zeros((6, frames), np.float32)
     linear[3:5] = layer.axis[:, None]
     linear[5] = -layer.cut
@@ -169,7 +169,7 @@ def _within(layer: Layer, basis: np.ndarray, frames: int) -> np.ndarray:
 
 
 def _near(layer: Layer, x: np.ndarray, y: np.ndarray, margin: float) -> np.ndarray:
-    """Indices of the pixels that the layer, displaced by up to `margin` cm, can reach in any frame."""
+    """Return the indices of the pixels that the layer, displaced by up to `margin` cm, can reach in any frame."""
     centre, axis = np.atleast_2d(layer.centre), np.abs(np.atleast_2d(layer.axis))
     along, across = np.atleast_1d(layer.along)[:, None], np.atleast_1d(layer.across)[:, None]
     # Half width and height of an ellipse's bounding box, as far as its soft edge goes.
@@ -181,7 +181,7 @@ def _near(layer: Layer, x: np.ndarray, y: np.ndarray, margin: float) -> np.ndarr
 def _paint(
     layers: tuple[Layer, ...], x: np.ndarray, y: np.ndarray, frames: int, background: np.ndarray, tremor: float
 ) -> np.ndarray:
-    """Echogenicity of each pixel in each frame, dB, (P, T): over the background the layers, with soft edges.
+    """Return the echogenicity of each pixel in each frame, dB, (P, T): over the background the layers, with soft edges.
 
     What is not the left ventricle gets an outline that wavers by up to `tremor` cm, because no atrium is an ellipse.
     """
@@ -206,7 +206,7 @@ def _paint(
 
 
 def _surroundings(truth: EchoTruth, machine: _Machine, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
-    """What is not the heart, in dB, (P,) each.
+    """Return the surroundings of the heart: background, haze and shade, dB, (P,) each.
 
     Returns:
         The soft tissue around the heart; the haze that nothing falls below; the shade that is taken from everything:

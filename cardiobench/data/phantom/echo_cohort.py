@@ -19,7 +19,7 @@ class EchoRecord:
 
 
 def echo_patients(patients: int, seed: int = 0) -> list[EchoRecord]:
-    """Records of `patients` patients, in order of patient.
+    """Return the records of `patients` patients, in order of patient.
 
     Ejection fractions 20-75 % (about one in three below 50 %), ages 18-95, half of them women, BMI null in one of ten;
     low ejection fractions come with larger, rounder ventricles. Patient i is the same in a cohort of any size.
@@ -54,7 +54,7 @@ def _patient(index: int, rng: np.random.Generator) -> list[EchoRecord]:
 
 
 def draw_fraction(rng: np.random.Generator) -> float:
-    """An ejection fraction, 20-75 %; one in three hearts fails."""
+    """Return an ejection fraction, 20-75 %; one in three hearts fails."""
     failing = rng.random() < 0.35
     return float(np.clip(rng.normal(36.0, 8.0) if failing else rng.normal(61.0, 6.0), 20.0, 75.0))
 
@@ -62,7 +62,7 @@ def draw_fraction(rng: np.random.Generator) -> float:
 def draw_heart(
     rng: np.random.Generator, ejection_fraction: float, sex: str, *, scale: float = 1.0, thicker: float = 0.0
 ) -> dict[str, float]:
-    """Volumes (mL) and sizes (cm) of a left ventricle, as keyword arguments of `EchoTruth`.
+    """Return the volumes (mL) and sizes (cm) of a left ventricle, as keyword arguments of `EchoTruth`.
 
     Args:
         rng: draws the patient.

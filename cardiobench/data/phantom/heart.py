@@ -115,7 +115,7 @@ class Ventricle:
 
 
 def end_systole(truth: EchoTruth, fps: float = 30.0) -> int:
-    """Frame in which the first beat reaches exactly ESV; frame 0 is end-diastole.
+    """Return the frame in which the first beat reaches exactly ESV; frame 0 is end-diastole.
 
     Systole lasts 0.46 s - 1.7 ms per beat/min, after Weissler et al., Circulation 1968 (electromechanical systole),
     rounded to a whole frame so that the smallest volume is one that is shown.
@@ -126,7 +126,7 @@ def end_systole(truth: EchoTruth, fps: float = 30.0) -> int:
 
 
 def beating(truth: EchoTruth, frames: int, fps: float = 30.0, first: int = 0) -> Ventricle:
-    """The ventricle in `frames` frames from frame `first` on, at `fps` frames per second."""
+    """Return the ventricle in `frames` frames from frame `first` on, at `fps` frames per second."""
     beat = 60.0 / truth.heart_rate * fps
     systole = end_systole(truth, fps)
     position = np.mod(np.arange(first, first + frames), beat)

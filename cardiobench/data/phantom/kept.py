@@ -9,7 +9,7 @@ from cardiobench.core.config import default_cache
 
 
 def kept(name: str, generator: str, make: Callable[[], bytes]) -> bytes:
-    """The bytes of a generated file, drawn the first time only.
+    """Return the bytes of a generated file, drawn the first time only.
 
     Args:
         name: of the file.

@@ -27,7 +27,7 @@ def _field() -> np.ndarray:
 
 
 def speckle_db(radius: np.ndarray, angle: np.ndarray, frames: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Speckle of each pixel in each frame, in dB, of mean power 0 dB.
+    """Return the speckle of each pixel in each frame, in dB, of mean power 0 dB.
 
     A frame lies between two independent fields; their weights are a cosine and a sine, so that the sum is again
     a complex Gaussian and its magnitude Rayleigh-distributed at every moment. The power of two such pictures is

@@ -60,7 +60,7 @@ def _videos(index: int, rng: np.random.Generator) -> list[tuple[str, str, EchoTr
 
 
 def _tracing(name: str, truth: EchoTruth, *, systole: bool) -> list[tuple]:
-    """The outline of the cavity in both phases, point by point; a phase that was not traced has one row without a point."""
+    """Return the outline of the cavity in both phases, point by point; a phase that was not traced has one row without a point."""
     rows = []
     for frame, known in ((0, True), (end_systole(truth, _FPS), systole)):
         if not known:

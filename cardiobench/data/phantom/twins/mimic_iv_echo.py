@@ -54,7 +54,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
 
 
 def _recordings(heart: dict[str, float], rng: np.random.Generator) -> Iterator[tuple[np.ndarray, float | None]]:
-    """Pictures (T, H, W, 3) of a study, with their rate; None for the still."""
+    """Yield the pictures (T, H, W, 3) of a study, with their rate; None for the still."""
     rate = float(rng.uniform(58, 95))
     for view in _VIEWS[: rng.integers(3, len(_VIEWS) + 1)]:
         truth = EchoTruth(**heart, view=view, heart_rate=rate, seed=int(rng.integers(2**31)))
@@ -65,7 +65,7 @@ def _recordings(heart: dict[str, float], rng: np.random.Generator) -> Iterator[t
 
 
 def _draw_ecg(clip: np.ndarray, rate: float) -> None:
-    """A green trace along the lower edge, written column by column as the cine goes on."""
+    """Draw a green trace along the lower edge, written column by column as the cine goes on."""
     beat = 60.0 / rate * _FPS
     for frame in range(len(clip)):
         columns = np.arange(round((frame + 1) / len(clip) * _WIDTH))
@@ -75,7 +75,7 @@ def _draw_ecg(clip: np.ndarray, rate: float) -> None:
 
 
 def _spectrum(rate: float, rng: np.random.Generator) -> np.ndarray:
-    """One colour picture: velocities over two seconds, bright up to an envelope that rises with every beat."""
+    """Return one colour picture: velocities over two seconds, bright up to an envelope that rises with every beat."""
     seconds = np.arange(_WIDTH) / _WIDTH * 2.0
     envelope = 0.7 * _HEIGHT * np.clip(np.sin(2 * np.pi * seconds * rate / 60.0), 0.05, None)
     height = np.arange(_HEIGHT)[::-1, None]
@@ -110,7 +110,7 @@ def _save(out: Path, records: list[tuple], studies: list[tuple], measured: list[
 
 
 def _dicom(frames: np.ndarray, fps: float | None, name: str) -> bytes:
-    """A DICOM file of colour frames (T, H, W, 3): a cine where there is a rate, else a picture."""
+    """Return a DICOM file of colour frames (T, H, W, 3): a cine where there is a rate, else a picture."""
     try:
         from PIL import Image
         from pydicom import dcmwrite

@@ -6,7 +6,7 @@ from cardiobench.data.phantom.echo import EchoTruth, echo_mask
 
 
 def letterbox(frames: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Clip or masks (T, H, W, ...) in the middle of black pictures of `height` x `width`."""
+    """Return the clip or masks (T, H, W, ...) in the middle of black pictures of `height` x `width`."""
     tall, wide = frames.shape[1:3]
     framed = np.zeros((len(frames), height, width, *frames.shape[3:]), frames.dtype)
     top, left = (height - tall) // 2, (width - wide) // 2
@@ -15,13 +15,13 @@ def letterbox(frames: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def fps_of_whole_beats(heart_rate: float, near: float) -> float:
-    """The frame rate nearest to `near` at which a beat lasts a whole number of frames, so that every beat shows ED exactly."""
+    """Return the frame rate nearest to `near` at which a beat lasts a whole number of frames, so that every beat shows ED exactly."""
     beat = 60.0 / heart_rate
     return round(beat * near) / beat
 
 
 def chords(truth: EchoTruth, frame: int, fps: float, count: int = 20) -> np.ndarray:
-    """Tracing of the cavity in one frame: its long axis, then `count` chords across it from apex to base.
+    """Return the tracing of the cavity in one frame: its long axis, then `count` chords across it from apex to base.
 
     Returns:
         float64, (1 + count, 4): X1, Y1, X2, Y2 in pixels of a 112 x 112 picture.

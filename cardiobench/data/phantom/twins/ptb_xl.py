@@ -136,7 +136,7 @@ def _age(truth: EcgTruth, patient: int) -> float | None:
 
 
 def _statements(truth: EcgTruth) -> dict[str, float]:
-    """Statements and their likelihoods; a rhythm's likelihood is not given, which the release writes as 0."""
+    """Return the statements and their likelihoods; a rhythm's likelihood is not given, which the release writes as 0."""
     found = {} if truth.af else {"NORM": 100.0}
     if truth.cd:
         found = {_CONDUCTION[truth.kind]: 100.0}

@@ -10,12 +10,12 @@ from cardiobench.core import resources
 
 
 def published_split(dataset: str, name: str) -> pd.DataFrame:
-    """The table `hf_datasets/<dataset>/splits/<name>.csv`, all columns as text."""
+    """Read the table `hf_datasets/<dataset>/splits/<name>.csv`, all columns as text."""
     return pd.read_csv(resources.folder("hf_datasets") / dataset / "splits" / f"{name}.csv", dtype=str)
 
 
 def choose(table: pd.DataFrame, patients: int, positive: str, rng: np.random.Generator) -> pd.DataFrame:
-    """The rows of `patients` patients (all, if there are fewer), drawn in turn from each split with and without disease.
+    """Return the rows of `patients` patients (all, if there are fewer), drawn in turn from each split with and without disease.
 
     A patient with any row labelled `positive` counts as diseased.
     """
@@ -30,7 +30,7 @@ def choose(table: pd.DataFrame, patients: int, positive: str, rng: np.random.Gen
 
 
 def save_nifti(path: Path, frames: np.ndarray, spacing: float) -> None:
-    """Grey frames (T, H, W) as a NIfTI volume (x, y, time), as the releases store them; `spacing` in mm."""
+    """Save grey frames (T, H, W) as a NIfTI volume (x, y, time), as the releases store them; `spacing` in mm."""
     from cardiobench.core.errors import MissingExtra
 
     try:

@@ -83,7 +83,7 @@ def _studies(patients: int, seed: int) -> list[_Study]:
 
 
 def _pictures(study: _Study, seed: int) -> list[np.ndarray]:
-    """Grey pictures of 112 x 112 pixels, one for each of the study's views."""
+    """Return the grey pictures of 112 x 112 pixels, one for each of the study's views."""
     rng = np.random.default_rng([seed, *map(int, study.name.split("s"))])
     calcium, thicker = _SEVERITY.get(study.diagnosis, (0.0, 0.0))
     heart = draw_heart(rng, float(np.clip(rng.normal(60, 8), 25, 75)), "F", thicker=thicker)
@@ -101,7 +101,7 @@ def _pictures(study: _Study, seed: int) -> list[np.ndarray]:
 
 
 def _fold(table: pd.DataFrame, fold: int, share: int) -> pd.DataFrame:
-    """One fold's table; of `share` training patients one is used."""
+    """Return one fold's table; of `share` training patients one is used."""
     used = np.array(_ORDER)[(table["split"] + fold) % len(_ORDER)]
     used[(used == "train") & (table["split"] // len(_ORDER) % share > 0)] = "Not_Used"
     part = table.drop(columns="split")

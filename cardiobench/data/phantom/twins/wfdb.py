@@ -9,14 +9,14 @@ GAIN = 1000.0
 
 
 def stored(signal: np.ndarray) -> np.ndarray:
-    """Millivolts (N, 12) to the int16 that are stored."""
+    """Convert millivolts (N, 12) to the int16 values that are stored."""
     return np.clip(np.round(signal * GAIN), -32767, 32767).astype(np.int16)
 
 
 def header(
     record: str, file: str, form: str, fs: int, samples: np.ndarray, leads: tuple[str, ...], *, signed: bool = False
 ) -> str:
-    """The header of a record whose leads are stored together in `file`.
+    """Return the header of a record whose leads are stored together in `file`.
 
     Args:
         record: name of the record.
