@@ -35,7 +35,7 @@ def candidate_dirs(name: str, data_dir: str | os.PathLike | None) -> list[Path]:
 class CardioBuilder(datasets.GeneratorBasedBuilder):
     """A dataset: its `SPEC`, and `rows`, which reads the release's own tables.
 
-    A subclass gives `SPEC` and `rows`; `recording_bytes` too where the recording is not a file of its own. Everything
+    A subclass gives `SPEC` and `rows`; `media` too where the recording is not a file of its own. Everything
     that holds for all datasets stands here: finding the raw folder, checks, counts of what is missing, the cache key.
     """
 
@@ -70,6 +70,8 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     @classmethod
     def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the media columns of a row: a file's path for echo (decoded when needed), signal and rate for an ECG."""
+        if raw is None:
+            raise NotImplementedError(f"{cls.__name__} is generated and must say how its recordings are drawn")
         path = safe_join(raw, row["media"])
         if cls.SPEC.media != "ecg":
             return {cls.SPEC.media: {"path": str(path), "bytes": None}}

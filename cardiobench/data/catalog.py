@@ -34,17 +34,19 @@ def builder(name: str) -> "type[CardioBuilder]":
     path = dataset_folder(name) / "builder.py"
     module_name = f"cardiobench_builder_{name}"
     module_spec = importlib.util.spec_from_file_location(module_name, path)
+    if module_spec is None or module_spec.loader is None:
+        raise ImportError(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[module_name] = module
     module_spec.loader.exec_module(module)
-    found = [
+    builders = [
         member
         for member in vars(module).values()
         if isinstance(member, type) and issubclass(member, CardioBuilder) and member.__module__ == module_name
     ]
-    if len(found) != 1:
-        raise TypeError(f"{path} must define exactly one CardioBuilder, found {len(found)}")
-    return found[0]
+    if len(builders) != 1:
+        raise TypeError(f"{path} must define exactly one CardioBuilder, found {len(builders)}")
+    return builders[0]
 
 
 def spec(name: str) -> DatasetSpec:

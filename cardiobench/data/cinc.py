@@ -41,11 +41,11 @@ class Patient:
 def parse_comments(text: str) -> Patient:
     """Return the age, sex and diagnoses in the text of a header, with or without a blank after `#`."""
     lines = (line.lstrip("#").partition(":") for line in text.splitlines() if line.startswith("#"))
-    said = {key.strip().lower(): value.strip() for key, _, value in lines}
-    codes = (code.strip() for code in said.get("dx", "").split(","))
+    fields = {key.strip().lower(): value.strip() for key, _, value in lines}
+    codes = (code.strip() for code in fields.get("dx", "").split(","))
     return Patient(
-        sex=_SEXES.get(said.get("sex", "").lower()),
-        age=_age(said.get("age", "")),
+        sex=_SEXES.get(fields.get("sex", "").lower()),
+        age=_age(fields.get("age", "")),
         dx=tuple(code for code in codes if code and code.lower() != "unknown"),
     )
 
@@ -74,17 +74,17 @@ def analysis_rows(raw: Path, folder: Path, prefix: str) -> Iterator[dict]:
         folder: folder of the source, `raw` or below it.
         prefix: what the names of its records begin with.
     """
-    for place, folders, files in os.walk(folder):
+    for directory, folders, files in os.walk(folder):
         folders.sort()
-        below = Path(place).relative_to(raw)
+        relative = Path(directory).relative_to(raw)
         records = {name for name in files if name.startswith(prefix) and name.endswith((".hea", ".mat"))}
         for name in sorted(records):
             record = name[:-4]
             if name.endswith(".hea"):
-                comments = parse_comments((Path(place) / name).read_text(encoding="latin-1"))
-                yield _row(record, (below / f"{record}.mat").as_posix(), comments)
+                comments = parse_comments((Path(directory) / name).read_text(encoding="latin-1"))
+                yield _row(record, (relative / f"{record}.mat").as_posix(), comments)
             elif f"{record}.hea" not in records:
-                yield _row(record, (below / f"{record}.hea").as_posix(), Patient(None, None, ()))
+                yield _row(record, (relative / f"{record}.hea").as_posix(), Patient(None, None, ()))
 
 
 def _row(record: str, media: str, patient: Patient) -> dict:

@@ -40,8 +40,8 @@ class OpenDataset:
         for column, accepted in task.where.items():
             frame = frame[frame[column].isin(accepted)]
         for column, preferred in task.prefer.items():
-            liked = frame[column].isin(preferred)
-            frame = frame[liked | ~liked.groupby(frame[task.unit_column]).transform("any")]
+            preferred_rows = frame[column].isin(preferred)
+            frame = frame[preferred_rows | ~preferred_rows.groupby(frame[task.unit_column]).transform("any")]
         return frame
 
     def references(self, task: Task) -> pd.DataFrame:

@@ -82,10 +82,10 @@ def draw_subset(
     if one_a_patient:
         positives = positives.drop_duplicates("patient_id")
         negatives = negatives[~negatives["patient_id"].isin(positives["patient_id"])].drop_duplicates("patient_id")
-    for name, found in (("positives", len(positives)), ("negatives", len(negatives))):
-        if found < least // 2:
+    for name, available in (("positives", len(positives)), ("negatives", len(negatives))):
+        if available < least // 2:
             raise NotApplicable(
-                f"size {size} of {task.name} is not available: {found} {name}, {least // 2} needed{' (one a patient)' if one_a_patient else ''}."
+                f"size {size} of {task.name} is not available: {available} {name}, {least // 2} needed{' (one a patient)' if one_a_patient else ''}."
             )
     half = min(len(positives), len(negatives), most // 2 if most else len(table))
     ids = np.stack([positives["id"].to_numpy(str)[:half], negatives["id"].to_numpy(str)[:half]], axis=1).reshape(-1)

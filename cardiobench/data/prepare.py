@@ -73,7 +73,7 @@ def prepare(
             folder = Path(work) / "folder"
             (folder / "data").mkdir(parents=True)
             for part in builder.SPEC.configs or ("default",):
-                made = builder(
+                build = builder(
                     config_name=part,
                     data_dir=None if data_dir is None else str(data_dir),
                     allow_missing=allow_missing,
@@ -81,9 +81,9 @@ def prepare(
                     cache_dir=work,
                 )
                 built = Path(work) / part
-                made.download_and_prepare(built, file_format="parquet", max_shard_size=SHARD, num_proc=num_proc)
-                _take_shards(made, built, folder / "data")
-            _finish(made, folder, allow_missing=allow_missing)
+                build.download_and_prepare(built, file_format="parquet", max_shard_size=SHARD, num_proc=num_proc)
+                _take_shards(build, built, folder / "data")
+            _finish(build, folder, allow_missing=allow_missing)
             target = out / "cardiobench" / name
             if target.exists():
                 target.rename(Path(work) / "old")
@@ -95,10 +95,10 @@ def prepare(
 
 def companion_files(name: str) -> dict[str, bytes]:
     """Return the files that accompany a dataset's data as path -> content: card, eval.yaml, split ids, prompts."""
-    own, spec = catalog.dataset_folder(name), catalog.spec(name)
-    files = {part: own / part for part in ("README.md", "eval.yaml")}
-    files |= {f"splits/{path.name}": path for path in sorted((own / "splits").glob("*.csv"))}
-    found = {part: path.read_bytes() for part, path in files.items() if path.is_file()}
+    folder, spec = catalog.dataset_folder(name), catalog.spec(name)
+    files = {part: folder / part for part in ("README.md", "eval.yaml")}
+    files |= {f"splits/{path.name}": path for path in sorted((folder / "splits").glob("*.csv"))}
+    contents = {part: path.read_bytes() for part, path in files.items() if path.is_file()}
     prompts = {"version": None}
     for task in spec.tasks:
         for file in prompt_files(task):
@@ -107,35 +107,35 @@ def companion_files(name: str) -> dict[str, bytes]:
                 prompts |= {task.target: content[task.target], "version": content["version"]}
                 break
     if len(prompts) > 1:
-        found["prompts.json"] = (json.dumps(prompts, indent=2) + "\n").encode()
-    return found
+        contents["prompts.json"] = (json.dumps(prompts, indent=2) + "\n").encode()
+    return contents
 
 
-def _take_shards(made: "CardioBuilder", built: Path, data: Path) -> None:
+def _take_shards(build: "CardioBuilder", built: Path, data: Path) -> None:
     """Move the shards of one configuration, under the names that the card gives them."""
-    prefix = f"{made.config.name}-" if made.SPEC.configs else ""
-    for split in made.info.splits:
-        shards = sorted(built.glob(f"{made.SPEC.name}-{split}*.parquet"))
+    prefix = f"{build.config.name}-" if build.SPEC.configs else ""
+    for split in build.info.splits:
+        shards = sorted(built.glob(f"{build.SPEC.name}-{split}*.parquet"))
         for number, shard in enumerate(shards):
             shard.rename(data / f"{prefix}{split}-{number:05d}-of-{len(shards):05d}.parquet")
 
 
-def _finish(made: "CardioBuilder", folder: Path, *, allow_missing: bool) -> None:
+def _finish(build: "CardioBuilder", folder: Path, *, allow_missing: bool) -> None:
     """Count what is there against the tables, and add the note and the files that travel with the data."""
     import pyarrow.parquet as pq
 
-    spec, rows = made.SPEC, made._rows
+    spec, rows = build.SPEC, build._rows
     shards = sorted((folder / "data").glob("*.parquet"))
     here = {name for shard in shards for name in pq.read_table(shard, columns=["id"])["id"].to_pylist()}
     damaged = rows.frame[~rows.frame["id"].isin(here)]
     if len(damaged) and not allow_missing:
-        raise _unreadable(made, damaged)
+        raise _unreadable(build, damaged)
     left_out = rows.listed[~rows.listed["id"].isin(here)]
     if len(left_out):
         left_out.to_parquet(folder / LEFT_OUT, index=False)
-    for part, content in companion_files(spec.name).items():
-        (folder / part).parent.mkdir(exist_ok=True)
-        (folder / part).write_bytes(content)
+    for file, data in companion_files(spec.name).items():
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_bytes(data)
     card = folder / "README.md"
     content = hashlib.sha256("".join([rows.digest, *rows.frame["fingerprint"]]).encode()).hexdigest()[:16]
     card.write_text(card_of_shards(card.read_text(encoding="utf-8"), folder, content), encoding="utf-8")
@@ -145,14 +145,14 @@ def _finish(made: "CardioBuilder", folder: Path, *, allow_missing: bool) -> None
     (folder / NOTE).write_text(json.dumps(asdict(note), indent=2) + "\n", encoding="utf-8")
 
 
-def _unreadable(made: "CardioBuilder", damaged) -> BadMedia:
+def _unreadable(build: "CardioBuilder", damaged) -> BadMedia:
     try:
-        made.media(made._raw, damaged.iloc[0].to_dict())
+        build.media(build._raw, damaged.iloc[0].to_dict())
         reason = "it can be read now"
     except BadMedia as error:
         reason = str(error)
     return BadMedia(
-        f"{made.SPEC.title}: {len(damaged)} of {len(made._rows.frame)} recordings cannot be read: {first_n(damaged['id'])}. "
+        f"{build.SPEC.title}: {len(damaged)} of {len(build._rows.frame)} recordings cannot be read: {first_n(damaged['id'])}. "
         f"The first: {reason}\n  Or go on without them with --allow-missing (they are counted, and the coverage is stamped on every score)."
     )
 

@@ -34,6 +34,8 @@ def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
 class PreparedDataset(OpenDataset):
     """A prepared folder; `raw` is that folder."""
 
+    raw: Path
+
     @cached_property
     def dataset(self) -> Any:
         """All splits, one after the other, as one `datasets.Dataset`."""
@@ -89,5 +91,5 @@ def _load(folder: Path, spec: DatasetSpec) -> Any:
     import datasets
 
     shards = {split: sorted(map(str, (folder / "data").glob(f"*{split}-*.parquet"))) for split in spec.splits}
-    there = {split: files for split, files in shards.items() if files}
-    return datasets.concatenate_datasets(list(datasets.load_dataset("parquet", data_files=there).values()))
+    shards_by_split = {split: files for split, files in shards.items() if files}
+    return datasets.concatenate_datasets(list(datasets.load_dataset("parquet", data_files=shards_by_split).values()))

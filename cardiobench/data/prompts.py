@@ -28,8 +28,8 @@ def prompt_files(task: Task, file: Path | None = None) -> list[Path]:
     """Return the files in which the prompts of a task may stand, the first that has them counts."""
     if file:
         return [file]
-    own = catalog.dataset_folder(task.dataset) / "prompts.json"
-    return [own, COMMON] if own.is_file() else [COMMON]
+    dataset_prompts = catalog.dataset_folder(task.dataset) / "prompts.json"
+    return [dataset_prompts, COMMON] if dataset_prompts.is_file() else [COMMON]
 
 
 def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], str]:
@@ -49,8 +49,8 @@ def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], st
         if task.target in content:
             break
     else:
-        place = file or f"hf_datasets/{task.dataset}/prompts.json"
-        raise NotApplicable(f"there are no prompts for {task.name} (none for '{task.target}' in {place})")
+        source = file or f"hf_datasets/{task.dataset}/prompts.json"
+        raise NotApplicable(f"there are no prompts for {task.name} (none for '{task.target}' in {source})")
     chosen = content[task.target]
     needed = ("templates",) if task.kind == "regression" else task.classes
     for key in needed:

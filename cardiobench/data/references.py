@@ -111,7 +111,7 @@ def write_references(table: pd.DataFrame, path: str | Path) -> Path:
 def class_names_of(column: pd.Series, task: Task) -> pd.Series:
     """Return the class names for cells that hold names or places in the class order; other cells stay as they are."""
     text = text_of(column)
-    names = {str(place): name for place, name in enumerate(task.classes)}
-    names |= {f"{place}.0": name for place, name in enumerate(task.classes)}
+    names = {str(index): name for index, name in enumerate(task.classes)}
+    names |= {f"{index}.0": name for index, name in enumerate(task.classes)}
     names |= {name: name for name in task.classes}
     return text.map(names).fillna(text)

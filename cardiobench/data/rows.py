@@ -68,10 +68,10 @@ def _parts(raw: Path, relative: str) -> tuple[Path, ...]:
 def _stat(path: Path) -> os.stat_result | None:
     """Return the size and time of a file; None where there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found if stat.S_ISREG(found.st_mode) else None
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def _digest(*parts: str) -> str:
@@ -153,12 +153,15 @@ def row_table(
     stats = {}
     if raw is not None:
         for relative in frame["media"].unique():
-            parts = {part: _stat(part) for part in _parts(raw, relative)}
-            lacking = next((part for part, found in parts.items() if not found or not found.st_size), None)
-            if lacking is None:
-                stats[relative] = [(found.st_size, found.st_mtime_ns) for found in parts.values()]
+            sizes = []
+            for path in _parts(raw, relative):
+                status = _stat(path)
+                if status is None or not status.st_size:
+                    missing[relative] = path.relative_to(raw).as_posix() + (" (empty)" if status else "")
+                    break
+                sizes.append((status.st_size, status.st_mtime_ns))
             else:
-                missing[relative] = lacking.relative_to(raw).as_posix() + (" (empty)" if parts[lacking] else "")
+                stats[relative] = sizes
     listed = {**frame["split"].value_counts(), IN_ALL: len(frame)}
     absent = {} if twin else {s: n - int(listed.get(s, 0)) for s, n in spec.expected.items() if listed.get(s, 0) != n}
     if need_media and missing:
@@ -184,13 +187,13 @@ def row_table(
         _digest(spec.name, spec.version, generator, str(media), str(record), str(key_frame), str(stats.get(media, "")))
         for media, record, key_frame in zip(frame["media"], frame["record"], key_frames, strict=True)
     ]
-    sizes = json.dumps({name: [size for size, _ in parts] for name, parts in sorted(stats.items())})
+    file_sizes = json.dumps({name: [size for size, _ in parts] for name, parts in sorted(stats.items())})
     return RowTable(
         listed=complete,
         frame=frame,
         missing=tuple(missing.values()),
         absent=absent,
         excluded=excluded or {},
-        digest=_digest(spec.name, spec.version, generator, complete.to_csv(index=False), sizes),
+        digest=_digest(spec.name, spec.version, generator, complete.to_csv(index=False), file_sizes),
         twin=twin,
     )

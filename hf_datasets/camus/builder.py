@@ -83,7 +83,7 @@ def read_cfg(path: Path) -> dict[str, str]:
     return facts
 
 
-def number(facts: Mapping[str, str], key: str, path: Path) -> float | None:
+def number_of(facts: Mapping[str, str], key: str, path: Path) -> float | None:
     """Return a number of an `Info_<view>.cfg`; None where the file does not have it."""
     try:
         return as_number(facts.get(key))
@@ -111,17 +111,17 @@ class Camus(CardioBuilder):
     def splits(cls, raw: Path) -> dict[str, str]:
         """Return patient -> split, from the release's own lists."""
         folder = cls.base(raw) / "database_split"
-        found: dict[str, str] = {}
+        splits: dict[str, str] = {}
         for split, name in SPLIT.items():
             path = folder / name
             if not path.is_file():
                 raise MissingData(f"CAMUS: {name} is not in {folder}. Complete the download.")
             for patient in path.read_text(encoding="utf-8-sig").split():
-                if found.setdefault(patient, split) != split:
+                if splits.setdefault(patient, split) != split:
                     raise BadData(
-                        f"CAMUS: {patient} stands in {SPLIT[found[patient]]} and in {name}. Download {folder.name} again."
+                        f"CAMUS: {patient} stands in {SPLIT[splits[patient]]} and in {name}. Download {folder.name} again."
                     )
-        return found
+        return splits
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
@@ -129,11 +129,13 @@ class Camus(CardioBuilder):
         base = cls.base(raw)
         for patient, split in cls.splits(raw).items():
             facts = {view: cls.facts(base, patient, view) for view in VIEW}
-            known = [own for own in facts.values() if own]
+            stated = [view_facts for view_facts in facts.values() if view_facts]
             # The label is the patient's: where the two files disagree, the first view's counts (see `findings`).
-            ef = known[0]["ef"] if known else None
+            ef = stated[0]["ef"] if stated else None
             worst = min(
-                (own["image_quality"] for own in known if own["image_quality"]), key=QUALITY.index, default=None
+                (view_facts["image_quality"] for view_facts in stated if view_facts["image_quality"]),
+                key=QUALITY.index,
+                default=None,
             )
             for view, name in VIEW.items():
                 media = base.relative_to(raw) / "database_nifti" / patient / f"{patient}_{view}_half_sequence.nii.gz"
@@ -158,32 +160,34 @@ class Camus(CardioBuilder):
             return {}
         if not path.is_file():
             raise MissingData(f"CAMUS: {path.name} is not in {folder}. Complete the download.")
-        said = read_cfg(path)
-        if not said.get("EF"):
-            raise BadData(f"{path} has no 'EF'; it has {', '.join(said)}. Download the file again.")
-        quality = said["ImageQuality"].title() if said.get("ImageQuality") else None
+        fields = read_cfg(path)
+        if not fields.get("EF"):
+            raise BadData(f"{path} has no 'EF'; it has {', '.join(fields)}. Download the file again.")
+        quality = fields["ImageQuality"].title() if fields.get("ImageQuality") else None
         if quality not in (*QUALITY, None):
             raise BadData(f"{path}: ImageQuality is {quality}; expected {', '.join(QUALITY)}.")
         return {
-            "fps": number(said, "FrameRate", path),
-            "sex": said.get("Sex") if said.get("Sex") in ("F", "M") else None,
-            "age": number(said, "Age", path),
+            "fps": number_of(fields, "FrameRate", path),
+            "sex": fields.get("Sex") if fields.get("Sex") in ("F", "M") else None,
+            "age": number_of(fields, "Age", path),
             "image_quality": quality,
-            "ef": number(said, "EF", path),
+            "ef": number_of(fields, "EF", path),
         }
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
         """Return the patients that have a folder and stand in no subgroup list."""
-        there = {path.name for path in (cls.base(raw) / "database_nifti").glob("patient*") if path.is_dir()}
-        return {"patient in no subgroup list": tuple(sorted(there - set(cls.splits(raw))))}
+        patients = {path.name for path in (cls.base(raw) / "database_nifti").glob("patient*") if path.is_dir()}
+        return {"patient in no subgroup list": tuple(sorted(patients - set(cls.splits(raw))))}
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield the patients whose two views state different ejection fractions, and the test list against the published one."""
         base = cls.base(raw)
-        told = {patient: {cls.facts(base, patient, view).get("ef") for view in VIEW} for patient in cls.splits(raw)}
-        differing = tuple(patient for patient, efs in told.items() if len(efs - {None}) > 1)
+        fractions = {
+            patient: {cls.facts(base, patient, view).get("ef") for view in VIEW} for patient in cls.splits(raw)
+        }
+        differing = tuple(patient for patient, efs in fractions.items() if len(efs - {None}) > 1)
         yield AuditFinding("EF of 2CH and 4CH differ (2CH counts)", len(differing), "patients", differing)
         published = set(pd.read_csv(catalog.dataset_folder("camus") / "splits" / "published_test.csv")["patient_id"])
         test = set(listed.loc[listed["split"] == "test", "patient_id"])

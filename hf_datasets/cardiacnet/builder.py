@@ -61,7 +61,7 @@ SPEC = DatasetSpec(
 
 
 @cache
-def fixed(cohort: str) -> pd.DataFrame:
+def published_split(cohort: str) -> pd.DataFrame:
     """Return the published split of one of the two sets."""
     return pd.read_csv(catalog.dataset_folder("cardiacnet") / "splits" / f"{cohort}.csv", dtype=str)
 
@@ -97,11 +97,11 @@ class CardiacNet(CardioBuilder):
         below = base.relative_to(raw)
         twin = is_twin(raw)
         for cohort in SETS:
-            for row in fixed(cohort).itertuples():
-                found = cls.locate(base, row.path)
-                if twin and found is None:
+            for row in published_split(cohort).itertuples():
+                path = cls.locate(base, row.path)
+                if twin and path is None:
                     continue
-                media = found or row.path
+                media = path or row.path
                 yield {
                     "id": row.id,
                     # the numbers of the two sets are not known to mean the same people
@@ -119,19 +119,21 @@ class CardiacNet(CardioBuilder):
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
         """Return the videos of the release that the published split does not have (3 ASD, 15 PAH and 5 Non-PAH)."""
         base = cls.base(raw)
-        used = {cls.locate(base, path) for cohort in SETS for path in fixed(cohort)["path"]}
-        there = [
+        used = {cls.locate(base, path) for cohort in SETS for path in published_split(cohort)["path"]}
+        videos = [
             path.relative_to(base).as_posix()
             for cohort in SETS
             for path in sorted((base / f"CardiacNet-{cohort.upper()}").rglob("*.nii*"))
             if path.is_file() and "label" not in path.name.lower()
         ]
-        return {"video in no split": tuple(name for name in there if name not in used)}
+        return {"video in no split": tuple(name for name in videos if name not in used)}
 
     @classmethod
     def normalized_patient_id(cls, row: Mapping[str, Any]) -> str | None:
         """Return the class and number, whatever the prefix: `patient-26`, `patient26` and `P26` of one class; `PHI26` is another series."""
         name = NUMBER.match(row["file"].rpartition("_")[2])
+        if name is None:
+            return None
         series = "PHI" if name["prefix"] == "PHI" else ""
         return f"{row[row['cohort']]}:{series}{name['number']}"
 

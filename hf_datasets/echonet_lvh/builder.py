@@ -100,7 +100,7 @@ class EchonetLvh(CardioBuilder):
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per measured frame of a video: most videos have all three measurements in one frame."""
-        there = cls.videos(raw)
+        videos = cls.videos(raw)
         for (name, frame), rows in cls.measured(raw).groupby(["HashedFileName", "Frame"], sort=False):
             first = rows.iloc[0]
             if rows["split"].nunique() > 1:
@@ -110,7 +110,7 @@ class EchonetLvh(CardioBuilder):
                 # only the video's hash is public: videos of one patient cannot be told
                 "patient_id": name,
                 "split": first["split"],
-                "media": there.get(name, f"{name}.avi"),
+                "media": videos.get(name, f"{name}.avi"),
                 "view": "PLAX",
                 "key_frame": int(frame),
                 "file": name,
@@ -122,14 +122,14 @@ class EchonetLvh(CardioBuilder):
     @classmethod
     def videos(cls, raw: Path) -> dict[str, str]:
         """Return name -> path below the raw folder, of the videos in the batches (or in any one folder)."""
-        found: dict[str, str] = {}
+        paths: dict[str, str] = {}
         for path in sorted(raw.glob("*/*.avi")) + sorted(raw.glob("*.avi")):
             relative = path.relative_to(raw).as_posix()
-            if found.setdefault(path.stem, relative) != relative:
+            if paths.setdefault(path.stem, relative) != relative:
                 raise BadData(
-                    f"EchoNet-LVH: {path.name} lies in {found[path.stem]} and in {relative}. Keep one of them."
+                    f"EchoNet-LVH: {path.name} lies in {paths[path.stem]} and in {relative}. Keep one of them."
                 )
-        return found
+        return paths
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:

@@ -71,10 +71,10 @@ def thirds_for_age(bmi: pd.Series, age: pd.Series, train: pd.Series) -> pd.Serie
     ranges = pd.cut(age, [-np.inf, *CHILD_AGE.edges, np.inf], labels=CHILD_AGE.labels)
     third = pd.Series(None, index=bmi.index, dtype=object)
     for name in ranges.dropna().unique():
-        own = (ranges == name) & bmi.notna()
-        if (own & train).sum() >= FEWEST:
-            edges = np.quantile(bmi[own & train], (1 / 3, 2 / 3))
-            third[own] = np.array(THIRDS, dtype=object)[np.digitize(bmi[own], edges, right=True)]
+        in_range = (ranges == name) & bmi.notna()
+        if (in_range & train).sum() >= FEWEST:
+            edges = np.quantile(bmi[in_range & train], (1 / 3, 2 / 3))
+            third[in_range] = np.array(THIRDS, dtype=object)[np.digitize(bmi[in_range], edges, right=True)]
     return third
 
 

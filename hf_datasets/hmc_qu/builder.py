@@ -47,19 +47,19 @@ SPEC = DatasetSpec(
 )
 
 
-def spelled(name: str) -> str:
+def normalized_name(name: str) -> str:
     """Return a recording's name without blanks and in one case: how the sheet and the folder may differ on it."""
     return re.sub(r"\s+", "", name).removesuffix(".avi").upper()
 
 
-def segment(cell: object, place: str) -> bool | None:
+def segment(cell: object, cell_name: str) -> bool | None:
     """Return whether a wall segment is infarcted, None for an empty cell."""
     if pd.isna(cell) or not str(cell).strip():
         return None
-    said = re.sub(r"[\s_-]+", "", str(cell)).lower().replace("non", "non-")
-    if said not in MI:
-        raise BadData(f"{place} is {cell!r}; expected MI or non-MI. Mend the cell or download the sheet again.")
-    return MI[said]
+    text = re.sub(r"[\s_-]+", "", str(cell)).lower().replace("non", "non-")
+    if text not in MI:
+        raise BadData(f"{cell_name} is {cell!r}; expected MI or non-MI. Mend the cell or download the sheet again.")
+    return MI[text]
 
 
 def read_sheet(base: Path, view: str) -> pd.DataFrame:
@@ -106,49 +106,53 @@ class HmcQu(CardioBuilder):
         )
 
     @classmethod
-    def fixed(cls) -> pd.DataFrame:
+    def published_split(cls) -> pd.DataFrame:
         """Return the split of the echo benchmark, by view and spelling."""
         table = pd.read_csv(catalog.dataset_folder("hmc_qu") / "splits" / "recordings.csv", dtype=str)
-        table["name"] = table["path"].str.partition("/")[2].map(spelled)
+        table["name"] = table["path"].str.partition("/")[2].map(normalized_name)
         return table.set_index(["view", "name"])
 
     @classmethod
-    def named(cls, raw: Path) -> Iterator[tuple[str, str, dict[str, bool]]]:
+    def labelled(cls, raw: Path) -> Iterator[tuple[str, str, dict[str, bool]]]:
         """Yield the view, name and segments of each recording in the sheets."""
         base = cls.base(raw)
         for view in SHEETS:
             sheet = read_sheet(base, view)
             for row in sheet.to_dict("records"):
                 name = str(row.pop("ECHO"))
-                found = {key: segment(cell, f"{view} sheet of HMC-QU: {key} of {name}") for key, cell in row.items()}
-                yield view, name, {key: sick for key, sick in found.items() if sick is not None}
+                infarcted = {
+                    key: segment(cell, f"{view} sheet of HMC-QU: {key} of {name}") for key, cell in row.items()
+                }
+                yield view, name, {key: sick for key, sick in infarcted.items() if sick is not None}
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per recording; its label is any infarcted segment of that view's sheet."""
-        fixed, folder = cls.fixed(), cls.videos(raw)
-        there = {
-            (view, spelled(path.name)): path.name
+        published_split, folder = cls.published_split(), cls.videos(raw)
+        files = {
+            (view, normalized_name(path.name)): path.name
             for view in SHEETS
             for path in sorted((raw / folder / view).glob("*.avi"))
         }
-        for view, name, segments in cls.named(raw):
-            if (view, spelled(name)) not in fixed.index:
+        for view, name, segments in cls.labelled(raw):
+            if (view, normalized_name(name)) not in published_split.index:
                 continue
-            known = fixed.loc[(view, spelled(name))]
+            published = published_split.loc[(view, normalized_name(name))]
             if not segments:
                 raise BadData(f"HMC-QU: {name} has no segment in the {view} sheet, so it has no label.")
             label = CLASSES[any(segments.values())]
-            if label != known["label"]:
+            if label != published["label"]:
                 raise BadData(
-                    f"HMC-QU: {name} is '{label}' by the {view} sheet and '{known['label']}' in the published split. "
+                    f"HMC-QU: {name} is '{label}' by the {view} sheet and '{published['label']}' in the published split. "
                     "Download the sheet again; if it is the same, the release has changed."
                 )
             yield {
-                "id": known["id"],
-                "patient_id": known["patient_id"],
-                "split": known["split"],
-                "media": (folder / view / there.get((view, spelled(name)), Path(known["path"]).name)).as_posix(),
+                "id": published["id"],
+                "patient_id": published["patient_id"],
+                "split": published["split"],
+                "media": (
+                    folder / view / files.get((view, normalized_name(name)), Path(published["path"]).name)
+                ).as_posix(),
                 "view": view,
                 "key_frame": 0,
                 "infarcted_segments": ", ".join(key for key, sick in segments.items() if sick),
@@ -164,29 +168,36 @@ class HmcQu(CardioBuilder):
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
         """Return the recordings in the sheets that the published split does not know, with the nearest that it knows."""
-        fixed = cls.fixed()
-        unknown = [(view, name) for view, name, _ in cls.named(raw) if (view, spelled(name)) not in fixed.index]
+        published_split = cls.published_split()
+        unknown = [
+            (view, name)
+            for view, name, _ in cls.labelled(raw)
+            if (view, normalized_name(name)) not in published_split.index
+        ]
         return {
-            "recording in no split": tuple(sorted(f"{view}/{name}{_near(fixed, view, name)}" for view, name in unknown))
+            "recording in no split": tuple(
+                sorted(f"{view}/{name}{_near(published_split, view, name)}" for view, name in unknown)
+            )
         }
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield which segment columns were read, and names that the sheet spells otherwise than the release's folder did."""
-        base, fixed = cls.base(raw), cls.fixed()
+        base, published_split = cls.base(raw), cls.published_split()
         for view in SHEETS:
             columns = tuple(read_sheet(base, view).columns[1:])
             yield AuditFinding(f"segment columns read from the {view} sheet", len(columns), "columns", columns)
         other = [
             f"{view}/{name}"
-            for view, name, _ in cls.named(raw)
-            if (view, spelled(name)) in fixed.index and fixed.loc[(view, spelled(name)), "path"] != f"{view}/{name}.avi"
+            for view, name, _ in cls.labelled(raw)
+            if (view, normalized_name(name)) in published_split.index
+            and published_split.loc[(view, normalized_name(name)), "path"] != f"{view}/{name}.avi"
         ]
         yield AuditFinding(
             "names that the sheet spells otherwise than the published split", len(other), "recordings", tuple(other)
         )
 
 
-def _near(fixed: pd.DataFrame, view: str, name: str) -> str:
-    near = difflib.get_close_matches(spelled(name), fixed.loc[view].index, n=1, cutoff=0.8)
+def _near(published_split: pd.DataFrame, view: str, name: str) -> str:
+    near = difflib.get_close_matches(normalized_name(name), published_split.loc[view].index, n=1, cutoff=0.8)
     return f" (nearest: {near[0]})" if near else ""

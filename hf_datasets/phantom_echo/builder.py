@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, VIEWS, CardioBuilder, DatasetSpec, Group, PromptGrid, Task
+from cardiobench.data.phantom.cache import cached_bytes
 from cardiobench.data.phantom.echo import EchoRecord, echo_clip, echo_patients
-from cardiobench.data.phantom.kept import kept
 
 PATIENTS, SEED, FPS = 150, 0, 30.0
 QUALITY = Group("image_quality", "image_quality")
@@ -104,5 +104,8 @@ class PhantomEcho(CardioBuilder):
         name = f"{row['id']}.avi"
         truth = records()[row["id"]].truth
         return {
-            "video": {"path": name, "bytes": kept(name, cls.generator(), lambda: avi(echo_clip(truth, fps=FPS), FPS))}
+            "video": {
+                "path": name,
+                "bytes": cached_bytes(name, cls.generator(), lambda: avi(echo_clip(truth, fps=FPS), FPS)),
+            }
         }

@@ -17,7 +17,7 @@ SPEC = dataclasses.replace(
 )
 
 
-class PtbXl500(_PtbXl):
+class PtbXl500(_PtbXl):  # type: ignore[valid-type, misc]  # builders are found by file, not by import
     """Rows, labels and folds of `ptb_xl` with the 500 Hz recordings, from the same raw folder."""
 
     SPEC = SPEC

@@ -56,7 +56,7 @@ SPEC = DatasetSpec(
 
 
 @cache
-def fixed() -> pd.DataFrame:
+def published_split() -> pd.DataFrame:
     """Return the published split, with the label that no readable file of the release is known to hold."""
     return pd.read_csv(catalog.dataset_folder("segrwma") / "splits" / "recordings.csv", dtype={"label": str})
 
@@ -76,7 +76,7 @@ class SegRwma(CardioBuilder):
         """Yield one row per recording of the split; of a synthetic twin, which may be smaller, only those that it has."""
         base = cls.base(raw)
         twin = is_twin(raw)
-        for row in fixed().itertuples():
+        for row in published_split().itertuples():
             if twin and not (base / row.path).is_file():
                 continue
             yield {
@@ -94,16 +94,16 @@ class SegRwma(CardioBuilder):
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
         """Return the recordings in the folder that the published split does not have."""
-        known = set(fixed()["path"])
-        there = (f"wallMotion/{path.name}" for path in sorted((cls.base(raw) / "wallMotion").glob("*_image.nii.gz")))
-        return {"recording in no split": tuple(name for name in there if name not in known)}
+        known = set(published_split()["path"])
+        paths = (f"wallMotion/{path.name}" for path in sorted((cls.base(raw) / "wallMotion").glob("*_image.nii.gz")))
+        return {"recording in no split": tuple(name for name in paths if name not in known)}
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield the recordings that the release is said to have (198 patients x 3 views x 3 modes) and the split lacks."""
         published = {f"patient{n}-{mode}-{view}" for n, mode, view in product(range(1, PATIENTS + 1), MODES, APICAL)}
         lacking = sorted(
-            published - set(fixed()["path"].str.removeprefix("wallMotion/").str.removesuffix("_image.nii.gz"))
+            published - set(published_split()["path"].str.removeprefix("wallMotion/").str.removesuffix("_image.nii.gz"))
         )
         yield AuditFinding(
             "recordings of the release that the published split lacks", len(lacking), "recordings", tuple(lacking)

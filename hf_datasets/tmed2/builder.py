@@ -74,20 +74,20 @@ class Tmed2(CardioBuilder):
                 )
         table["study_id"] = table["query_key"].str.rpartition("_")[0]
         table["patient_id"] = table["study_id"].str.partition("s")[0]
-        fixed = pd.read_csv(catalog.dataset_folder("tmed2") / "splits" / "studies.csv", dtype=str).set_index(
+        published = pd.read_csv(catalog.dataset_folder("tmed2") / "splits" / "studies.csv", dtype=str).set_index(
             "study_id"
         )["split"]
-        own = table.get("diagnosis_classifier_split", pd.Series(index=table.index, dtype=str)).map(SPLIT)
-        table["split"] = table["study_id"].map(fixed)
+        release_split = table.get("diagnosis_classifier_split", pd.Series(index=table.index, dtype=str)).map(SPLIT)
+        table["split"] = table["study_id"].map(published)
         # A release with ids of its own (a synthetic twin, a later edition) keeps its own split; the study that the
         # published split leaves out stays out.
         if table["split"].isna().all():
-            table["split"] = own
-        differs = table["split"].notna() & own.notna() & (table["split"] != own)
+            table["split"] = release_split
+        differs = table["split"].notna() & release_split.notna() & (table["split"] != release_split)
         if differs.any():
             row = table[differs].iloc[0]
             raise BadData(
-                f"{fold}: study {row['study_id']} is '{own[row.name]}' there and '{row['split']}' in the benchmark's fixed split "
+                f"{fold}: study {row['study_id']} is '{release_split[row.name]}' there and '{row['split']}' in the benchmark's fixed split "
                 f"({int(differs.sum())} images differ). This is not fold 0 of DEV479 as released; download it again."
             )
         return table

@@ -116,17 +116,18 @@ class Tracings:
 
     def signal(self, row: int) -> np.ndarray:
         """Return (samples, 12) of one record, in an array of its own; raises `OSError` where the file ends before it does."""
-        if self.plain is None:
+        if self.plain is None or self.offset is None:
             return self.tracings[row]
         signal = np.empty(self.shape[1:], self.dtype)
-        read = os.preadv(self.plain.fileno(), [signal], self.offset + row * signal.nbytes)
+        read = os.preadv(self.plain.fileno(), [signal.data], self.offset + row * signal.nbytes)
         if read != signal.nbytes:
             raise OSError(f"record {row} ends after {read} of {signal.nbytes} bytes")
         return signal
 
     @cached_property
     def _rows(self) -> dict[int, int]:
-        return {exam: row for row, exam in enumerate(self.exam_ids.tolist())}
+        exam_ids = [] if self.exam_ids is None else self.exam_ids.tolist()
+        return {exam: row for row, exam in enumerate(exam_ids)}
 
     def row(self, record: int | str | None) -> int:
         """Return the row of a record, named by its row number (int) or exam id (str)."""
@@ -150,10 +151,10 @@ class Tracings:
             )
         row = self._rows.get(int(exam)) if exam.isdecimal() else None
         if row is None or len(self._rows) < len(self.exam_ids):  # some id stands more than once: perhaps this one
-            found = 0 if row is None else int((self.exam_ids == int(exam)).sum())
-            if found != 1:
+            count = 0 if row is None else int((self.exam_ids == int(exam)).sum())
+            if row is None or count != 1:
                 raise BadMedia(
-                    f"{self.path} has {found} records with exam id {exam}, expected 1. Check the dataset's table."
+                    f"{self.path} has {count} records with exam id {exam}, expected 1. Check the dataset's table."
                 )
         return row
 

@@ -33,14 +33,15 @@ class MediaFile:
     def of(cls, source: Path | str | bytes, name: str = "") -> Self:
         """Look at a file, or at bytes; raises `BadMedia` when there is nothing to read."""
         if isinstance(source, bytes | bytearray | memoryview):
-            content: Path | bytes = bytes(source)
-            name, size, head = name or "recording given as bytes", len(content), content[:HEAD]
+            data = bytes(source)
+            content: Path | bytes = data
+            name, size, head = name or "recording given as bytes", len(data), data[:HEAD]
         else:
-            content = Path(source)
-            name = name or str(content)
+            content = path = Path(source)
+            name = name or str(path)
             try:
-                with content.open("rb") as stream:
-                    size, head = content.stat().st_size, stream.read(HEAD)
+                with path.open("rb") as stream:
+                    size, head = path.stat().st_size, stream.read(HEAD)
             except OSError as error:
                 raise BadMedia(
                     f"{name} cannot be opened ({error.strerror}). Check the path in the dataset's table."

@@ -31,7 +31,7 @@ def decode(row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Cli
         raise BadMedia(f"{name} has neither `video`, `image` nor `ecg`. Columns: {', '.join(map(str, row))}.")
     path, content = media.get("path"), media.get("bytes")
     return read_clip(
-        Path(path) if content is None else content,
+        Path(str(path)) if content is None else content,
         sampling or EVERY_FRAME,
         key_frame=_key_frame(row, name),
         name=str(path or name),

@@ -273,8 +273,8 @@ def _psax(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene
     right_ventricle = _chamber(crescent, axis, 2.9 * right + 0.35 * heart.b, 1.6 * right + 0.35 * heart.b, rim=0.35)
     papillary = []
     for direction in (_turn(-52.0), _turn(62.0)):
-        place = _at(centre, (0.8 * heart.b, direction))
-        papillary.append(Layer(MUSCLE - 3, place, direction, 0.26 * heart.b + 0.1, 0.17 * heart.b + 0.1))
+        position = _at(centre, (0.8 * heart.b, direction))
+        papillary.append(Layer(MUSCLE - 3, position, direction, 0.26 * heart.b + 0.1, 0.17 * heart.b + 0.1))
     layers = (*right_ventricle, _pericardium(muscle, 0.3 * size * _turn(20.0)), muscle, cavity, *papillary)
     return Scene(layers, cavity, muscle, across, size)
 
@@ -295,8 +295,8 @@ def _aortic_level(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) 
     reach, thickness = (0.5 - 0.36 * opening) * radius, 0.12 + 0.3 * truth.valve_calcium
     leaflets = []
     for direction in (_turn(30.0), _turn(150.0), _turn(270.0)):
-        place = _at(centre, (radius - reach, direction))
-        leaflets.append(Layer(_leaflet_level(truth), place, direction, reach, thickness))
+        position = _at(centre, (radius - reach, direction))
+        leaflets.append(Layer(_leaflet_level(truth), position, direction, reach, thickness))
     layers = (*right, *pulmonary, *right_atrium, *left_atrium, *aorta, *leaflets)
     return Scene(layers, ring.cavity, ring.muscle, ring.across, size)
 

@@ -1,7 +1,7 @@
 """ECG phantoms: 12-lead records in which rhythm, QRS width and PR interval are known exactly."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def _dipole(truth: EcgTruth, time: np.ndarray, seconds: float) -> np.ndarray:
     # The P wave and the first half of a QRS complex belong to the coming beat, all the rest to the one before; when
     # a beat comes very early, the T wave of the last beat but one has not ended yet.
     dipole = ventricles.at(since) + ventricles.at(until) + recovery.at(since) + recovery.at(time - beats[following - 2])
-    if truth.af:
+    if truth.pr_ms is None:
         return dipole + _fibrillation(truth, time)
     return dipole + p_wave(truth.pr_ms, truth.qrs_ms, rng).at(until)
 
@@ -115,9 +115,6 @@ def _fibrillation(truth: EcgTruth, time: np.ndarray) -> np.ndarray:
     """Return the fibrillatory waves: 5-8 per second, wandering in rate and size, largest in V1 and II."""
     rng = np.random.default_rng([truth.seed, _ATRIA])
     waves = np.zeros((len(time), 3))
-
-    def swing(slowest: float, fastest: float) -> np.ndarray:
-        return np.sin(2 * np.pi * (rng.uniform(slowest, fastest) * time + rng.random()))
 
     for direction in ((-0.2, 0.3, -0.9), (0.1, 0.9, -0.3)):
         rate = rng.uniform(5.0, 8.0)
@@ -137,7 +134,7 @@ def _noise(truth: EcgTruth, time: np.ndarray, fs: float) -> np.ndarray:
     rng = np.random.default_rng([truth.seed, _NOISE])
     rates = [*rng.uniform(0.1, 0.45, 2), 50.0]  # breathing and movement of the electrodes; mains
     angle = (2 * np.pi * time[:, None] * np.array(rates if fs > 100.0 else rates[:2])).astype(np.float32)
-    sizes = np.float32([0.04, 0.03, 0.005])[:, None] * rng.standard_normal((2, 3, 8), dtype=np.float32)
+    sizes = np.array([0.04, 0.03, 0.005], np.float32)[:, None] * rng.standard_normal((2, 3, 8), dtype=np.float32)
     sines, cosines = sizes[:, : angle.shape[1]]
     # Muscle: white up to the band of the recorder, so its power per sample grows with the rate.
     muscle = rng.uniform(0.006, 0.02) * np.sqrt(min(fs, 500.0) / 500.0)
@@ -169,9 +166,9 @@ def _patient(index: int, rng: np.random.Generator) -> list[EcgRecord]:
     age = float(np.clip(np.round(rng.normal(61.0, 17.0)), 18, 95))
     older = (age - 61.0) / 17.0
     af = bool(rng.random() < np.clip(0.35 + 0.10 * older, 0.05, 0.7))
-    kind = "normal"
+    kind: Kind = "normal"
     if rng.random() < np.clip(0.35 + 0.08 * older, 0.05, 0.7):
-        kind = str(rng.choice(("rbbb", "lbbb") if af else ("rbbb", "lbbb", "avb1")))
+        kind = cast(Kind, str(rng.choice(("rbbb", "lbbb") if af else ("rbbb", "lbbb", "avb1"))))
     wide = kind in ("rbbb", "lbbb")
     qrs_ms = float(np.round(rng.uniform(126, 166) if wide else np.clip(rng.normal(92, 8), 74, 112)))
     pr_ms = (

@@ -68,9 +68,9 @@ def echo_clip(truth: EchoTruth, *, frames: int = 48, size: int = 112, fps: float
     echo += (shade + np.float32(machine.gain + machine.dynamic_range))[:, None]
     echo *= np.float32(255.0 / machine.dynamic_range)
     np.clip(echo, 0.0, 255.0, out=echo)
-    grey = np.zeros((size * size, frames), np.uint8)
-    grey[inside] = echo
-    grey = np.ascontiguousarray(grey.T).reshape(frames, size, size)
+    pixels = np.zeros((size * size, frames), np.uint8)
+    pixels[inside] = echo
+    grey = np.ascontiguousarray(pixels.T).reshape(frames, size, size)
     return np.stack([grey, grey, grey], axis=-1)
 
 
@@ -130,8 +130,8 @@ def _machine(truth: EchoTruth, size: int) -> _Machine:
 
 def _grid(machine: _Machine, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the position of the pixels inside the sector, cm, float32 (P,) each, and their indices in the flattened picture."""
-    place = np.arange(size) + 0.5
-    across, down = ((place - tip) * machine.cm_per_pixel for tip in machine.tip)
+    positions = np.arange(size) + 0.5
+    across, down = ((positions - tip) * machine.cm_per_pixel for tip in machine.tip)
     x = np.tile(across.astype(np.float32), size)
     y = np.repeat(down.astype(np.float32), size)
     radius = np.hypot(x, y)
@@ -155,17 +155,17 @@ def _quadric(layer: Layer, frames: int) -> np.ndarray:
     return np.stack([xx, yy, 2 * xy, linear_x, linear_y, constant]).astype(np.float32)
 
 
-def _beyond(layer: Layer, frames: int) -> np.ndarray:
+def _beyond(layer: Layer, cut: np.ndarray, frames: int) -> np.ndarray:
     """Return the coefficients of `_basis` for the distance beyond the layer's cut, cm; (6, T)."""
     linear = np.zeros((6, frames), np.float32)
     linear[3:5] = layer.axis[:, None]
-    linear[5] = -layer.cut
+    linear[5] = -cut
     return linear
 
 
 def _within(layer: Layer, basis: np.ndarray, frames: int) -> np.ndarray:
     within = basis @ _quadric(layer, frames) <= 1.0
-    return within if layer.cut is None else within & (basis @ _beyond(layer, frames) <= 0.0)
+    return within if layer.cut is None else within & (basis @ _beyond(layer, layer.cut, frames) <= 0.0)
 
 
 def _near(layer: Layer, x: np.ndarray, y: np.ndarray, margin: float) -> np.ndarray:
@@ -196,7 +196,9 @@ def _paint(
         cover = basis @ (_quadric(layer, frames) * -steep)
         cover += steep + np.float32(0.5)
         if layer.cut is not None:
-            np.minimum(cover, basis @ (_beyond(layer, frames) / np.float32(-_EDGE_CM)) + np.float32(0.5), out=cover)
+            np.minimum(
+                cover, basis @ (_beyond(layer, layer.cut, frames) / np.float32(-_EDGE_CM)) + np.float32(0.5), out=cover
+            )
         np.clip(cover, 0.0, 1.0, out=cover)
         below = echo[here]
         cover *= np.float32(layer.level) - below

@@ -1,12 +1,24 @@
 """A cohort of echo phantoms: patients with one to three recordings of different views, who share their heart."""
 
 from dataclasses import dataclass
+from typing import TypedDict, cast
 
 import numpy as np
 
-from cardiobench.data.phantom.heart import MITRAL_PLANE, SPHEROID, EchoTruth
+from cardiobench.data.phantom.heart import MITRAL_PLANE, SPHEROID, EchoTruth, Quality, View
 
-VIEWS = ("A4C", "A2C", "PLAX", "A3C", "PSAX")
+VIEWS: tuple[View, ...] = ("A4C", "A2C", "PLAX", "A3C", "PSAX")
+
+
+class HeartSize(TypedDict):
+    """Sizes of a left ventricle, as keyword arguments of `EchoTruth`."""
+
+    ejection_fraction: float
+    edv: float
+    esv: float
+    ivsd: float
+    lvidd: float
+    lvpwd: float
 
 
 @dataclass(frozen=True)
@@ -38,7 +50,7 @@ def _patient(index: int, rng: np.random.Generator) -> list[EchoRecord]:
     patient = f"p{index + 1:05d}"
     records = []
     for view in (VIEWS[i] for i in views):
-        quality = str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.35, 0.15)))
+        quality = draw_quality(rng)
         truth = EchoTruth(
             **heart,
             view=view,
@@ -53,6 +65,16 @@ def _patient(index: int, rng: np.random.Generator) -> list[EchoRecord]:
     return records
 
 
+def draw_sex(rng: np.random.Generator) -> str:
+    """Return "F" or "M" with equal probability."""
+    return str(rng.choice(("F", "M")))
+
+
+def draw_quality(rng: np.random.Generator, poor: float = 0.15) -> Quality:
+    """Return an image quality: half of all recordings are good, a share of `poor` is poor."""
+    return cast(Quality, str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.5 - poor, poor))))
+
+
 def draw_fraction(rng: np.random.Generator) -> float:
     """Return an ejection fraction, 20-75 %; one in three hearts fails."""
     failing = rng.random() < 0.35
@@ -61,7 +83,7 @@ def draw_fraction(rng: np.random.Generator) -> float:
 
 def draw_heart(
     rng: np.random.Generator, ejection_fraction: float, sex: str, *, scale: float = 1.0, thicker: float = 0.0
-) -> dict[str, float]:
+) -> HeartSize:
     """Return the volumes (mL) and sizes (cm) of a left ventricle, as keyword arguments of `EchoTruth`.
 
     Args:

@@ -12,8 +12,8 @@ from PIL import Image
 
 from cardiobench.core.errors import BadMedia, MissingExtra
 from cardiobench.data.media import FrameSampling, read_clip
-from tests.data.media.made import avi_of, mjpg_packets, moving_frames, write_video
 from tests.data.media.test_dicom_pictures import dicom_bytes
+from tests.data.media.videos import avi_of, mjpg_packets, moving_frames, write_video
 
 
 @pytest.fixture(scope="module")

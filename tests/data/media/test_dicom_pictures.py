@@ -19,7 +19,7 @@ from pydicom.uid import (
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import FrameSampling, read_clip
-from tests.data.media.made import moving_frames
+from tests.data.media.videos import moving_frames
 
 
 @pytest.fixture

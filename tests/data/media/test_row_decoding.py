@@ -8,7 +8,7 @@ from PIL import Image
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
-from tests.data.media.made import avi_of, mjpg_packets, moving_frames
+from tests.data.media.videos import avi_of, mjpg_packets, moving_frames
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from PIL import Image
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import FrameSampling, read_clip
-from tests.data.media.made import moving_frames
+from tests.data.media.videos import moving_frames
 
 
 def encoded(picture: Image.Image, form: str = "PNG", **options) -> bytes:

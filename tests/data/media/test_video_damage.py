@@ -7,7 +7,7 @@ from PIL import Image
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import FrameSampling, read_clip
-from tests.data.media.made import avi_of, mjpg_packets, moving_frames, write_video
+from tests.data.media.videos import avi_of, mjpg_packets, moving_frames, write_video
 
 FIRST = FrameSampling(2)
 

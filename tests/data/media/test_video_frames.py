@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from cardiobench.data.media import FrameSampling, read_clip
-from tests.data.media.made import avi_of, mjpg_packets, moving_frames, opencv_frames, write_video
+from tests.data.media.videos import avi_of, mjpg_packets, moving_frames, opencv_frames, write_video
 
 KINDS = {
     "mjpg.avi": ("mjpeg", "yuvj420p", {}),

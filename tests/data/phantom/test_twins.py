@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from cardiobench.data.phantom.twins import TWINS
-from cardiobench.data.phantom.twins.splits import deal
+from cardiobench.data.phantom.twins.splits import round_robin
 
 
 def digests(folder):
@@ -30,5 +30,5 @@ def test_a_twin_depends_on_its_seed_and_on_nothing_else(name, tmp_path):
 
 def test_dealing_gives_every_split_a_member_of_every_group():
     groups = ["sick", "well", "well", "sick", "sick", "well"]
-    dealt = deal(groups, ("test", "val", "train"))
+    dealt = round_robin(groups, ("test", "val", "train"))
     assert dealt == ["test", "test", "val", "val", "train", "train"]

@@ -6,12 +6,13 @@ import numpy as np
 
 from cardiobench.core.errors import MissingExtra
 from cardiobench.data.phantom.echo import EchoTruth, cm_per_pixel, echo_clip, echo_mask, end_systole
-from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart
+from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart, draw_quality, draw_sex
+from cardiobench.data.phantom.heart import View
 from cardiobench.data.phantom.twins.pictures import letterbox
-from cardiobench.data.phantom.twins.splits import deal
+from cardiobench.data.phantom.twins.splits import round_robin
 
 _SIZE, _HEIGHT, _WIDTH = 144, 144, 176
-_VIEWS = {"2CH": "A2C", "4CH": "A4C"}
+_VIEWS: dict[str, View] = {"2CH": "A2C", "4CH": "A4C"}
 _ORDER = ("testing", "training", "validation", "training", "training", "training", "training", "training")
 
 
@@ -28,7 +29,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
         fraction = float(np.round(draw_fraction(rng), 1))
         fractions.append(fraction)
         _patient(out / "CAMUS_public" / "database_nifti" / f"patient{number + 1:04d}", fraction, rng)
-    groups = deal([fraction < 50 for fraction in fractions], _ORDER)
+    groups = round_robin([fraction < 50 for fraction in fractions], _ORDER)
     folder = out / "CAMUS_public" / "database_split"
     folder.mkdir(parents=True, exist_ok=True)
     for group in ("training", "validation", "testing"):
@@ -38,11 +39,11 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
 
 def _patient(folder: Path, fraction: float, rng: np.random.Generator) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    sex, age = str(rng.choice(("F", "M"))), int(rng.integers(30, 92))
+    sex, age = draw_sex(rng), int(rng.integers(30, 92))
     heart = draw_heart(rng, fraction, sex)
     fps, rate = float(np.round(rng.uniform(38, 52), 1)), float(rng.uniform(58, 95))
     for view, plane in _VIEWS.items():
-        quality = str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.35, 0.15)))
+        quality = draw_quality(rng)
         truth = EchoTruth(
             **heart, view=plane, heart_rate=rate, sex=sex, age=float(age), image_quality=quality,
             seed=int(rng.integers(2**31)),

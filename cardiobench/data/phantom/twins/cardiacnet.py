@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data.phantom.echo import EchoTruth, cm_per_pixel, echo_clip, echo_mask
-from cardiobench.data.phantom.echo_cohort import draw_heart
+from cardiobench.data.phantom.echo_cohort import draw_heart, draw_quality, draw_sex
 from cardiobench.data.phantom.twins.pictures import letterbox
 from cardiobench.data.phantom.twins.published import choose, published_split, save_nifti
 
@@ -30,8 +30,8 @@ def _sequence(path: Path, row: pd.Series, rng: np.random.Generator) -> None:
     right, defect = {"ASD": (rng.uniform(1.15, 1.45), True), "PAH": (rng.uniform(1.45, 1.8), False)}.get(
         row.label, (rng.uniform(0.9, 1.1), False)
     )
-    heart = draw_heart(rng, float(np.clip(rng.normal(61, 6), 40, 75)), str(rng.choice(("F", "M"))))
-    quality = str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.4, 0.1)))
+    heart = draw_heart(rng, float(np.clip(rng.normal(61, 6), 40, 75)), draw_sex(rng))
+    quality = draw_quality(rng, poor=0.1)
     truth = EchoTruth(
         **heart, view="A4C", heart_rate=float(rng.uniform(60, 100)), image_quality=quality, seed=int(rng.integers(2**31)),
         right_heart=float(right), septal_defect=defect,

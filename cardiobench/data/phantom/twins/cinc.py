@@ -7,7 +7,7 @@ from pathlib import Path
 from scipy.io import savemat
 
 from cardiobench.data.phantom.ecg import EcgTruth, ecg_patients, ecg_signal
-from cardiobench.data.phantom.twins.wfdb import header, stored
+from cardiobench.data.phantom.twins.wfdb import header, to_int16
 
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 _FS = 500
@@ -37,10 +37,10 @@ def write_chapman_ningbo(out: Path, patients: int, seed: int = 0) -> None:
 
 
 def _one_each(patients: int, seed: int) -> list:
-    seen: dict[str, object] = {}
+    firsts: dict[str, object] = {}
     for record in ecg_patients(patients, seed):
-        seen.setdefault(record.patient_id, record)
-    return list(seen.values())
+        firsts.setdefault(record.patient_id, record)
+    return list(firsts.values())
 
 
 def _in_sinus_rhythm(truth: EcgTruth) -> EcgTruth:
@@ -52,7 +52,7 @@ def _write(root: Path, pattern: str, first: int, truths: list[EcgTruth], codes: 
         folder = root / f"g{index // 1000 + 1}"
         folder.mkdir(parents=True, exist_ok=True)
         name = pattern.format(first + index)
-        samples = stored(ecg_signal(truth, fs=_FS))
+        samples = to_int16(ecg_signal(truth, fs=_FS))
         buffer = BytesIO()
         savemat(buffer, {"val": samples.T}, format="4")
         (folder / f"{name}.mat").write_bytes(buffer.getvalue())
@@ -65,8 +65,8 @@ def _write(root: Path, pattern: str, first: int, truths: list[EcgTruth], codes: 
 
 def _comments(truth: EcgTruth, codes: dict[str, str]) -> str:
     rhythm = _AF if truth.af else _SLOW if truth.heart_rate < 60 else _FAST if truth.heart_rate > 100 else _SINUS
-    found = ([codes[truth.kind]] if truth.cd else []) + [rhythm]
-    sex = {"F": "Female", "M": "Male"}.get(truth.sex, "Unknown")
+    dx = ([codes[truth.kind]] if truth.cd else []) + [rhythm]
+    sex = {"F": "Female", "M": "Male"}.get(truth.sex or "", "Unknown")
     age = "NaN" if truth.age is None else f"{truth.age:.0f}"
-    lines = [f"Age: {age}", f"Sex: {sex}", f"Dx: {','.join(found)}", "Rx: Unknown", "Hx: Unknown", "Sx: Unknown"]
+    lines = [f"Age: {age}", f"Sex: {sex}", f"Dx: {','.join(dx)}", "Rx: Unknown", "Hx: Unknown", "Sx: Unknown"]
     return "".join(f"# {line}\n" for line in lines)

@@ -34,8 +34,8 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
             exams = [_FIRST_EXAM + number for number in members]
             file["exam_id"] = np.array([*exams, 0], np.int64)
             tracings = file.create_dataset("tracings", (len(members) + 1, _SAMPLES, 12), np.float32)
-            for place, number in enumerate(members):
-                tracings[place] = _padded(records[number], number)
+            for row, number in enumerate(members):
+                tracings[row] = _padded(records[number], number)
 
 
 def _padded(record: EcgRecord, number: int) -> np.ndarray:
@@ -46,14 +46,14 @@ def _padded(record: EcgRecord, number: int) -> np.ndarray:
 
 
 def _row(number: int, record: EcgRecord, records: list[EcgRecord]) -> dict:
-    truth, rate = record.truth, record.truth.heart_rate
+    truth, rate, age = record.truth, record.truth.heart_rate, record.truth.age or 0.0
     first = number == 0 or records[number - 1].patient_id != record.patient_id
     sinus = not truth.af
     return {
         "exam_id": _FIRST_EXAM + number,
-        "age": int(truth.age),
+        "age": int(age),
         "is_male": truth.sex == "M",
-        "nn_predicted_age": float(truth.age + 4.0),
+        "nn_predicted_age": float(age + 4.0),
         "1dAVb": truth.kind == "avb1",
         "RBBB": truth.kind == "rbbb",
         "LBBB": truth.kind == "lbbb",
@@ -61,7 +61,7 @@ def _row(number: int, record: EcgRecord, records: list[EcgRecord]) -> dict:
         "ST": sinus and rate > 100,
         "AF": truth.af,
         "patient_id": _FIRST_PATIENT + int(record.patient_id[1:]) - 1,
-        "death": bool(truth.age > 85) if first else None,
+        "death": age > 85 if first else None,
         "timey": float(number % 7 + 0.5) if first else None,
         "normal_ecg": sinus and not truth.cd and 60 <= rate <= 100,
         "trace_file": f"exams_part{number % _PARTS}.hdf5",

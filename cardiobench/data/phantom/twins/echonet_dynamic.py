@@ -7,9 +7,9 @@ import pandas as pd
 
 from cardiobench.data.media.write import avi
 from cardiobench.data.phantom.echo import EchoTruth, echo_clip, end_systole
-from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart
+from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart, draw_quality, draw_sex
 from cardiobench.data.phantom.twins.pictures import chords
-from cardiobench.data.phantom.twins.splits import deal
+from cardiobench.data.phantom.twins.splits import round_robin
 
 _ORDER = ("TEST", "TRAIN", "VAL", "TRAIN", "TRAIN", "TRAIN", "TRAIN", "TEST", "TRAIN", "TRAIN")
 
@@ -32,7 +32,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
             traced += [(f"{name}.avi", *line, frame) for line in chords(truth, frame, fps)]
     columns = ["FileName", "EF", "ESV", "EDV", "FrameHeight", "FrameWidth", "FPS", "NumberOfFrames"]
     table = pd.DataFrame(listed, columns=columns)
-    table["Split"] = deal(list(table["EF"] < 50), _ORDER)
+    table["Split"] = round_robin(list(table["EF"] < 50), _ORDER)
     table.to_csv(root / "FileList.csv", index=False)
     tracings = pd.DataFrame(traced, columns=["FileName", "X1", "Y1", "X2", "Y2", "Frame"])
     tracings.to_csv(root / "VolumeTracings.csv", index=False, float_format="%.6f")
@@ -40,8 +40,8 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
 
 def _recording(rng: np.random.Generator) -> tuple[str, EchoTruth, int, float]:
     name = f"0X{rng.integers(2**63):016X}"
-    heart = draw_heart(rng, draw_fraction(rng), str(rng.choice(("F", "M"))))
-    quality = str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.35, 0.15)))
+    heart = draw_heart(rng, draw_fraction(rng), draw_sex(rng))
+    quality = draw_quality(rng)
     rate = float(rng.uniform(58, 100))
     truth = EchoTruth(**heart, view="A4C", heart_rate=rate, image_quality=quality, seed=int(rng.integers(2**31)))
     return name, truth, int(rng.integers(52, 76)), 50.0

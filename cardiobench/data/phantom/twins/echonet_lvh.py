@@ -7,10 +7,10 @@ import pandas as pd
 
 from cardiobench.data.media.write import avi
 from cardiobench.data.phantom.echo import EchoTruth, calipers, echo_clip, end_systole
-from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart
+from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart, draw_quality, draw_sex
 from cardiobench.data.phantom.heart import beating
 from cardiobench.data.phantom.twins.pictures import fps_of_whole_beats, letterbox
-from cardiobench.data.phantom.twins.splits import deal
+from cardiobench.data.phantom.twins.splits import round_robin
 
 _SIZE, _HEIGHT, _WIDTH = 160, 160, 208
 _ORDER = ("test", "train", "val", "train", "train", "train", "train", "train", "train", "train")
@@ -23,7 +23,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     systole, too. Values are in cm, rounded to the millimetre's tenth, points in pixels of the whole picture.
     """
     rows = []
-    splits = deal([0] * patients, _ORDER)
+    splits = round_robin([0] * patients, _ORDER)
     for batch in range(4):
         (out / f"Batch{batch + 1}").mkdir(parents=True, exist_ok=True)
     for index, split in enumerate(splits):
@@ -46,8 +46,8 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
 
 def _patient(rng: np.random.Generator) -> EchoTruth:
     thicker = float(rng.choice((0.0, 0.3), p=(0.6, 0.4)))
-    heart = draw_heart(rng, draw_fraction(rng), str(rng.choice(("F", "M"))), thicker=thicker)
-    quality = str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.35, 0.15)))
+    heart = draw_heart(rng, draw_fraction(rng), draw_sex(rng), thicker=thicker)
+    quality = draw_quality(rng)
     rate = float(rng.uniform(58, 95))
     return EchoTruth(**heart, view="PLAX", heart_rate=rate, image_quality=quality, seed=int(rng.integers(2**31)))
 

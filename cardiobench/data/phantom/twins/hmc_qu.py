@@ -6,7 +6,7 @@ import numpy as np
 
 from cardiobench.data.media.write import avi
 from cardiobench.data.phantom.echo import EchoTruth, echo_clip
-from cardiobench.data.phantom.echo_cohort import draw_heart
+from cardiobench.data.phantom.echo_cohort import draw_heart, draw_quality, draw_sex
 from cardiobench.data.phantom.twins.pictures import letterbox
 from cardiobench.data.phantom.twins.published import choose, published_split
 from cardiobench.data.phantom.twins.xlsx import write_xlsx
@@ -26,10 +26,10 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     root = out / "HMC-QU"
     sheets = {view: [("ECHO", *_SEGMENTS)] for view in ("A2C", "A4C")}
     for _, rows in table.groupby("patient_id", sort=False):
-        heart = draw_heart(rng, float(np.clip(rng.normal(57, 7), 40, 75)), str(rng.choice(("F", "M"))))
+        heart = draw_heart(rng, float(np.clip(rng.normal(57, 7), 40, 75)), draw_sex(rng))
         rate = float(rng.uniform(60, 95))
         for row in rows.itertuples():
-            quality = str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.4, 0.1)))
+            quality = draw_quality(rng, poor=0.1)
             infarct = row.label == "STEMI"
             truth = EchoTruth(
                 **heart, view=row.view, heart_rate=rate, image_quality=quality, seed=int(rng.integers(2**31)),

@@ -10,12 +10,13 @@ import pandas as pd
 
 from cardiobench.core.errors import MissingExtra
 from cardiobench.data.phantom.echo import EchoTruth, echo_clip
-from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart
+from cardiobench.data.phantom.echo_cohort import HeartSize, draw_fraction, draw_heart, draw_sex
+from cardiobench.data.phantom.heart import View
 from cardiobench.data.phantom.twins.pictures import letterbox
 
 FIRST_SUBJECT, FIRST_STUDY, FIRST_MEASUREMENT = 19_900_001, 99_000_001, 7_000_001
 _SIZE, _HEIGHT, _WIDTH, _FRAMES, _FPS = 112, 128, 160, 40, 30.0
-_VIEWS = ("A4C", "A2C", "PLAX", "PSAX", "A3C")
+_VIEWS: tuple[View, ...] = ("A4C", "A2C", "PLAX", "PSAX", "A3C")
 _START = datetime(2180, 1, 1, 8)
 
 
@@ -26,22 +27,24 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     is a Doppler spectrum. Of eight studies one is linked to no measurement, and one ejection fraction in nine is written
     as a bound (`>55`); there are measurements of people who have no recording, too.
     """
-    records, studies, measured = [], [], []
+    records: list[tuple] = []
+    studies: list[tuple] = []
+    measured: list[tuple] = []
     for index in range(patients):
         rng = np.random.default_rng([seed, index])
         subject = FIRST_SUBJECT + index
-        sex = str(rng.choice(("F", "M")))
+        sex = draw_sex(rng)
         for _ in range(1 + (index % 5 == 3)):
             number = len(studies)
             study, when = FIRST_STUDY + number, _START + timedelta(days=int(rng.integers(3000)))
             fraction = float(np.round(draw_fraction(rng)))
             heart = draw_heart(rng, fraction, sex)
             folder = Path("files") / f"p{str(subject)[:2]}" / f"p{subject}" / f"s{study}"
-            for place, (picture, fps) in enumerate(_recordings(heart, rng)):
-                path = folder / f"{study}_{place + 1:04d}.dcm"
+            for position, (picture, fps) in enumerate(_recordings(heart, rng)):
+                path = folder / f"{study}_{position + 1:04d}.dcm"
                 (out / path).parent.mkdir(parents=True, exist_ok=True)
                 (out / path).write_bytes(_dicom(picture, fps, f"{seed}/{path.name}"))
-                records.append((subject, study, when + timedelta(minutes=place), path.as_posix()))
+                records.append((subject, study, when + timedelta(minutes=position), path.as_posix()))
             linked = FIRST_MEASUREMENT + number if number % 8 != 7 else None
             later = when + timedelta(hours=2)
             studies.append((subject, study, when, linked, later if linked else None, None))
@@ -53,7 +56,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     _save(out, records, studies, measured)
 
 
-def _recordings(heart: dict[str, float], rng: np.random.Generator) -> Iterator[tuple[np.ndarray, float | None]]:
+def _recordings(heart: HeartSize, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, float | None]]:
     """Yield the pictures (T, H, W, 3) of a study, with their rate; None for the still."""
     rate = float(rng.uniform(58, 95))
     for view in _VIEWS[: rng.integers(3, len(_VIEWS) + 1)]:
@@ -86,7 +89,7 @@ def _spectrum(rate: float, rng: np.random.Generator) -> np.ndarray:
     return np.stack([picture, picture, (picture * 0.8).astype(np.uint8)], axis=-1)[None]
 
 
-def _measurements(subject: int, measurement: int, when: datetime, ef: str, heart: dict[str, float]) -> list[tuple]:
+def _measurements(subject: int, measurement: int, when: datetime, ef: str, heart: HeartSize) -> list[tuple]:
     results = (
         ("lvef", "Left ventricular ejection fraction", ef, "%"),
         ("lvidd", "Left ventricular internal dimension, diastole", f"{heart['lvidd']:.1f}", "cm"),

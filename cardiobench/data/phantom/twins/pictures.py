@@ -31,7 +31,7 @@ def chords(truth: EchoTruth, frame: int, fps: float, count: int = 20) -> np.ndar
     _, _, (axis, across) = np.linalg.svd(points - middle, full_matrices=False)
     along, aside = (points - middle) @ axis, (points - middle) @ across
     lines = [np.concatenate([middle + along.min() * axis, middle + along.max() * axis])]
-    for place in along.min() + (np.arange(count) + 0.5) / count * np.ptp(along):
-        here = aside[np.abs(along - place) <= 1.0]
-        lines.append(np.concatenate([middle + place * axis + end * across for end in (here.min(), here.max())]))
+    for position in along.min() + (np.arange(count) + 0.5) / count * np.ptp(along):
+        chord = aside[np.abs(along - position) <= 1.0]
+        lines.append(np.concatenate([middle + position * axis + end * across for end in (chord.min(), chord.max())]))
     return np.stack(lines)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data.phantom.ecg import EcgRecord, EcgTruth, ecg_patients, ecg_signal
-from cardiobench.data.phantom.twins.splits import deal
+from cardiobench.data.phantom.twins.splits import round_robin
 from cardiobench.data.phantom.twins.wfdb import write_format16
 
 LEADS = ("I", "II", "III", "AVR", "AVL", "AVF", "V1", "V2", "V3", "V4", "V5", "V6")
@@ -88,7 +88,7 @@ def _patient_number(record: EcgRecord) -> float:
 
 def _folds(records: list[EcgRecord]) -> dict[float, int]:
     labels = {_patient_number(record): (record.truth.af, record.truth.cd) for record in records}
-    return dict(zip(labels, deal(list(labels.values()), _FOLDS), strict=True))
+    return dict(zip(labels, round_robin(list(labels.values()), _FOLDS), strict=True))
 
 
 def _row(number: int, record: EcgRecord) -> dict:
@@ -130,18 +130,18 @@ def _row(number: int, record: EcgRecord) -> dict:
 def _age(truth: EcgTruth, patient: int) -> float | None:
     if patient % 10 == 4:
         return 300.0
-    if patient % 25 == 9:
+    if patient % 25 == 9 or truth.age is None:
         return None
     return 300.0 if truth.age > 89 else truth.age
 
 
 def _statements(truth: EcgTruth) -> dict[str, float]:
     """Return the statements and their likelihoods; a rhythm's likelihood is not given, which the release writes as 0."""
-    found = {} if truth.af else {"NORM": 100.0}
+    statements = {} if truth.af else {"NORM": 100.0}
     if truth.cd:
-        found = {_CONDUCTION[truth.kind]: 100.0}
+        statements = {_CONDUCTION[truth.kind]: 100.0}
     if truth.af:
         rhythm = "AFIB"
     else:
         rhythm = "SBRAD" if truth.heart_rate < 60 else "STACH" if truth.heart_rate > 100 else "SR"
-    return found | {rhythm: 0.0}
+    return statements | {rhythm: 0.0}

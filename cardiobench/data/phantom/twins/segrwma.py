@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from cardiobench.data.phantom.echo import EchoTruth, cm_per_pixel, echo_clip
-from cardiobench.data.phantom.echo_cohort import draw_heart
+from cardiobench.data.phantom.echo_cohort import draw_heart, draw_quality, draw_sex
 from cardiobench.data.phantom.twins.pictures import fps_of_whole_beats, letterbox
 from cardiobench.data.phantom.twins.published import choose, published_split, save_nifti
 
@@ -21,10 +21,10 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     rng = np.random.default_rng([seed, 0])
     table = choose(published_split("segrwma", "recordings"), patients, "abnormal", rng)
     for index, (_, rows) in enumerate(table.groupby("patient_id", sort=False)):
-        heart = draw_heart(rng, float(np.clip(rng.normal(58, 7), 40, 75)), str(rng.choice(("F", "M"))))
+        heart = draw_heart(rng, float(np.clip(rng.normal(58, 7), 40, 75)), draw_sex(rng))
         rate = float(rng.uniform(60, 95))
         for row in rows.itertuples():
-            quality = str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.4, 0.1)))
+            quality = draw_quality(rng, poor=0.1)
             truth = EchoTruth(
                 **heart, view=row.view, heart_rate=rate, image_quality=quality, seed=int(rng.integers(2**31)),
                 akinetic=row.label == "abnormal",

@@ -7,7 +7,7 @@ from typing import TypeVar
 Split = TypeVar("Split")
 
 
-def deal(groups: Sequence[Hashable], order: Sequence[Split]) -> list[Split]:
+def round_robin(groups: Sequence[Hashable], order: Sequence[Split]) -> list[Split]:
     """Deal the splits of `order` round and round to the members of each group, so that every split sees every group.
 
     >>> deal(["sick", "well", "sick", "well"], ["test", "train"])

@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import MissingExtra
 from cardiobench.data.phantom.echo import EchoTruth, echo_clip
-from cardiobench.data.phantom.echo_cohort import draw_heart
-from cardiobench.data.phantom.twins.splits import deal
+from cardiobench.data.phantom.echo_cohort import draw_heart, draw_quality
+from cardiobench.data.phantom.heart import View
+from cardiobench.data.phantom.twins.splits import round_robin
 
 FIRST_PATIENT = 7_001
 """Patient numbers of the release end at 6184."""
@@ -71,12 +73,12 @@ def _studies(patients: int, seed: int) -> list[_Study]:
     # Two patients in five have no stenosis; the others are spread over the severities.
     sick = list(_SEVERITY)[1:]
     diagnoses = [sick[rng.integers(len(sick))] if number % 5 > 1 else "no_AS" for number in range(patients)]
-    places = deal([diagnosis == "no_AS" for diagnosis in diagnoses], range(10_000))
+    positions = round_robin([diagnosis == "no_AS" for diagnosis in diagnoses], range(10_000))
     studies = []
-    for number, (diagnosis, place) in enumerate(zip(diagnoses, places, strict=True)):
+    for number, (diagnosis, position) in enumerate(zip(diagnoses, positions, strict=True)):
         for visit in (1, 2) if number % 10 == 5 else (1,):
             views = _VIEWS[: rng.integers(6, len(_VIEWS) + 1)]
-            studies.append(_Study(f"{FIRST_PATIENT + number}s{visit}", diagnosis, place, views, _BOTH))
+            studies.append(_Study(f"{FIRST_PATIENT + number}s{visit}", diagnosis, position, views, _BOTH))
     for number in range(patients, patients + patients // 6):
         studies.append(_Study(f"{FIRST_PATIENT + number}s1", "Not_Provided", number, _VIEWS[2:6], _VIEW_ONLY))
     return studies
@@ -90,8 +92,8 @@ def _pictures(study: _Study, seed: int) -> list[np.ndarray]:
     calcium = float(np.clip(calcium + rng.normal(0.0, 0.06), 0.0, 1.0))
     pictures = []
     for view in study.views:
-        plane = str(rng.choice(("A2C", "A3C", "A4C"))) if view == "A4CorA2CorOther" else view
-        quality = str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.4, 0.1)))
+        plane = cast(View, str(rng.choice(("A2C", "A3C", "A4C"))) if view == "A4CorA2CorOther" else view)
+        quality = draw_quality(rng, poor=0.1)
         truth = EchoTruth(
             **heart, view=plane, valve_calcium=calcium, aortic_level=plane == "PSAX", seed=int(rng.integers(2**31)),
             heart_rate=float(rng.uniform(55, 95)), image_quality=quality,

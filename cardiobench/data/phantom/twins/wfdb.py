@@ -8,7 +8,7 @@ GAIN = 1000.0
 """Stored units per mV."""
 
 
-def stored(signal: np.ndarray) -> np.ndarray:
+def to_int16(signal: np.ndarray) -> np.ndarray:
     """Convert millivolts (N, 12) to the int16 values that are stored."""
     return np.clip(np.round(signal * GAIN), -32767, 32767).astype(np.int16)
 
@@ -37,6 +37,6 @@ def header(
 
 def write_format16(folder: Path, record: str, fs: int, signal: np.ndarray, leads: tuple[str, ...]) -> None:
     """Write `<record>.dat` and `<record>.hea` in format 16, all leads interleaved."""
-    samples = stored(signal)
+    samples = to_int16(signal)
     (folder / f"{record}.dat").write_bytes(samples.astype("<i2").tobytes())
     (folder / f"{record}.hea").write_text(header(record, f"{record}.dat", "16", fs, samples, leads))

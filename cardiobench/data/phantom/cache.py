@@ -8,7 +8,7 @@ from pathlib import Path
 from cardiobench.core.config import default_cache
 
 
-def kept(name: str, generator: str, make: Callable[[], bytes]) -> bytes:
+def cached_bytes(name: str, generator: str, make: Callable[[], bytes]) -> bytes:
     """Return the bytes of a generated file, drawn the first time only.
 
     Args:
