@@ -17,7 +17,7 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn import metrics as sk
 from threadpoolctl import threadpool_limits
 
-from cardiobench.scoring.bootstrap import interval, resample
+from cardiobench.scoring.bootstrap import percentile_interval, resample
 from cardiobench.scoring.groups import resamples_by_group
 from cardiobench.scoring.metrics import ScoringInput, load_metric
 
@@ -83,7 +83,7 @@ def peer(statistic, sample: ScoringInput, resamples: int) -> dict:
     """The plain loop: draw rows, score them with a library, again and again."""
     rng = np.random.default_rng(0)
     values = [statistic(sample.take(rng.integers(0, len(sample), len(sample)))) for _ in range(resamples)]
-    return {key: interval(np.array([value[key] for value in values])) for key in values[0]}
+    return {key: percentile_interval(np.array([value[key] for value in values])) for key in values[0]}
 
 
 def product(names: tuple[str, ...], sample: ScoringInput, resamples: int, areas: bool = False) -> dict:
@@ -98,7 +98,7 @@ def product(names: tuple[str, ...], sample: ScoringInput, resamples: int, areas:
         return found
 
     rows = [f"{i:06d}" for i in range(len(sample))]
-    return {key: interval(values) for key, values in resample(statistic, rows, resamples, 0).items()}
+    return {key: percentile_interval(values) for key, values in resample(statistic, rows, resamples, 0).items()}
 
 
 KINDS = {

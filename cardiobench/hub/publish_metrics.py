@@ -20,7 +20,7 @@ def publication(name: str, namespace: str, *, private: bool = False) -> Publicat
     if namespace != "cardiobench":
         places[f"cardiobench/{name}"] = f"{namespace}/{name}"
     files = {}
-    for file in ("README.md", f"{name}.py", "app.py", "requirements.txt"):
+    for file in ("README.md", f"{name}.py", "formula.py", "app.py", "requirements.txt"):
         text = (folder / file).read_bytes().decode()
         for place, filled in places.items():
             text = text.replace(place, filled)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from cardiobench.core import resources
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
@@ -21,7 +20,7 @@ from cardiobench.scoring.metrics import ScoringInput, load_formula, load_metric
 
 def formula():
     """The metric's own file, which also has the axis."""
-    return load_formula(resources.folder("hf_metrics") / "text_axis_pearson" / "text_axis_pearson.py")
+    return load_formula("text_axis_pearson")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from cardiobench.protocols.options import Penalty
 from cardiobench.protocols.probe import LinearProbe, check_learnable
 from cardiobench.protocols.ranking import Ranking, Scored
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import interval
+from cardiobench.scoring.bootstrap import percentile_interval
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def drawn(data: TaskData, pool: np.ndarray, size: int, rng: np.random.Generator)
 
 def over_draws(scored: Sequence[Scored]) -> Estimate:
     """Mean score of the draws; the interval is over the draws and the test patients together."""
-    low, high = interval(np.concatenate([one.draws for one in scored]))
+    low, high = percentile_interval(np.concatenate([one.draws for one in scored]))
     first = scored[0].patients
     return Estimate(float(np.mean([one.value for one in scored])), low, high, len(first), len(set(first)))
 

@@ -8,7 +8,7 @@ import pandas as pd
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import ProtocolOutput, TaskData, aggregate
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import estimate, interval, resample
+from cardiobench.scoring.bootstrap import estimate, percentile_interval, resample
 from cardiobench.scoring.floors import best_constant
 from cardiobench.scoring.metrics import Metric, load_metric
 from cardiobench.scoring.predictions import Predictions
@@ -35,7 +35,7 @@ class Scored:
 
     def change_from(self, other: "Scored") -> Estimate:
         """This score minus another on the same units, with the interval of the paired difference."""
-        low, high = interval(self.draws - other.draws)
+        low, high = percentile_interval(self.draws - other.draws)
         return Estimate(self.value - other.value, low, high, len(self.patients), len(set(self.patients)))
 
 

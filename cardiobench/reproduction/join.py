@@ -12,7 +12,7 @@ from cardiobench.data.spec import VIEWS
 from cardiobench.data.tables import read_table
 from cardiobench.reproduction.profiles import Profile
 from cardiobench.reproduction.sheet import PROBABILITIES, TableSpec, Truth
-from cardiobench.scoring.groups import labels_of
+from cardiobench.scoring.groups import group_labels
 from cardiobench.scoring.metrics import ScoringInput
 
 
@@ -52,7 +52,7 @@ def read_truth(sheet: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame
         first = frame.drop_duplicates(truth.key).set_index(truth.key)
         values = pd.DataFrame({grouping.group.column: grouping.value(first)})
         frame[f"group {grouping.group.name}"] = frame[truth.key].map(
-            pd.Series(labels_of(grouping.group, values), index=first.index)
+            pd.Series(group_labels(grouping.group, values), index=first.index)
         )
     for column, value in truth.having.items():
         frame = frame[frame[truth.key].isin(frame.loc[frame[column] == value, truth.key])]

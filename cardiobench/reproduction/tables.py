@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cardiobench.reproduction.profiles import Profile
-from cardiobench.scoring.bootstrap import RESAMPLES, interval, resample
+from cardiobench.scoring.bootstrap import RESAMPLES, percentile_interval, resample
 from cardiobench.scoring.metrics import ScoringInput, load_metric
 
 DECIMALS = {"regression": 2, "classification": 4, "view": 2}
@@ -121,4 +121,4 @@ def _mean_and_interval(values: np.ndarray, profile: Profile, units: int) -> tupl
     defined = values[~np.isnan(values)]
     if units < 2 or not len(defined):
         return np.nan, np.nan, np.nan
-    return float(np.mean(defined)), *interval(values)
+    return float(np.mean(defined)), *percentile_interval(values)

@@ -57,7 +57,7 @@ def resample(
     return {key: np.concatenate([chunk[key] for chunk in chunks]) for key in chunks[0]}
 
 
-def interval(values: np.ndarray, level: float = LEVEL) -> tuple[float, float]:
+def percentile_interval(values: np.ndarray, level: float = LEVEL) -> tuple[float, float]:
     """Percentile interval of the resamples in which the statistic is defined; (NaN, NaN) when it never is."""
     defined = values[~np.isnan(values)]
     if not len(defined):
@@ -81,7 +81,7 @@ def estimate(value: float, values: np.ndarray, patient_ids: Sequence) -> Estimat
     if patients < 2:
         return Estimate(float(value), np.nan, np.nan, n, patients, "one patient: there is nothing to resample")
     undefined = int(np.isnan(values).sum())
-    low, high = interval(values)
+    low, high = percentile_interval(values)
     reason = f"undefined in {undefined} of {len(values)} resamples, which the interval leaves out" if undefined else ""
     return Estimate(float(value), low, high, n, patients, reason)
 

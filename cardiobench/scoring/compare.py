@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cardiobench.core.errors import BadPredictions, first_n
-from cardiobench.scoring.bootstrap import RESAMPLES, interval, resample
+from cardiobench.scoring.bootstrap import RESAMPLES, percentile_interval, resample
 from cardiobench.scoring.metrics import load_metric
 from cardiobench.scoring.predictions import Predictions
 
@@ -75,7 +75,7 @@ def compare(
             resamples,
             seed,
         )["difference"]
-        low, high = interval(drawn)
+        low, high = percentile_interval(drawn)
         p_value = two_sided(drawn)
     better = "unknown"
     if not np.isnan(low):

@@ -46,7 +46,7 @@ class TaskFloors:
     labels: str
 
 
-def tasks_named(names: Sequence[str]) -> list[Task]:
+def tasks_by_name(names: Sequence[str]) -> list[Task]:
     """The tasks of these names; a dataset's name stands for all of its tasks, none at all for every task."""
     found = []
     for name in names or catalog.list_datasets():

@@ -5,7 +5,7 @@ import pandas as pd
 
 from cardiobench.data.spec import Task
 from cardiobench.results.score_result import Floor, Verdict
-from cardiobench.scoring.bootstrap import interval
+from cardiobench.scoring.bootstrap import percentile_interval
 from cardiobench.scoring.metrics import Metric, ScoringInput
 
 CHANCE_DRAWS = 200
@@ -97,7 +97,7 @@ def verdict(
     """
     sign = 1 if higher_is_better else -1
     difference = sign * (score - floor)
-    low, high = interval(sign * (scores - floor_scores))
+    low, high = percentile_interval(sign * (scores - floor_scores))
     if np.isnan(low):
         return Verdict("unknown", difference, low, high)
     return Verdict("yes" if low > 0 else "no" if high < 0 else "tied", difference, low, high)

@@ -9,7 +9,7 @@ import pandas as pd
 from cardiobench.core.errors import BadData
 from cardiobench.data.spec import Group
 from cardiobench.results.score_result import Breakdown, Gap
-from cardiobench.scoring.bootstrap import estimate, interval
+from cardiobench.scoring.bootstrap import estimate, percentile_interval
 from cardiobench.scoring.metrics import Metric, ScoringInput
 
 MIN_PATIENTS = 10
@@ -23,7 +23,7 @@ class Split:
     skipped: Mapping[str, str]
 
 
-def labels_of(group: Group, frame: pd.DataFrame) -> np.ndarray:
+def group_labels(group: Group, frame: pd.DataFrame) -> np.ndarray:
     """The group of each row, (n,) objects; None where the row's value is unknown."""
     column = frame[group.column]
     if not group.edges:
@@ -42,7 +42,7 @@ def split_rows(group: Group, frame: pd.DataFrame) -> Split:
     """Sort the rows into groups; those with fewer than 10 patients are named, not scored."""
     if group.column not in frame:
         return Split({}, {group.name: f"the references have no column '{group.column}'"})
-    labels, patients = labels_of(group, frame), frame["patient_id"].to_numpy()
+    labels, patients = group_labels(group, frame), frame["patient_id"].to_numpy()
     unknown = np.array([label is None for label in labels], dtype=bool)
     present = set(labels[~unknown])
     ordered = [label for label in group.labels if label in present] if group.edges else sorted(present, key=str)
@@ -97,7 +97,7 @@ def breakdown(
     if len(values) < 2:
         return Breakdown(values, Gap(np.nan, np.nan, np.nan, "one group with enough patients"), worst)
     table = np.stack([drawn[label] for label in values])
-    low, high = interval(table.max(axis=0) - table.min(axis=0))
+    low, high = percentile_interval(table.max(axis=0) - table.min(axis=0))
     if len(defined) < len(values):
         return Breakdown(values, Gap(np.nan, np.nan, np.nan, "the metric is undefined in a group"), worst)
     return Breakdown(values, Gap(max(defined.values()) - min(defined.values()), low, high), worst)

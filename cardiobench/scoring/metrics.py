@@ -1,20 +1,16 @@
 """Metrics by name: the formulas of the folder `hf_metrics/`, without the library that wraps them there."""
 
-import ast
 import functools
+import importlib.util
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 
 from cardiobench.core.registry import unknown_name
 from cardiobench.core.resources import folder
-
-# Importing evaluate takes 4 s, and 14 s where transformers is installed; a formula needs neither.
-_WRAPPER_LIBRARIES = {"datasets", "evaluate"}
 
 
 @dataclass(frozen=True)
@@ -90,7 +86,7 @@ class Metric:
 
 def list_metrics() -> list[str]:
     """Names of all metrics, sorted."""
-    return sorted(path.parent.name for path in folder("hf_metrics").glob("*/*.py") if path.stem == path.parent.name)
+    return sorted(path.parent.name for path in folder("hf_metrics").glob("*/formula.py"))
 
 
 @functools.cache
@@ -98,31 +94,20 @@ def load_metric(name: str) -> Metric:
     """The metric of that name; raises `UnknownName` when there is no such folder."""
     if name not in (known := list_metrics()):
         raise unknown_name("metric", name, known)
-    module = load_formula(folder("hf_metrics") / name / f"{name}.py")
+    module = load_formula(name)
     direction = module.HIGHER_IS_BETTER
     if not isinstance(direction, Mapping):
         direction = {name: direction}
     return Metric(name, module.compute, getattr(module, "compute_resamples", None), direction)
 
 
-def load_formula(path: Path) -> ModuleType:
-    """Run a metric's file without the statements that need the evaluate library: its imports and the class on them."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    tree.body = [statement for statement in tree.body if not _needs_wrapper(statement)]
-    module = ModuleType(path.stem, ast.get_docstring(tree))
-    module.__file__ = str(path)
-    exec(compile(tree, str(path), "exec"), module.__dict__)
+@functools.cache
+def load_formula(name: str) -> ModuleType:
+    """Import `hf_metrics/<name>/formula.py`, which needs neither the evaluate library nor this package."""
+    path = folder("hf_metrics") / name / "formula.py"
+    spec = importlib.util.spec_from_file_location(f"hf_metrics_{name}", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     return module
-
-
-def _needs_wrapper(statement: ast.stmt) -> bool:
-    """Whether a top-level statement imports the wrapping libraries or is a class built on them."""
-    if isinstance(statement, ast.Import):
-        names = {alias.name.partition(".")[0] for alias in statement.names}
-    elif isinstance(statement, ast.ImportFrom):
-        names = {(statement.module or "").partition(".")[0]}
-    elif isinstance(statement, ast.ClassDef):
-        names = {part.id for part in ast.walk(statement) if isinstance(part, ast.Name)}
-    else:
-        return False
-    return bool(names & _WRAPPER_LIBRARIES)

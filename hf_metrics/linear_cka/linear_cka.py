@@ -1,10 +1,9 @@
-"""Similarity of two models' representations of the same recordings."""
+"""`linear_cka` as a module of the evaluate library; the formula is in formula.py."""
 
 import datasets
 import evaluate
-import numpy as np
 
-HIGHER_IS_BETTER = {"linear_cka": None}
+from .formula import compute
 
 _DESCRIPTION = """
 Linear centred kernel alignment (CKA) of two tables of embeddings of the same rows:
@@ -33,58 +32,6 @@ _CITATION = """
 Simon and Norouzi, Mohammad and Lee, Honglak and Hinton, Geoffrey}, booktitle={International Conference on Machine
 Learning}, year={2019}}
 """
-
-
-def _table(values, name):
-    """One vector a row, (n, d) finite float64, or a ValueError that counts what is wrong."""
-    try:
-        table = np.asarray(values)
-    except ValueError:
-        raise ValueError(
-            f"the {len(values)} rows of {name} have different lengths; the shape has to be (n, d)."
-        ) from None
-    if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "iuf":
-        raise ValueError(f"{name} have shape {table.shape} and type {table.dtype}; give numbers of shape (n, d).")
-    bad = int(np.sum(~np.isfinite(table).all(axis=1)))
-    if bad:
-        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a whole vector.")
-    return table.astype(np.float64)
-
-
-def compute(references, predictions):
-    """Linear CKA of two representations.
-
-    Args:
-        references: embeddings by one model, (n, d1), finite.
-        predictions: embeddings of the same rows by another model, (n, d2), finite.
-
-    Returns:
-        `linear_cka`, [0, 1]; NaN where a table does not vary.
-
-    Raises:
-        ValueError: vectors are missing or not finite, or the tables have different numbers of rows.
-    """
-    x, y = _table(references, "references"), _table(predictions, "predictions")
-    if len(x) != len(y):
-        raise ValueError(f"{len(x)} references but {len(y)} predictions; give both models' vectors of the same rows.")
-    x, y = _centred(x), _centred(y)
-    if x is None or y is None:
-        return {"linear_cka": float("nan")}
-    if len(x) < max(x.shape[1], y.shape[1]):  # the n x n products are smaller
-        x, y = x @ x.T, y @ y.T
-        shared = (x * y).sum()
-    else:
-        shared = ((y.T @ x) ** 2).sum()
-        x, y = x.T @ x, y.T @ y
-    return {"linear_cka": float(min(1.0, shared / (np.linalg.norm(x) * np.linalg.norm(y))))}
-
-
-def _centred(table):
-    """Columns without their mean, at unit scale; None where nothing varies."""
-    if not np.ptp(table, axis=0).any():
-        return None
-    table = table - table.mean(axis=0)
-    return table / np.linalg.norm(table)
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)

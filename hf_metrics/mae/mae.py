@@ -1,12 +1,9 @@
-"""Mean absolute error of a measurement, in the unit of the measurement."""
-
-import numbers
+"""`mae` as a module of the evaluate library; the formula is in formula.py."""
 
 import datasets
 import evaluate
-import numpy as np
 
-HIGHER_IS_BETTER = False
+from .formula import compute
 
 _DESCRIPTION = """
 Mean absolute error (MAE) between measured and predicted values, such as an ejection fraction in % or a wall thickness
@@ -31,70 +28,6 @@ _CITATION = """
 assessing average model performance}, author={Willmott, Cort J. and Matsuura, Kenji}, journal={Climate Research},
 volume={30}, pages={79--82}, year={2005}}
 """
-
-
-def _numbers(values, name):
-    """One finite float64 a row, or a ValueError that counts what is wrong."""
-    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
-    if array.ndim != 1:
-        raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
-    if array.dtype.kind not in "iuf":
-        odd = [value for value in array if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real)]
-        if odd:
-            raise ValueError(
-                f"{len(odd)} of {array.size} {name} are not numbers (first: {odd[0]!r}); give one per row."
-            )
-    try:
-        array = array.astype(np.float64)
-    except OverflowError:
-        raise ValueError(f"some of the {array.size} {name} are larger than a float64 can be.") from None
-    bad = int(np.sum(~np.isfinite(array)))
-    if bad:
-        raise ValueError(f"{bad} of {array.size} {name} are not finite; every row needs a number, none is skipped.")
-    return array
-
-
-def _pair(references, predictions):
-    truth, guess = _numbers(references, "references"), _numbers(predictions, "predictions")
-    if truth.size != guess.size:
-        raise ValueError(f"{truth.size} references but {guess.size} predictions; give one prediction per reference.")
-    if truth.size == 0:
-        raise ValueError("0 references: there is nothing to score.")
-    return truth, guess
-
-
-def compute_resamples(references, predictions, weights):
-    """MAE of many weighted versions of the same rows at once.
-
-    Args:
-        references: measured values, (n,).
-        predictions: predicted values in the same unit, (n,).
-        weights: how often each row counts, (B, n), not negative; a bootstrap resample is a row of multiplicities.
-
-    Returns:
-        `mae`, (B,) float64; NaN where a row of weights is all zero.
-    """
-    truth, guess = _pair(references, predictions)
-    sums = np.asarray(weights, dtype=np.float64) @ np.column_stack([np.abs(guess - truth), np.ones(truth.size)])
-    with np.errstate(invalid="ignore"):
-        return {"mae": sums[:, 0] / sums[:, 1]}
-
-
-def compute(references, predictions):
-    """Mean absolute error.
-
-    Args:
-        references: measured values, (n,), finite.
-        predictions: predicted values in the same unit, (n,), finite.
-
-    Returns:
-        `mae` in the unit of the values, in [0, inf).
-
-    Raises:
-        ValueError: values are missing, not finite, not numbers, or the lengths differ; the message counts them.
-    """
-    truth, guess = _pair(references, predictions)
-    return {"mae": float(compute_resamples(truth, guess, np.ones((1, truth.size)))["mae"][0])}
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)

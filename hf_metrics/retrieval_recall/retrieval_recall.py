@@ -1,11 +1,9 @@
-"""Whether a query finds its own partner among all: a clip its report, a report its clip."""
+"""`retrieval_recall` as a module of the evaluate library; the formula is in formula.py."""
 
 import datasets
 import evaluate
-import numpy as np
 
-HIGHER_IS_BETTER = {"recall_at_1": True, "recall_at_5": True, "recall_at_10": True, "median_rank": False}
-KS = (1, 5, 10)
+from .formula import compute
 
 _DESCRIPTION = """
 Recall at 1, 5 and 10 of a cross-modal search by cosine: row i of the queries belongs to row i of the targets; its rank is
@@ -32,71 +30,6 @@ _CITATION = """
 @inproceedings{radford2021clip, title={Learning Transferable Visual Models From Natural Language Supervision},
 author={Radford, Alec and others}, booktitle={International Conference on Machine Learning}, year={2021}}
 """
-_BLOCK = 1024  # queries whose similarities are held at once
-_SAME = 1e-12  # cosines that differ less are ties: what rounding leaves
-
-
-def _table(values, name):
-    """One vector a row, (n, d) finite float64, or a ValueError that counts what is wrong."""
-    try:
-        table = np.asarray(values)
-    except ValueError:
-        raise ValueError(
-            f"the {len(values)} rows of {name} have different lengths; the shape has to be (n, d)."
-        ) from None
-    if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "iuf":
-        raise ValueError(f"{name} have shape {table.shape} and type {table.dtype}; give numbers of shape (n, d).")
-    bad = int(np.sum(~np.isfinite(table).all(axis=1)))
-    if bad:
-        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a whole vector.")
-    return table.astype(np.float64)
-
-
-def compute(references, predictions):
-    """Recall at 1, 5 and 10 and median rank of a search by cosine.
-
-    Args:
-        references: embeddings of the targets, (n, d), finite, not zero.
-        predictions: embeddings of the queries, (n, d); row i belongs to target i.
-
-    Returns:
-        `recall_at_1`, `recall_at_5`, `recall_at_10`, shares in [0, 1], and `median_rank`, [1, n].
-
-    Raises:
-        ValueError: vectors are missing, not finite or zero, or the tables differ in shape.
-    """
-    targets, queries = _unit(_table(references, "references")), _unit(_table(predictions, "predictions"))
-    if targets.shape != queries.shape:
-        raise ValueError(
-            f"references have shape {targets.shape} but predictions {queries.shape}; both need the same (n, d)."
-        )
-    found = []
-    for start in range(0, len(queries), _BLOCK):
-        similar = queries[start : start + _BLOCK] @ targets.T
-        partners = np.arange(len(targets)) == start + np.arange(len(similar))[:, None]
-        found.append(ranks(similar, partners))
-    found = np.concatenate(found)
-    recall = {f"recall_at_{k}": float((found <= k).mean()) for k in KS}
-    return {**recall, "median_rank": float(np.median(found))}
-
-
-def ranks(similar, partners):
-    """Rank of each query's best partner: 1 plus the targets that are no partner and at least as similar; (n,).
-
-    Args:
-        similar: of each query to each target, (n, m).
-        partners: bool, (n, m); every query has one or more.
-    """
-    best = np.where(partners, similar, -np.inf).max(axis=1)
-    return 1 + ((similar >= best[:, None] - _SAME) & ~partners).sum(axis=1)
-
-
-def _unit(vectors):
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    empty = int((length == 0).sum())
-    if empty:
-        raise ValueError(f"{empty} of {len(vectors)} embeddings have length 0 and no direction.")
-    return vectors / length
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)

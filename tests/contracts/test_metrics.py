@@ -38,29 +38,47 @@ def test_every_metric_has_cases():
 @pytest.mark.parametrize("name", NAMES)
 def test_folder_is_complete(name):
     files = {path.name for path in source(name).parent.iterdir() if path.is_file()}
-    assert files == {f"{name}.py", "README.md", "app.py", "requirements.txt"}
+    assert files == {f"{name}.py", "formula.py", "README.md", "app.py", "requirements.txt"}
     assert f'evaluate.load("cardiobench/{name}")' in source(name).with_name("app.py").read_text()
     needed = source(name).with_name("requirements.txt").read_text().splitlines()
     assert needed[0].endswith("{COMMIT}") and {"datasets", "evaluate", "numpy"} <= set(needed[1:])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_file_needs_nothing_but_its_requirements(name):
+def test_files_need_nothing_but_their_requirements(name):
     """One module an import line (the loader of evaluate reads lines), and nothing that requirements.txt lacks."""
     needed = set(source(name).with_name("requirements.txt").read_text().splitlines())
     packages = {"sklearn": "scikit-learn"}
-    for node in ast.walk(ast.parse(source(name).read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            assert len(node.names) == 1, ast.unparse(node)
-            modules = [node.names[0].name]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0
-            modules = [node.module]
-        else:
-            continue
-        for module in modules:
-            top = module.partition(".")[0]
-            assert top in sys.stdlib_module_names or packages.get(top, top) in needed, top
+    for file, wraps in ((source(name), True), (source(name).with_name("formula.py"), False)):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                assert len(node.names) == 1, ast.unparse(node)
+                modules = [node.names[0].name]
+            elif isinstance(node, ast.ImportFrom) and node.level:
+                assert wraps and node.level == 1 and node.module == "formula", ast.unparse(node)
+                continue
+            elif isinstance(node, ast.ImportFrom):
+                modules = [node.module]
+            else:
+                continue
+            for module in modules:
+                top = module.partition(".")[0]
+                assert wraps or top not in ("evaluate", "datasets"), "a formula needs no wrapper"
+                assert top in sys.stdlib_module_names or packages.get(top, top) in needed, top
+
+
+def test_copied_checks_are_equal():
+    """A Space has no files but its own, so checks that several formulas share are copies; they never drift apart."""
+    copies: dict[str, dict[str, str]] = {}
+    for name in NAMES:
+        text = source(name).with_name("formula.py").read_text(encoding="utf-8")
+        lines = text.splitlines()
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.FunctionDef) and lines[node.lineno - 2].startswith("# copied:"):
+                copies.setdefault(node.name, {})[name] = ast.unparse(node)
+    assert {"_labels", "_numbers", "_table", "_unit", "_whole"} <= set(copies)
+    for function, texts in copies.items():
+        assert len(texts) > 1 and len(set(texts.values())) == 1, (function, sorted(texts))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -69,7 +87,7 @@ def test_card_says_what_a_reader_needs(name):
     _, front, body = text.split("---\n", 2)
     facts = yaml.safe_load(front)
     assert facts["sdk"] == "gradio" and facts["sdk_version"] == "{GRADIO}" and facts["title"]
-    headings = ["What it is", "How to use", "Inputs", "ProtocolOutput", "Values of real models", "Limits", "Citation"]
+    headings = ["What it is", "How to use", "Inputs", "Output", "Values of real models", "Limits", "Citation"]
     positions = [body.find(f"## {heading}") for heading in headings]
     assert -1 not in positions and positions == sorted(positions)
     output = body[positions[3] : positions[4]]
@@ -84,9 +102,8 @@ def test_card_says_what_a_reader_needs(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_formula_is_loaded_without_the_library_that_wraps_it(name):
-    module = load_formula(source(name))
-    assert not any(key in vars(module) for key in ("evaluate", "datasets"))
+def test_formula_is_complete(name):
+    module = load_formula(name)
     assert callable(module.compute) and (module.__doc__ or "").strip()
     result = load_metric(name).compute(**CASES[name])
     assert all(type(result[key]) is float for key in load_metric(name).direction)

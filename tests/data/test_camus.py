@@ -5,7 +5,7 @@ import pytest
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data import catalog, open_dataset
-from cardiobench.scoring.groups import labels_of
+from cardiobench.scoring.groups import group_labels
 from tests.data.recordings import write_nifti
 
 EF, VIEW = catalog.task("camus/ef"), catalog.task("camus/view")
@@ -75,7 +75,7 @@ def test_a_patient_is_the_unit_of_the_ejection_fraction(raw):
 
 def test_groups_have_the_right_bins_and_the_worse_view_counts(raw):
     references = opened(raw).references(EF).set_index("id")
-    by_name = {group.name: labels_of(group, references) for group in EF.groups}
+    by_name = {group.name: group_labels(group, references) for group in EF.groups}
     label = {name: dict(zip(references.index, values, strict=True)) for name, values in by_name.items()}
     assert label["age"] == {
         "patient0001": ">80", "patient0002": "≤45", "patient0003": "66-80", "patient0004": "66-80", "patient0047": "46-65",

@@ -5,7 +5,7 @@ import pytest
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data import catalog, open_dataset
-from cardiobench.scoring.groups import labels_of
+from cardiobench.scoring.groups import group_labels
 from tests.data.recordings import write_avi
 
 EF, VIEW = catalog.task("echonet_pediatric/ef"), catalog.task("echonet_pediatric/view")
@@ -54,7 +54,17 @@ def test_rows_of_both_views(raw):
 def test_children_are_grouped_as_children(raw):
     groups = {group.name: group for group in EF.groups}
     ages = pd.DataFrame({"age": [0, 1, 2, 5, 6, 12, 13, 18, None]})
-    assert list(labels_of(groups["age"], ages)) == ["0-1", "0-1", "2-5", "2-5", "6-12", "6-12", "13-18", "13-18", None]
+    assert list(group_labels(groups["age"], ages)) == [
+        "0-1",
+        "0-1",
+        "2-5",
+        "2-5",
+        "6-12",
+        "6-12",
+        "13-18",
+        "13-18",
+        None,
+    ]
     assert set(groups) == {"sex", "age", "bmi_for_age"}
 
 

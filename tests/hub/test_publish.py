@@ -130,7 +130,7 @@ def test_every_metric_is_a_space(hub, client, root, name):
     send([publish_metrics.publication(name, "cardiobench")])
     space = hub.store.repository("space", f"cardiobench/{name}")
     there = space.files()
-    assert set(there) == {".gitattributes", "README.md", "app.py", "requirements.txt", f"{name}.py"}
+    assert set(there) == {".gitattributes", "README.md", "app.py", "requirements.txt", "formula.py", f"{name}.py"}
     front = yaml.safe_load(cards.FRONT.match(there["README.md"].decode())["yaml"])
     assert front["sdk"] == "gradio" and front["sdk_version"] == publish_metrics.GRADIO
     commit = subprocess.run(
@@ -141,7 +141,8 @@ def test_every_metric_is_a_space(hub, client, root, name):
     ).stdout.strip()
     assert (commit or "of release") in there["requirements.txt"].decode()
     assert b"{" not in there["requirements.txt"]
-    assert there[f"{name}.py"] == (root / "hf_metrics" / name / f"{name}.py").read_bytes()
+    for file in (f"{name}.py", "formula.py"):
+        assert there[file] == (root / "hf_metrics" / name / file).read_bytes()
 
 
 def test_metrics_elsewhere_call_themselves_by_their_new_name(hub, client):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cardiobench.scoring.bootstrap import bootstrap, interval, patient_weights, resample
+from cardiobench.scoring.bootstrap import bootstrap, patient_weights, percentile_interval, resample
 from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 
 
@@ -67,9 +67,9 @@ def test_a_metric_without_weights_gives_the_same_by_the_loop():
 
 
 def test_percentiles_of_known_values():
-    assert interval(np.arange(1001.0)) == pytest.approx((25, 975))
-    assert interval(np.array([np.nan, *np.arange(1001.0), np.nan])) == pytest.approx((25, 975))
-    assert np.isnan(interval(np.full(5, np.nan))).all()
+    assert percentile_interval(np.arange(1001.0)) == pytest.approx((25, 975))
+    assert percentile_interval(np.array([np.nan, *np.arange(1001.0), np.nan])) == pytest.approx((25, 975))
+    assert np.isnan(percentile_interval(np.full(5, np.nan))).all()
 
 
 def test_one_patient_has_no_interval_and_says_so():

@@ -20,7 +20,7 @@ from cardiobench.scoring.floor_table import (
     counts_by_table,
     floor_table,
     task_floors,
-    tasks_named,
+    tasks_by_name,
 )
 
 ECHO = "arXiv:2510.00520"
@@ -77,7 +77,7 @@ def test_floors_of_the_published_splits(task, counts, percent):
 
 def test_what_table_1_shows():
     """27 of the 33 zero-shot classification numbers are no better than the best constant; 13 equal a constant."""
-    counts = counts_by_table(floor_table(tasks_named([]))).set_index("source")
+    counts = counts_by_table(floor_table(tasks_by_name([]))).set_index("source")
     assert counts.loc[f"{ECHO} Table 1"].tolist() == [33, 27, 13]
     assert counts.loc[f"{ECHO} Table 2"].tolist() == [42, 21, 19]
 
@@ -166,14 +166,14 @@ def test_without_labels_it_says_what_is_missing():
 
 
 def test_names():
-    assert [task.name for task in tasks_named(["tmed2/as", "phantom_ecg"])] == [
+    assert [task.name for task in tasks_by_name(["tmed2/as", "phantom_ecg"])] == [
         "tmed2/as",
         "phantom_ecg/cd",
         "phantom_ecg/af",
     ]
-    assert {task.name for task in tasks_named([])} == set(catalog.list_tasks())
+    assert {task.name for task in tasks_by_name([])} == set(catalog.list_tasks())
     with pytest.raises(UnknownName, match="Did you mean 'tmed2'"):
-        tasks_named(["tmed"])
+        tasks_by_name(["tmed"])
 
 
 def test_command_prints_and_writes(tmp_path, capsys):
@@ -189,7 +189,7 @@ def test_command_prints_and_writes(tmp_path, capsys):
 
 
 def test_every_published_number_is_beside_a_floor_or_a_reason():
-    table = floor_table(tasks_named([]), others=True)
+    table = floor_table(tasks_by_name([]), others=True)
     assert table["published"].notna().sum() == len(published_scores())
     silent = table[table["published"].notna() & (table["verdict"] == "")]
     alignment = silent["published_metric"] == "text_axis_pearson"

@@ -4,7 +4,7 @@ import pytest
 
 from cardiobench.core.errors import BadData
 from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, Group
-from cardiobench.scoring.groups import labels_of, split_rows
+from cardiobench.scoring.groups import group_labels, split_rows
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
@@ -13,14 +13,14 @@ from .factories import VALUE, references, test_rows
 
 def test_edges_belong_to_the_range_below():
     ages = pd.DataFrame({"age": [0, 45, 45.1, 65, 66, 80, 80.5, np.nan]})
-    assert labels_of(AGE_GROUPS, ages).tolist() == ["≤45", "≤45", "46-65", "46-65", "66-80", "66-80", ">80", None]
+    assert group_labels(AGE_GROUPS, ages).tolist() == ["≤45", "≤45", "46-65", "46-65", "66-80", "66-80", ">80", None]
     left = Group("bmi", "age", (45.0,), ("thin", "thick"), right=False)
-    assert labels_of(left, ages).tolist()[:3] == ["thin", "thick", "thick"]
+    assert group_labels(left, ages).tolist()[:3] == ["thin", "thick", "thick"]
 
 
 def test_text_where_numbers_are_due():
     with pytest.raises(BadData, match="1 values of age are not numbers"):
-        labels_of(AGE_GROUPS, pd.DataFrame({"age": ["old", 3]}))
+        group_labels(AGE_GROUPS, pd.DataFrame({"age": ["old", 3]}))
 
 
 def test_small_groups_and_unknown_values_are_named_not_scored():

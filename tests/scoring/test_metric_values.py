@@ -65,7 +65,7 @@ def test_f1_macro_of_published_constants(neg, pos, percent):
 def test_text_and_numbers_are_not_the_same_class():
     with pytest.raises(ValueError, match="differently"):
         F1([0, 1], ["0", "1"])
-    with pytest.raises(ValueError, match="1 of 2 references are not classes"):
+    with pytest.raises(ValueError, match="1 of 2 references are not labels"):
         F1(["a", np.nan], ["a", "a"])
 
 

@@ -24,10 +24,10 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.cli.floors_output import print_floors
     from cardiobench.core.console import Console
     from cardiobench.core.tables import write_csv
-    from cardiobench.scoring.floor_table import floor_table, tasks_named
+    from cardiobench.scoring.floor_table import floor_table, tasks_by_name
 
     console = Console()
-    table = floor_table(tasks_named(arguments.tasks), arguments.data_dir, others=not arguments.tasks)
+    table = floor_table(tasks_by_name(arguments.tasks), arguments.data_dir, others=not arguments.tasks)
     print_floors(table, console)
     if arguments.csv:
         console.print(f"wrote {write_csv(table, arguments.csv)}")

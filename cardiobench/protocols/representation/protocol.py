@@ -21,7 +21,7 @@ from cardiobench.protocols.representation.sample import Sample, draw
 from cardiobench.protocols.representation.subjects import labels_across
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import interval
+from cardiobench.scoring.bootstrap import percentile_interval
 
 KS = (25, 50, 100)
 
@@ -133,7 +133,7 @@ class Representation(AnalysisProtocol):
         for k in KS:
             for key in (f"overlap_at_{k}", f"common_at_{k}", f"jaccard_at_{k}"):
                 reason = few if np.isnan(exact[key]) else ""
-                values[key] = Estimate(exact[key], *interval(drawn[key]), n, whole, reason)
+                values[key] = Estimate(exact[key], *percentile_interval(drawn[key]), n, whole, reason)
             floors = {f"{key}_at_{k}": exact[f"{key}_at_{k}"] for key in ("chance", "p_value")}
             floors[f"shuffled_at_{k}"] = floor[f"overlap_at_{k}"]
             values |= {key: point_estimate(value, few if np.isnan(value) else "") for key, value in floors.items()}

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln
 
-from cardiobench.core import resources
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
@@ -26,7 +25,7 @@ ACROSS, WITHIN, NEGATED = "across views", "within a view", "across views, negate
 
 def formula():
     """The metric's own file, which also ranks."""
-    return load_formula(resources.folder("hf_metrics") / "retrieval_recall" / "retrieval_recall.py")
+    return load_formula("retrieval_recall")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,76 @@
+"""How far the groups of an embedding lie apart, in units of their own spread."""
+
+import numbers
+
+import numpy as np
+
+HIGHER_IS_BETTER = True
+
+
+# copied: the same in every formula that needs it
+def _labels(values, name):
+    """One class a row as whole numbers or as text, or a ValueError that counts what is wrong."""
+    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
+    if array.ndim != 1:
+        raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")
+    if array.size == 0:
+        raise ValueError(f"0 {name}: there is nothing to score.")
+    text = isinstance(array[0], str)
+    if array.dtype.kind not in "iubU":
+        odd = [value for value in array.tolist() if not (isinstance(value, str) if text else _whole(value))]
+        if odd:
+            raise ValueError(
+                f"{len(odd)} of {array.size} {name} are not labels (first: {odd[0]!r}); give whole numbers, or names."
+            )
+    return array.astype(str if text else np.int64)
+
+
+# copied: the same in every formula that needs it
+def _whole(value):
+    return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
+
+
+# copied: the same in every formula that needs it
+def _table(values, name):
+    """One vector a row, (n, d) finite float64, or a ValueError that counts what is wrong."""
+    try:
+        table = np.asarray(values)
+    except ValueError:
+        raise ValueError(
+            f"the {len(values)} rows of {name} have different lengths; the shape has to be (n, d)."
+        ) from None
+    if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "iuf":
+        raise ValueError(f"{name} have shape {table.shape} and type {table.dtype}; give numbers of shape (n, d).")
+    bad = int(np.sum(~np.isfinite(table).all(axis=1)))
+    if bad:
+        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a whole vector.")
+    return table.astype(np.float64)
+
+
+def compute(references, predictions):
+    """Mean distance between centroids of groups over their pooled radius.
+
+    Args:
+        references: group of each vector, (n,), whole numbers or names.
+        predictions: embeddings, (n, d), finite; scale the dimensions beforehand where their units differ.
+
+    Returns:
+        `centroid_separation`, [0, inf); NaN with one group or where a pair of groups has no spread.
+
+    Raises:
+        ValueError: labels or vectors are missing or not finite, or lengths differ; the message counts them.
+    """
+    label = np.unique(_labels(references, "references"), return_inverse=True)[1]
+    vectors = _table(predictions, "predictions")
+    if label.size != len(vectors):
+        raise ValueError(f"{label.size} references but {len(vectors)} embeddings; give one per reference.")
+    sizes = np.bincount(label)
+    groups = [vectors[label == group] for group in range(sizes.size)]
+    centres = [group.mean(axis=0) for group in groups]
+    scatter = [((group - centre) ** 2).sum() for group, centre in zip(groups, centres, strict=True)]
+    values = []
+    for a in range(sizes.size):
+        for b in range(a + 1, sizes.size):
+            radius = np.sqrt((scatter[a] + scatter[b]) / (sizes[a] + sizes[b]))
+            values.append(np.linalg.norm(centres[a] - centres[b]) / radius if radius > 0 else np.nan)
+    return {"centroid_separation": float(np.mean(values)) if values else float("nan")}

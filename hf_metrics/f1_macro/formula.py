@@ -1,0 +1,81 @@
+"""Macro-averaged F1 over the classes that occur in the references."""
+
+import numbers
+
+import numpy as np
+
+HIGHER_IS_BETTER = True
+
+
+# copied: the same in every formula that needs it
+def _labels(values, name):
+    """One class a row as whole numbers or as text, or a ValueError that counts what is wrong."""
+    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
+    if array.ndim != 1:
+        raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")
+    if array.size == 0:
+        raise ValueError(f"0 {name}: there is nothing to score.")
+    text = isinstance(array[0], str)
+    if array.dtype.kind not in "iubU":
+        odd = [value for value in array.tolist() if not (isinstance(value, str) if text else _whole(value))]
+        if odd:
+            raise ValueError(
+                f"{len(odd)} of {array.size} {name} are not labels (first: {odd[0]!r}); give whole numbers, or names."
+            )
+    return array.astype(str if text else np.int64)
+
+
+# copied: the same in every formula that needs it
+def _whole(value):
+    return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
+
+
+def _pair(references, predictions):
+    truth, guess = _labels(references, "references"), _labels(predictions, "predictions")
+    if truth.size != guess.size:
+        raise ValueError(f"{truth.size} references but {guess.size} predictions; give one prediction per reference.")
+    if truth.dtype.kind != guess.dtype.kind:
+        raise ValueError(
+            "references and predictions name classes differently: one in text, one in numbers; use one way."
+        )
+    return truth, guess
+
+
+def compute_resamples(references, predictions, weights):
+    """Macro F1 of many weighted versions of the same rows at once.
+
+    Args:
+        references: true classes, (n,), whole numbers or names.
+        predictions: predicted classes, (n,).
+        weights: how often each row counts, (B, n), not negative; a bootstrap resample is a row of multiplicities.
+
+    Returns:
+        `f1_macro`, (B,) float64: averaged over the classes present in the references of that resample; NaN where a
+        row of weights is all zero.
+    """
+    truth, guess = _pair(references, predictions)
+    classes = np.unique(truth)
+    true_is, guess_is = truth[:, None] == classes, guess[:, None] == classes
+    cells = np.hstack([true_is & guess_is, true_is, guess_is]).astype(np.float64)
+    hits, true, guessed = np.split(np.asarray(weights, dtype=np.float64) @ cells, 3, axis=1)
+    present = true > 0
+    with np.errstate(invalid="ignore"):
+        f1 = np.where(present, 2 * hits / np.where(present, true + guessed, 1), 0)
+        return {"f1_macro": f1.sum(axis=1) / present.sum(axis=1)}
+
+
+def compute(references, predictions):
+    """Macro F1 over the classes that occur in the references.
+
+    Args:
+        references: true classes, (n,), whole numbers or names.
+        predictions: predicted classes, (n,), written in the same way.
+
+    Returns:
+        `f1_macro`, a fraction in [0, 1].
+
+    Raises:
+        ValueError: labels are missing, not classes, or the lengths differ; the message counts them.
+    """
+    truth, guess = _pair(references, predictions)
+    return {"f1_macro": float(compute_resamples(truth, guess, np.ones((1, truth.size)))["f1_macro"][0])}

@@ -1,0 +1,129 @@
+"""Everything that is usually told about a regression beside its mean absolute error."""
+
+import numbers
+
+import numpy as np
+from scipy import sparse
+
+HIGHER_IS_BETTER = {"rmse": False, "nmae": False, "r2": True, "pearson": True, "spearman": True}
+
+
+# copied: the same in every formula that needs it
+def _numbers(values, name):
+    """One finite float64 a row, or a ValueError that counts what is wrong."""
+    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
+    if array.ndim != 1:
+        raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
+    if array.dtype.kind not in "iuf":
+        odd = [value for value in array if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real)]
+        if odd:
+            raise ValueError(f"{len(odd)} of {array.size} {name} are not numbers (first: {odd[0]!r}).")
+    try:
+        array = array.astype(np.float64)
+    except OverflowError:
+        raise ValueError(f"some of the {array.size} {name} are larger than a float64 can be.") from None
+    bad = int(np.sum(~np.isfinite(array)))
+    if bad:
+        raise ValueError(f"{bad} of {array.size} {name} are not finite; every row needs a number, none is skipped.")
+    return array
+
+
+def _pair(references, predictions):
+    truth, guess = _numbers(references, "references"), _numbers(predictions, "predictions")
+    if truth.size != guess.size:
+        raise ValueError(f"{truth.size} references but {guess.size} predictions; give one prediction per reference.")
+    if truth.size == 0:
+        raise ValueError("0 references: there is nothing to score.")
+    return truth, guess
+
+
+def _range(truth, value_range):
+    if value_range is None:
+        return np.ptp(truth)
+    if not value_range > 0:
+        raise ValueError(f"value_range is {value_range}; give a positive number in the unit of the values, or None.")
+    return value_range
+
+
+def _runs(values):
+    """Which rows share a value: the place of each row's value among the distinct ones, (n,), and that as a matrix (u, n)."""
+    distinct, place = np.unique(values, return_inverse=True)
+    ones = np.ones(values.size)
+    return place, sparse.csr_array((ones, (place, np.arange(values.size))), shape=(distinct.size, values.size))
+
+
+def _ranks(members, weights):
+    """Ranks of distinct values among the rows that count, ties at their average, as 2 rank - 1.
+
+    Args:
+        members: which rows have each distinct value, (u, n).
+        weights: of the rows, (n, B).
+
+    Returns:
+        The rank of each distinct value in each resample, (u, B), with mean N over the N rows that count; the sum of
+        squares of the ranks, (B,); whether all rows that count have one value, (B,).
+    """
+    sizes = members @ weights
+    ranks = np.cumsum(sizes, axis=0)
+    ranks *= 2
+    ranks -= sizes
+    return ranks, np.einsum("ub,ub,ub->b", sizes, ranks, ranks), np.count_nonzero(sizes, axis=0) < 2
+
+
+def compute_resamples(references, predictions, weights, value_range=None):
+    """The report of many weighted versions of the same rows at once.
+
+    Args:
+        references: measured values, (n,).
+        predictions: predicted values in the same unit, (n,).
+        weights: how often each row counts, (B, n), not negative; a bootstrap resample is a row of multiplicities.
+        value_range: range that NMAE divides by; None means that of all references, the same for every resample.
+
+    Returns:
+        `rmse`, `nmae`, `r2`, `pearson`, `spearman`, (B,) float64 each; NaN where undefined.
+    """
+    truth, guess = _pair(references, predictions)
+    weights = np.asarray(weights, dtype=np.float64)
+    error, x, y = guess - truth, truth - truth.mean(), guess - guess.mean()
+    with np.errstate(over="ignore", invalid="ignore"):
+        columns = np.column_stack([np.ones(truth.size), np.abs(error), error**2, x, y, x * x, y * y, x * y])
+        n, absolute, squared, x, y, xx, yy, xy = (weights @ columns).T
+    weights = np.ascontiguousarray(weights.T)  # so that a sum over rows runs along the resamples
+    (place, same_truth), (_, same_guess) = _runs(truth), _runs(guess)
+    x_rank, x_squares, x_constant = _ranks(same_truth, weights)
+    y_rank, y_squares, y_constant = _ranks(same_guess, weights)
+    ranked = weights * x_rank.take(place, axis=0, mode="clip")
+    rank_products = np.einsum("ub,ub->b", same_guess @ ranked, y_rank)
+    limit = _range(truth, value_range)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shift = n**3  # n rows, ranks around their mean n
+        variation = xx - x * x / n
+        pearson = (xy - x * y / n) / np.sqrt(variation * (yy - y * y / n))
+        spearman = (rank_products - shift) / np.sqrt((x_squares - shift) * (y_squares - shift))
+        undefined = x_constant | y_constant
+        return {
+            "rmse": np.sqrt(squared / n),
+            "nmae": absolute / n / (limit if limit > 0 else np.nan),
+            "r2": np.where(x_constant, np.nan, 1 - squared / variation),
+            "pearson": np.where(undefined, np.nan, np.clip(pearson, -1, 1)),
+            "spearman": np.where(undefined, np.nan, np.clip(spearman, -1, 1)),
+        }
+
+
+def compute(references, predictions, value_range=None):
+    """RMSE, NMAE, R2, Pearson and Spearman correlation.
+
+    Args:
+        references: measured values, (n,), finite.
+        predictions: predicted values in the same unit, (n,), finite.
+        value_range: range that NMAE divides by; None means that of the references.
+
+    Returns:
+        `rmse`, `nmae`, `r2`, `pearson`, `spearman`; NaN where a value does not exist.
+
+    Raises:
+        ValueError: values are missing, not finite, not numbers, or the lengths differ; the message counts them.
+    """
+    truth, guess = _pair(references, predictions)
+    found = compute_resamples(truth, guess, np.ones((1, truth.size)), value_range)
+    return {key: float(values[0]) for key, values in found.items()}

@@ -1,0 +1,137 @@
+"""Whether images lie along the axis that a model's own text draws for a number, such as the ejection fraction."""
+
+import numbers
+
+import numpy as np
+
+HIGHER_IS_BETTER = {
+    "text_axis_pearson": True,
+    "spearman": True,
+    "r2": True,
+    "explained_variance": None,
+    "p_value": None,
+}
+
+
+# copied: the same in every formula that needs it
+def _table(values, name):
+    """One vector a row, (n, d) finite float64, or a ValueError that counts what is wrong."""
+    try:
+        table = np.asarray(values)
+    except ValueError:
+        raise ValueError(
+            f"the {len(values)} rows of {name} have different lengths; the shape has to be (n, d)."
+        ) from None
+    if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "iuf":
+        raise ValueError(f"{name} have shape {table.shape} and type {table.dtype}; give numbers of shape (n, d).")
+    bad = int(np.sum(~np.isfinite(table).all(axis=1)))
+    if bad:
+        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a whole vector.")
+    return table.astype(np.float64)
+
+
+# copied: the same in every formula that needs it
+def _numbers(values, name):
+    """One finite float64 a row, or a ValueError that counts what is wrong."""
+    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
+    if array.ndim != 1:
+        raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
+    if array.dtype.kind not in "iuf":
+        odd = [value for value in array if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real)]
+        if odd:
+            raise ValueError(f"{len(odd)} of {array.size} {name} are not numbers (first: {odd[0]!r}).")
+    try:
+        array = array.astype(np.float64)
+    except OverflowError:
+        raise ValueError(f"some of the {array.size} {name} are larger than a float64 can be.") from None
+    bad = int(np.sum(~np.isfinite(array)))
+    if bad:
+        raise ValueError(f"{bad} of {array.size} {name} are not finite; every row needs a number, none is skipped.")
+    return array
+
+
+# copied: the same in every formula that needs it
+def _unit(vectors, name):
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    empty = int((length == 0).sum())
+    if empty:
+        raise ValueError(f"{empty} of {len(vectors)} rows of {name} have length 0 and no direction.")
+    return vectors / length
+
+
+def text_axis(text_embeddings, text_values=None):
+    """The direction in which texts move as their number grows.
+
+    Args:
+        text_embeddings: (p, d), finite, not zero.
+        text_values: numbers of the texts, (p,); None means 0 to p - 1.
+
+    Returns:
+        Unit vector (d,), or None where the texts do not differ, and the share of their variance along it.
+    """
+    texts = _table(text_embeddings, "text_embeddings")
+    values = np.arange(len(texts), dtype=np.float64) if text_values is None else _numbers(text_values, "text_values")
+    if len(values) != len(texts):
+        raise ValueError(f"{len(texts)} texts but {len(values)} text_values; give one number per text.")
+    texts = _unit(texts, "text_embeddings")
+    centred = texts - texts.mean(axis=0)
+    _, strengths, directions = np.linalg.svd(centred, full_matrices=False)
+    if strengths[0] <= 1e-12 * np.sqrt(len(texts)):
+        return None, float("nan")
+    axis = directions[0]
+    if (centred @ axis) @ (values - values.mean()) < 0:
+        axis = -axis
+    return axis, float(strengths[0] ** 2 / (strengths**2).sum())
+
+
+def _standard(values):
+    """Values at mean 0 and length 1; None where they do not vary."""
+    centred = values - values.mean()
+    length = np.linalg.norm(centred)
+    return centred / length if length > 1e-12 * max(1.0, np.abs(values).max()) else None
+
+
+def compute(references, predictions, text_embeddings, text_values=None, permutations=1000, seed=0):
+    """Correlation of measured values with the place of recordings on the text axis.
+
+    Args:
+        references: measured values, (n,), finite.
+        predictions: embeddings of recordings, (n, d), finite, not zero.
+        text_embeddings: embeddings of texts that differ in a number only, (p, d).
+        text_values: numbers of the texts, (p,); None means 0 to p - 1.
+        permutations: draws of the permutation test.
+        seed: of the draws.
+
+    Returns:
+        `text_axis_pearson`, `spearman`, `r2` (square of the former), `explained_variance` of the axis and `p_value`:
+        share of permutations with at least the same |r|, the observed order counted once.
+
+    Raises:
+        ValueError: values are missing or not finite, or lengths or dimensions differ; the message counts them.
+    """
+    from scipy.stats import rankdata
+
+    truth, vectors = _numbers(references, "references"), _table(predictions, "predictions")
+    if truth.size != len(vectors):
+        raise ValueError(f"{truth.size} references but {len(vectors)} embeddings; give one per reference.")
+    axis, explained = text_axis(text_embeddings, text_values)
+    if axis is not None and axis.size != vectors.shape[1]:
+        raise ValueError(
+            f"texts have {axis.size} dimensions but recordings {vectors.shape[1]}; use towers of one model."
+        )
+    place = np.zeros(truth.size) if axis is None else _unit(vectors, "predictions") @ axis
+    x, y = _standard(place), _standard(truth)
+    if x is None or y is None:
+        nan = float("nan")
+        return {"text_axis_pearson": nan, "spearman": nan, "r2": nan, "explained_variance": explained, "p_value": nan}
+    r = float(np.clip(x @ y, -1, 1))
+    rng = np.random.default_rng(seed)
+    drawn = np.array([x @ rng.permutation(y) for _ in range(permutations)])
+    at_least = int((np.abs(drawn) >= abs(r) - 1e-12).sum())
+    return {
+        "text_axis_pearson": r,
+        "spearman": float(np.clip(_standard(rankdata(place)) @ _standard(rankdata(truth)), -1, 1)),
+        "r2": r * r,
+        "explained_variance": explained,
+        "p_value": (at_least + 1) / (permutations + 1),
+    }
