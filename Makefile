@@ -2,19 +2,24 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-# Each worker of pytest has a core to itself: threads that fight over the cores take up to seven times as long.
-TESTING := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1
+# One worker per core and one thread per worker: threads that compete for the cores take up to seven times as long.
+PYTEST := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: demo test test-quick test-scripts test-leaderboard lint wheel-smoke clean
+.PHONY: demo test test-slow test-all test-scripts test-leaderboard lint wheel-smoke clean
 
 demo: $(STAMP)
 	HF_HUB_OFFLINE=1 $(BIN)/cardiobench demo
 
+# What every change must pass: minutes, offline, on any machine.
 test: $(STAMP)
-	$(TESTING) $(BIN)/python -m pytest -n auto --dist loadgroup
+	$(PYTEST) -m "not slow"
 
-test-quick: $(STAMP)
-	$(TESTING) $(BIN)/python -m pytest -m "not slow" -n auto --dist loadgroup
+# Full-size networks, whole processes, browsers, kills, real records.
+test-slow: $(STAMP)
+	$(PYTEST) -m slow
+
+# Everything that is proved; CI runs it after `make test`.
+test-all: test test-slow test-scripts test-leaderboard wheel-smoke
 
 # The builders as loading scripts, with the last `datasets` that runs them, in an environment of its own.
 test-scripts: .venv-scripts/.installed

@@ -23,6 +23,12 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
+def samples() -> Path:
+    """Real recordings that travel with the tests; see the README there for their licences."""
+    return ROOT / "tests" / "samples"
+
+
+@pytest.fixture(scope="session")
 def shared() -> Path:
     """A folder of real samples and reference outputs beside the checkout; tests that need it skip without it."""
     folder = ROOT.parent / "shared"

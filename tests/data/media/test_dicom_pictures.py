@@ -23,8 +23,8 @@ from tests.data.media.videos import moving_frames
 
 
 @pytest.fixture
-def real(shared) -> Path:
-    return shared / "data" / "samples" / "pydicom_ultrasound"
+def real(samples) -> Path:
+    return samples / "dicom"
 
 
 def dicom_bytes(pixels: np.ndarray, photometric: str = "MONOCHROME2", **tags) -> bytes:

@@ -50,12 +50,12 @@ def test_columns_in_another_order(exams):
         read_ecg(path, 0, leads=["I"])
 
 
-def test_real_exams(shared):
+def test_real_exams(samples):
     """7.3 s (2934 samples) or 10.24 s (4096 samples) at 400 Hz, and the QRS of a plausible size in mV."""
-    path = shared / "data" / "samples" / "code15" / "exams_part0_DERIVED.hdf5"
+    path = samples / "code15" / "exams_part0_DERIVED.hdf5"
     with h5py.File(path) as file:
         ids, tracings = file["exam_id"][:], file["tracings"][:]
-    lengths = [2934, 2934, 4096, 4096, 2934, 2934, 4096, 2934, 2934, 4096]
+    lengths = [2934, 4096]
     for row, length in enumerate(lengths):
         ecg = read_ecg(path, row)
         assert ecg.signal.shape == (length, 12)
@@ -64,8 +64,8 @@ def test_real_exams(shared):
         np.testing.assert_array_equal(ecg.signal, read_ecg(path, str(ids[row])).signal)
         lead_two = ecg.signal[:, 1]
         assert 0.2 < np.abs(lead_two - np.median(lead_two)).max() < 20
-    with pytest.raises(BadMedia, match=r"record 10 of .* is flat"):
-        read_ecg(path, 10)
+    with pytest.raises(BadMedia, match=r"record 2 of .* is flat"):
+        read_ecg(path, 2)
 
 
 def test_refused_with_the_reason(exams):
