@@ -46,6 +46,8 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/mypy
+	$(BIN)/codespell
 
 # The wheel in a fresh environment without extras: it imports, and it scores a CSV.
 wheel-smoke: $(STAMP)
