@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # One worker per core and one thread per worker: threads that compete for the cores take up to seven times as long.
 PYTEST := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: demo test test-slow test-all test-scripts test-leaderboard lint wheel-smoke clean
+.PHONY: demo docs test test-slow test-all test-scripts test-leaderboard lint wheel-smoke clean
 
 demo: $(STAMP)
 	HF_HUB_OFFLINE=1 $(BIN)/cardiobench demo
@@ -48,6 +48,14 @@ lint: $(STAMP)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 	$(BIN)/codespell
+
+# The manual, warnings as errors: docs/_build/index.html.
+docs: .venv/.docs
+	HF_HUB_OFFLINE=1 $(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
+
+.venv/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	touch $@
 
 # The wheel in a fresh environment without extras: it imports, and it scores a CSV.
 wheel-smoke: $(STAMP)

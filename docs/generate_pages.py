@@ -1,0 +1,86 @@
+"""A Sphinx extension that makes a page of every dataset, model, metric, protocol and command from the repository."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+FOLDER = "generated"
+
+
+def body(card: Path) -> str:
+    """Return the text of a card without its YAML front matter."""
+    text = card.read_text(encoding="utf-8")
+    return re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL).strip() + "\n"
+
+
+def index(title: str, intro: str, names: list[str]) -> str:
+    """Return a page that lists other pages of its folder."""
+    pages = "\n".join(names)
+    return f"# {title}\n\n{intro}\n\n```{{toctree}}\n:maxdepth: 1\n\n{pages}\n```\n"
+
+
+def pages() -> dict[str, str]:
+    """Return path below the generated folder -> Markdown text."""
+    from cardiobench.core.resources import folder
+    from cardiobench.data.catalog import list_datasets
+    from cardiobench.protocols import list_protocols, protocol
+    from cardiobench.scoring.metrics import list_metrics
+
+    made = {}
+    for name in list_datasets():
+        made[f"datasets/{name}"] = body(folder("hf_datasets") / name / "README.md")
+    cards = sorted(folder("model_cards").glob("*.md"))
+    for card in cards:
+        made[f"models/{card.stem}"] = body(card)
+    for name in list_metrics():
+        made[f"metrics/{name}"] = body(folder("hf_metrics") / name / "README.md")
+    for name in list_protocols():
+        kind = type(protocol(name))
+        made[f"protocols/{name}"] = (
+            f"# {name}\n\n{inspect.getdoc(sys.modules[kind.__module__])}\n\n"
+            f"## Options\n\n```{{eval-rst}}\n.. autoclass:: {kind.__module__}.{kind.__qualname__}\n```\n"
+        )
+    made["datasets/index"] = index("Datasets", "What is measured on, and what is wrong with it.", list(list_datasets()))
+    made["models/index"] = index("Models", "Every registered model and baseline.", [card.stem for card in cards])
+    made["metrics/index"] = index("Metrics", "Each is a module of `evaluate`.", list(list_metrics()))
+    made["protocols/index"] = index("Protocols", "How predictions come about.", list(list_protocols()))
+    made["commands"] = commands()
+    return made
+
+
+def commands() -> str:
+    """Return the help of every command."""
+    from cardiobench.cli.commands import commands as registered
+
+    sections = ["# Commands\n"]
+    for name in ("eval", *registered()):
+        line = [sys.executable, "-m", "cardiobench.cli", name, "--help"]
+        help_text = subprocess.run(line, capture_output=True, text=True, check=True, env=_plain()).stdout
+        sections.append(f"## cardiobench {name}\n\n```text\n{help_text.strip()}\n```\n")
+    return "\n".join(sections)
+
+
+def _plain() -> dict[str, str]:
+    import os
+
+    # A fixed width, and no home of whoever builds the manual in a default path.
+    return {**os.environ, "COLUMNS": "100", "CARDIOBENCH_CACHE": "~/.cache/cardiobench", "NO_COLOR": "1"}
+
+
+def write_pages(app: Sphinx) -> None:
+    """Write the pages that have changed, so that a second build is quick."""
+    for name, text in pages().items():
+        path = Path(app.srcdir) / FOLDER / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the extension."""
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

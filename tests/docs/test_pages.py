@@ -1,0 +1,39 @@
+"""The manual: what its pages tell a reader to type works as it stands."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BLOCK = re.compile(r"```(bash|python)\n(.*?)```", re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Return the blocks of a page that are meant to be run: (language, code); `text` blocks are not."""
+    return [(language, code) for language, code in BLOCK.findall(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.slow
+def test_the_first_hour_runs_as_it_stands(root, tmp_path):
+    done = []
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for language, code in blocks(root / "docs" / "first_hour.md"):
+        if "make demo" in code:  # its own target, which CI runs
+            continue
+        code = code.replace("cardiobench ", f"{sys.executable} -m cardiobench.cli ") if language == "bash" else code
+        line = ["bash", "-ec", code] if language == "bash" else [sys.executable, "-c", code]
+        run = subprocess.run(line, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
+        assert run.returncode == 0, (code, run.stderr[-2000:])
+        done.append(run.stdout)
+    assert len(done) == 4
+    assert "collapsed" in done[2], "the constant answer is told from a model"
+    assert (tmp_path / "twin").is_dir()
+
+
+def test_every_page_is_in_the_contents(root):
+    contents = (root / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in (root / "docs").glob("*.md"):
+        assert page.stem == "index" or re.search(rf"^{page.stem}$", contents, re.MULTILINE), page.name
