@@ -29,10 +29,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from cardiobench.protocols.cross_validation.cells import f1
 from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds
-from cardiobench.protocols.cross_validation.grids import FIXED, GRIDS, points
+from cardiobench.protocols.cross_validation.grids import FIXED, GRIDS, param_grid
+from cardiobench.protocols.cross_validation.search import f1
 from cardiobench.protocols.representation import maps
 from cardiobench.protocols.representation.geometry import geometry
 from cardiobench.protocols.representation.shap_values import importance
@@ -88,7 +88,7 @@ def peer(name: str, features, labels, folds, bins: int = 256) -> np.ndarray:
 
 def ours(name: str, features, labels, folds) -> np.ndarray:
     """The same by one call."""
-    found = classifier(name).answers(features, labels, folds, points(GRIDS[name]), 0)
+    found = classifier(name).predict_proba_grid(features, labels, folds, param_grid(GRIDS[name]), 0)
     return np.array(
         [[f1(labels[held], table) for table in answers] for (_, held), answers in zip(folds, found, strict=True)]
     )
@@ -158,7 +158,7 @@ def shap_part(n: int, d: int, fold_seconds: float | None) -> None:
     features, labels = embeddings(n, d)
     print("\nSHAP of 200 records, CPU s" + (f" (one fold's grid: {fold_seconds:.1f} s)" if fold_seconds else ""))
     for name in CLASSIFIERS:
-        model = classifier(name).fit(features, labels, points(GRIDS[name])[-1], 0)
+        model = classifier(name).fit(features, labels, param_grid(GRIDS[name])[-1], 0)
         importance(model, features[:2], features)  # what is imported and compiled once
         seconds, _ = timed(importance, model, features[:200], features)
         print(f"{name:<22}{seconds:9.2f}", flush=True)

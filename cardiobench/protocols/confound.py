@@ -16,10 +16,10 @@ from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.base import TaskData
-from cardiobench.protocols.cross_validation.cells import f1, nested
 from cardiobench.protocols.cross_validation.classifiers import classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds
-from cardiobench.protocols.cross_validation.grids import GRIDS, Grids, points, read_grids
+from cardiobench.protocols.cross_validation.grids import GRIDS, Grids, param_grid, read_grids
+from cardiobench.protocols.cross_validation.search import f1, f1_table, nested_search
 from cardiobench.protocols.options import Folds
 from cardiobench.protocols.representation.sample import LEAST, Sample, candidates, draw
 from cardiobench.protocols.representation.subjects import labels_across
@@ -137,9 +137,9 @@ class Confound(AnalysisProtocol):
         lines = np.arange(len(codes)) if lines is None else lines
         patients = records.patients[lines]
         outer = balanced_folds(codes[lines], patients, self.folds, seed)
-        grid = points(self.grids[PROBE])
+        grid = param_grid(self.grids[PROBE])
         model, features = classifier(PROBE), records.features[lines]
-        found = nested(model, features, codes[lines], patients, outer, grid, inner=self.inner, seed=seed)
+        found = nested_search(model, features, codes[lines], patients, outer, grid, inner=self.inner, seed=seed)
         fold = np.zeros(len(lines), dtype=int)
         for number_of, (_, held) in enumerate(outer):
             fold[held] = number_of
@@ -148,16 +148,13 @@ class Confound(AnalysisProtocol):
     def _matrix(self, records: Records, seed: int) -> tuple[pd.DataFrame, dict[int, float]]:
         """train, test, auroc, f1, n for all pairs of places with both classes; on the diagonal held-out patients."""
         rows, own = [], {}
-        grid, model = points(self.grids[PROBE]), classifier(PROBE)
+        grid, model = param_grid(self.grids[PROBE]), classifier(PROBE)
         for train in records.with_both:
             lines = records.of(train)
             features, labels, patients = records.features[lines], records.labels[lines], records.patients[lines]
             inner = balanced_folds(labels, patients, self.inner, seed)
-            scores = [
-                [f1(labels[held], table) for table in answers]
-                for (_, held), answers in zip(inner, model.answers(features, labels, inner, grid, seed), strict=True)
-            ]
-            best = grid[int(np.mean(scores, axis=0).argmax())]
+            predicted = model.predict_proba_grid(features, labels, inner, grid, seed)
+            best = grid[int(f1_table(labels, inner, predicted).mean(axis=0).argmax())]
             fitted = model.fit(features, labels, best, seed)
             for test in records.with_both:
                 asked = records.of(test)
@@ -167,7 +164,7 @@ class Confound(AnalysisProtocol):
                     answers, score = found.probabilities, found.auroc(truth)
                     own[train] = score
                 else:
-                    answers = fitted.probabilities(records.features[asked])
+                    answers = fitted.predict_proba(records.features[asked])
                     score = auroc(truth, answers[:, 1])
                 rows.append((records.places[train], records.places[test], score, f1(truth, answers), len(asked)))
         return pd.DataFrame(rows, columns=["train", "test", "auroc", "f1", "n"]), own

@@ -14,11 +14,17 @@ from sklearn.preprocessing import StandardScaler
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadData, CardioBenchError, NotApplicable, UnknownName
-from cardiobench.protocols.cross_validation.cells import best_of, decided, flat, median_and_iqr, nested
 from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds
-from cardiobench.protocols.cross_validation.grids import GRIDS, described, points, read_grids
+from cardiobench.protocols.cross_validation.grids import GRIDS, grid_lines, param_grid, read_grids
 from cardiobench.protocols.cross_validation.protocol import CrossValidation, summary
+from cardiobench.protocols.cross_validation.search import (
+    best_by_median,
+    flat_search,
+    median_and_iqr,
+    nested_search,
+    predicted_classes,
+)
 from tests.protocols.conftest import BINARY, VIEWS, task_data
 
 SMALL = {
@@ -50,8 +56,8 @@ def fingerprints(patients=60, each=4, d=40, seed=0):
 def test_ungrouped_folds_give_a_patients_answer_away_and_grouped_ones_do_not(name):
     features, labels, patients = fingerprints()
     protocol = CrossValidation(folds=5, inner=2, grids=SMALL)
-    grouped = protocol.answer(name, features, labels, patients)
-    ungrouped = replace(protocol, grouped=False).answer(name, features, labels, patients)
+    grouped = protocol.cross_validate(name, features, labels, patients)
+    ungrouped = replace(protocol, grouped=False).cross_validate(name, features, labels, patients)
     # Nothing tells the label of a patient who was never seen: F1 is that of guessing.
     assert np.median(grouped.f1) < 0.62
     assert np.median(ungrouped.f1) > 0.8
@@ -62,15 +68,15 @@ def test_every_record_is_held_out_once_and_no_patient_stands_on_both_sides():
     _, labels, patients = fingerprints()
     splits = balanced_folds(labels, patients, 15, seed=3)
     assert len(splits) == 15
-    assert np.array_equal(np.sort(np.concatenate([held for _, held in splits])), np.arange(len(labels)))
-    for known, held in splits:
-        assert not set(patients[known]) & set(patients[held])
-        assert set(labels[held]) == set(labels[known]) == {0, 1}
+    assert np.array_equal(np.sort(np.concatenate([valid for _, valid in splits])), np.arange(len(labels)))
+    for train, valid in splits:
+        assert not set(patients[train]) & set(patients[valid])
+        assert set(labels[valid]) == set(labels[train]) == {0, 1}
 
 
 def test_folds_need_a_patient_of_each_class_each():
     labels, patients = np.tile([0, 1], 40), np.repeat(np.arange(8), 10)
-    with pytest.raises(NotApplicable, match="15 folds need 15 patients a class, got 8"):
+    with pytest.raises(NotApplicable, match="15 folds need 15 patients per class, got 8"):
         balanced_folds(labels, patients, 15, 0)
     with pytest.raises(NotApplicable, match="got 10"):
         balanced_folds(np.repeat([0, 1], [10, 60]), np.arange(70), 15, 0, grouped=False)
@@ -79,40 +85,40 @@ def test_folds_need_a_patient_of_each_class_each():
 def test_nested_search_is_scikit_learns_search_in_each_fold():
     features, labels, patients = informative()
     outer = balanced_folds(labels, patients, 4, 0)
-    grid = points(SMALL["logistic"])
-    found = nested(classifier("logistic"), features, labels, patients, outer, grid, inner=3, seed=0)
-    for number, (known, held) in enumerate(outer):
-        inner = balanced_folds(labels[known], patients[known], 3, 0)
+    grid = param_grid(SMALL["logistic"])
+    found = nested_search(classifier("logistic"), features, labels, patients, outer, grid, inner=3, seed=0)
+    for number, (train, valid) in enumerate(outer):
+        inner = balanced_folds(labels[train], patients[train], 3, 0)
         model = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-10, max_iter=5000))
         search = GridSearchCV(model, {"logisticregression__C": SMALL["logistic"]["C"]}, cv=inner, scoring="f1")
-        search.fit(features[known], labels[known])
-        assert found.chosen[number]["C"] == search.best_params_["logisticregression__C"]
-        expected = search.predict_proba(features[held])
-        assert found.probabilities[held] == pytest.approx(expected, abs=2e-4)
-        assert found.f1[number] == pytest.approx(f1_score(labels[held], expected.argmax(axis=1)))
+        search.fit(features[train], labels[train])
+        assert found.best_params[number]["C"] == search.best_params_["logisticregression__C"]
+        expected = search.predict_proba(features[valid])
+        assert found.probabilities[valid] == pytest.approx(expected, abs=2e-4)
+        assert found.f1[number] == pytest.approx(f1_score(labels[valid], expected.argmax(axis=1)))
 
 
 def test_a_flat_search_takes_the_point_that_is_best_on_the_folds_reported():
     features, labels, patients = informative(n=60, seed=4)
     outer = balanced_folds(labels, patients, 4, 0)
-    grid = points(SMALL["logistic"])
-    found = flat(classifier("logistic"), features, labels, outer, grid, seed=0)
-    alone = [flat(classifier("logistic"), features, labels, outer, [point], seed=0) for point in grid]
+    grid = param_grid(SMALL["logistic"])
+    found = flat_search(classifier("logistic"), features, labels, outer, grid, seed=0)
+    alone = [flat_search(classifier("logistic"), features, labels, outer, [point], seed=0) for point in grid]
     means = [one.f1.mean() for one in alone]
-    assert len(set(map(str, found.chosen))) == 1
-    assert found.f1.mean() == max(means) and found.chosen[0] == grid[int(np.argmax(means))]
+    assert len(set(map(str, found.best_params))) == 1
+    assert found.f1.mean() == max(means) and found.best_params[0] == grid[int(np.argmax(means))]
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_no_classifier_looks_at_a_label_that_is_held_out(name):
     features, labels, patients = informative()
-    ((known, held), *_) = balanced_folds(labels, patients, 4, 0)
+    ((train, valid), *_) = balanced_folds(labels, patients, 4, 0)
     other = labels.copy()
-    other[held] = 1 - other[held]
-    grid = points(SMALL[name])
-    once = classifier(name).answers(features, labels, [(known, held)], grid, 0)[0]
-    again = classifier(name).answers(features, other, [(known, held)], grid, 0)[0]
-    assert once.shape == (len(grid), len(held), 2)
+    other[valid] = 1 - other[valid]
+    grid = param_grid(SMALL[name])
+    once = classifier(name).predict_proba_grid(features, labels, [(train, valid)], grid, 0)[0]
+    again = classifier(name).predict_proba_grid(features, other, [(train, valid)], grid, 0)[0]
+    assert once.shape == (len(grid), len(valid), 2)
     assert np.array_equal(once, again)
     assert once.sum(axis=2) == pytest.approx(1, abs=1e-6)
 
@@ -121,25 +127,27 @@ def test_no_classifier_looks_at_a_label_that_is_held_out(name):
 def test_a_fold_does_not_depend_on_which_others_are_answered_with_it(name):
     features, labels, patients = informative()
     outer = balanced_folds(labels, patients, 4, 0)
-    grid = points(SMALL[name])
-    together = classifier(name).answers(features, labels, outer, grid, 0)
-    alone = classifier(name).answers(features, labels, outer[2:3], grid, 0)[0]
+    grid = param_grid(SMALL[name])
+    together = classifier(name).predict_proba_grid(features, labels, outer, grid, 0)
+    alone = classifier(name).predict_proba_grid(features, labels, outer[2:3], grid, 0)[0]
     # Penalties of logistic regression are compared by fits that are good enough to choose by.
     assert together[2] == pytest.approx(alone, abs=3e-3 if name == "logistic" else 2e-4)
-    final = classifier(name).answers(features, labels, outer, grid[:1], 0)[2]
-    assert final == pytest.approx(classifier(name).answers(features, labels, outer[2:3], grid[:1], 0)[0], abs=2e-4)
+    final = classifier(name).predict_proba_grid(features, labels, outer, grid[:1], 0)[2]
+    assert final == pytest.approx(
+        classifier(name).predict_proba_grid(features, labels, outer[2:3], grid[:1], 0)[0], abs=2e-4
+    )
 
 
 def test_two_equal_probabilities_are_an_answer_of_the_positive_class():
-    assert decided(np.array([[0.5, 0.5], [0.51, 0.49]])).tolist() == [1, 0]
-    assert decided(np.array([[0.2, 0.5, 0.3]])).tolist() == [1]
+    assert predicted_classes(np.array([[0.5, 0.5], [0.51, 0.49]])).tolist() == [1, 0]
+    assert predicted_classes(np.array([[0.2, 0.5, 0.3]])).tolist() == [1]
 
 
 def test_median_iqr_and_the_best_cell_by_hand():
     # quartiles of 0, 1, 2, 3, 4 by linear ranks: 1, 2, 3
     assert median_and_iqr(np.array([4.0, 0, 2, 1, 3])) == (2.0, 2.0)
-    assert best_of({"a": (0.8, 0.1), "b": (0.9, 0.3), "c": (0.9, 0.2)}) == "c"
-    assert best_of({"a": (0.8, 0.1), "b": (0.8, 0.1)}) == "a"
+    assert best_by_median({"a": (0.8, 0.1), "b": (0.9, 0.3), "c": (0.9, 0.2)}) == "c"
+    assert best_by_median({"a": (0.8, 0.1), "b": (0.8, 0.1)}) == "a"
 
 
 def test_three_classes_are_scored_by_macro_f1():
@@ -147,7 +155,9 @@ def test_three_classes_are_scored_by_macro_f1():
     labels = np.tile([0, 1, 2], 40)
     features = rng.normal(size=(120, 3)) + 6 * np.eye(3)[labels]
     for name in CLASSIFIERS:
-        found = CrossValidation(folds=3, search="flat", grids=SMALL).answer(name, features, labels, np.arange(120))
+        found = CrossValidation(folds=3, search="flat", grids=SMALL).cross_validate(
+            name, features, labels, np.arange(120)
+        )
         assert found.probabilities.shape == (120, 3)
         assert np.median(found.f1) > 0.9, name
         assert found.f1.tolist() == found.f1_macro.tolist() and found.auroc.min() > 0.9
@@ -172,7 +182,7 @@ def test_a_variant_a_size_and_classifier_and_the_records_of_both_classes_are_as_
 
 def test_summary_counts_the_points():
     features, labels, patients = informative()
-    found = summary(CrossValidation(folds=4, inner=2, grids=SMALL).answer("tree", features, labels, patients))
+    found = summary(CrossValidation(folds=4, inner=2, grids=SMALL).cross_validate("tree", features, labels, patients))
     assert sum(found["chosen"].values()) == 4 and set(found) >= {"f1_median", "f1_iqr", "f1_macro_median", "auroc_iqr"}
 
 
@@ -190,7 +200,7 @@ def test_the_paper_profile_searches_on_the_folds_it_reports_and_draws_records():
 
 def test_grids_are_printed_and_can_be_given_in_a_file(tmp_path):
     # 4 + 18 + 6 + 8 + 6 points
-    assert {name: len(points(grid)) for name, grid in GRIDS.items()} == {
+    assert {name: len(param_grid(grid)) for name, grid in GRIDS.items()} == {
         "xgboost": 4,
         "tree": 18,
         "forest": 6,
@@ -203,8 +213,8 @@ def test_grids_are_printed_and_can_be_given_in_a_file(tmp_path):
     path = tmp_path / "grids.json"
     path.write_text(json.dumps({"logistic": {"C": [1.0, 2.0]}}))
     found = read_grids(path)
-    assert len(points(found["logistic"])) == 2 and found["tree"] == GRIDS["tree"]
-    assert described(found)[3].startswith("logistic: 2 points, C [1.0, 2.0]")
+    assert len(param_grid(found["logistic"])) == 2 and found["tree"] == GRIDS["tree"]
+    assert grid_lines(found)[3].startswith("logistic: 2 points, C [1.0, 2.0]")
     for text, said in (
         ("[1]", "should be an object"),
         ("{", "no JSON file of grids"),

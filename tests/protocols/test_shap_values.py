@@ -41,7 +41,7 @@ def test_logistic_regression_equals_shaps_linear_explainer():
     model, features, _ = fitted("logistic")
     background = features[:150]
     masker = shap.maskers.Independent(background, max_samples=len(background))
-    intercept = float(np.log(np.divide(*model.probabilities(np.zeros((1, 30)))[0][::-1])))
+    intercept = float(np.log(np.divide(*model.predict_proba(np.zeros((1, 30)))[0][::-1])))
     explainer = shap.LinearExplainer((model.coefficients[0], intercept), masker)
     found = shap_values(model, features[:20], background)[:, :, 0]
     assert found == pytest.approx(explainer.shap_values(features[:20]), abs=1e-12)
@@ -51,7 +51,7 @@ def test_logistic_regression_equals_shaps_linear_explainer():
 def test_trees_add_up_to_the_probability(name):
     model, features, _ = fitted(name)
     found = shap_values(model, features[:30], features)
-    expected = model.probabilities(features)[:30, 1]
+    expected = model.predict_proba(features)[:30, 1]
     # The rest is one number for all: the mean answer over what the trees were trained on.
     rest = expected - found[:, :, 0].sum(axis=1)
     assert found.shape == (30, 30, 1) and np.ptp(rest) < 1e-6
@@ -62,13 +62,19 @@ def test_a_network_agrees_with_the_permutation_explainer_beyond_a_hundred_featur
     model, features, _ = fitted("mlp", n=300, d=120)
     background = features[:100]
     masker = shap.maskers.Independent(background, max_samples=100)
-    permuted = shap.explainers.Permutation(lambda rows: model.logits(rows)[:, 0], masker, seed=0)
+    weights, biases = model.model.coefs_, model.model.intercepts_
+
+    def logits(rows):
+        hidden = np.maximum(model.standardise(rows) @ weights[0] + biases[0], 0)
+        return (hidden @ weights[1] + biases[1])[:, 0]
+
+    permuted = shap.explainers.Permutation(logits, masker, seed=0)
     truth = permuted(features[:3], max_evals=4 * (2 * 120 + 1)).values
     found = shap_values(model, features[:3], background)[:, :, 0]
     for row in range(3):
         assert np.corrcoef(truth[row], found[row])[0, 1] >= 0.99
     # What is explained is the logit's distance from its mean over the background.
-    away = model.logits(features[:3])[:, 0] - model.logits(background)[:, 0].mean()
+    away = logits(features[:3]) - logits(background).mean()
     assert found.sum(axis=1) == pytest.approx(away, rel=1e-2, abs=1e-2)
 
 
@@ -100,7 +106,7 @@ def test_features_that_a_tree_was_not_given_have_no_share():
     features, labels = data(n=60, d=1100)
     model = classifier("xgboost").fit(features, labels, POINTS["xgboost"], 0)
     found = importance(model, features[:5], features)
-    left_out = np.setdiff1d(np.arange(1100), model.kept)
+    left_out = np.setdiff1d(np.arange(1100), model.selected)
     assert len(left_out) == 76 and not found[:, left_out].any()
 
 

@@ -1,4 +1,4 @@
-"""Folds in which no patient stands on both sides, and both classes stand in every one."""
+"""Folds in which no patient is on both sides and every class is in every fold."""
 
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
@@ -6,36 +6,33 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from cardiobench.core.errors import NotApplicable
 
 Split = tuple[np.ndarray, np.ndarray]
-"""Positions to fit on, and positions held out."""
+"""Indices of the rows to fit on, and of those held out."""
 
 
 def balanced_folds(
-    labels: np.ndarray, patients: np.ndarray, count: int, seed: int, *, grouped: bool = True
+    labels: np.ndarray, patients: np.ndarray, n_folds: int, seed: int, *, grouped: bool = True
 ) -> list[Split]:
-    """Class-balanced folds.
+    """Return class-stratified folds.
 
     Args:
         labels: class codes, (n,).
-        patients: of each line, (n,).
-        count: of folds.
+        patients: of each row, (n,).
+        n_folds: number of folds.
         seed: of the shuffle.
-        grouped: keep all lines of a patient in one fold; without it a patient's other records give the answer away.
+        grouped: keep all rows of a patient in one fold; otherwise a patient's other records give the label away.
 
     Raises:
-        NotApplicable: a class has too few lines, or too few patients, for every fold to hold it.
+        NotApplicable: a class has too few rows, or too few patients, for every fold to hold it.
     """
-    if grouped:
-        splitter = StratifiedGroupKFold(count, shuffle=True, random_state=seed)
-    else:
-        splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
-    for code in np.unique(labels):
-        have = len(np.unique(patients[labels == code])) if grouped else int((labels == code).sum())
-        if have < count:
-            raise NotApplicable(
-                f"{count} folds need {count} {'patients' if grouped else 'records'} a class, got {have}"
-            )
+    splitter_class = StratifiedGroupKFold if grouped else StratifiedKFold
+    splitter = splitter_class(n_folds, shuffle=True, random_state=seed)
+    classes = np.unique(labels)
+    for code in classes:
+        available = len(np.unique(patients[labels == code])) if grouped else int((labels == code).sum())
+        if available < n_folds:
+            unit = "patients" if grouped else "records"
+            raise NotApplicable(f"{n_folds} folds need {n_folds} {unit} per class, got {available}")
     splits = list(splitter.split(labels, labels, patients if grouped else None))
-    classes = len(np.unique(labels))
-    if any(len(np.unique(labels[part])) < classes for split in splits for part in split):
-        raise NotApplicable(f"{count} patient-grouped folds of {len(labels)} records do not all hold every class")
+    if any(len(np.unique(labels[part])) < len(classes) for split in splits for part in split):
+        raise NotApplicable(f"{n_folds} patient-grouped folds of {len(labels)} records do not all hold every class")
     return splits

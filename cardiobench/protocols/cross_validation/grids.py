@@ -1,21 +1,20 @@
-"""The grids: what each classifier may choose from. The paper gives none, so these are this benchmark's own, and small.
+"""Parameter grids of the classifiers. The paper gives none, so these are this benchmark's own, and small.
 
-Another grid is a JSON file in the same form, given with `--grids FILE`: {"logistic": {"C": [0.1, 1.0]}, ...}. A classifier
-that the file leaves out keeps its own grid. Values stand from the simplest model to the most complex one: of points
-that score the same, the first is chosen.
+Other grids come from a JSON file, `--grids FILE`: {"logistic": {"C": [0.1, 1.0]}, ...}. A classifier that the file leaves
+out keeps its own grid. Values go from the simplest model to the most complex one: of equal scores the first wins.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, TypeAdapter, ValidationError
+from sklearn.model_selection import ParameterGrid
 
 from cardiobench.core.errors import BadData
 from cardiobench.core.registry import unknown_name
 
-Point = Mapping[str, Any]
+Params = Mapping[str, Any]
 Grid = Mapping[str, Sequence[Any]]
 
 GRIDS: dict[str, Grid] = {
@@ -26,21 +25,21 @@ GRIDS: dict[str, Grid] = {
     "mlp": {"alpha": (1.0, 1e-2, 1e-4), "learning_rate": (1e-3, 1e-2)},
 }
 
-MOST_FEATURES = 1024  # that a tree or booster is given (classifiers/screening.py)
+MAX_FEATURES = 1024  # given to a tree or booster (classifiers/selection.py)
 
 FIXED: dict[str, dict[str, Any]] = {
-    "xgboost": {"learning_rate": 0.1, "max_bin": 64, "most_features": MOST_FEATURES},
-    "tree": {"criterion": "gini", "most_features": MOST_FEATURES},
+    "xgboost": {"learning_rate": 0.1, "max_bin": 64, "most_features": MAX_FEATURES},
+    "tree": {"criterion": "gini", "most_features": MAX_FEATURES},
     "forest": {"criterion": "gini", "max_features": "sqrt"},
     "logistic": {"penalty": "l2", "standardised": True},
     "mlp": {"hidden": 64, "epochs": 200, "batch": 200, "patience": 10, "tolerance": 1e-4, "standardised": True},
 }
-"""What is not searched."""
+"""Parameters that are not searched."""
 
 
-def points(grid: Grid) -> list[Point]:
-    """Every combination of a grid's values, the last name's values changing fastest."""
-    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+def param_grid(grid: Grid) -> list[Params]:
+    """Return every combination of a grid's values, the last parameter's values changing fastest."""
+    return list(ParameterGrid(dict(grid)))
 
 
 def complete_grids(given: Mapping[str, Grid]) -> dict[str, Grid]:
@@ -76,10 +75,10 @@ def read_grids(path: Path) -> dict[str, Grid]:
         raise BadData(f"{path}: {error}") from None
 
 
-def described(grids: Mapping[str, Grid]) -> list[str]:
-    """A line for each classifier: its points, its grid and what is fixed."""
+def grid_lines(grids: Mapping[str, Grid]) -> list[str]:
+    """Return a line for each classifier: the number of combinations, its grid and what is fixed."""
     return [
-        f"{name}: {len(points(grid))} points, "
+        f"{name}: {len(param_grid(grid))} points, "
         + " x ".join(f"{key} {list(values)}" for key, values in grid.items())
         + "; "
         + ", ".join(f"{key}={value}" for key, value in FIXED[name].items())

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cardiobench.protocols.cross_validation.cells import best_of, flat, median_and_iqr
 from cardiobench.protocols.cross_validation.classifiers import classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds
-from cardiobench.protocols.cross_validation.grids import Grid, Point, points
+from cardiobench.protocols.cross_validation.grids import Grid, Params, param_grid
+from cardiobench.protocols.cross_validation.search import best_by_median, flat_search, median_and_iqr
 from cardiobench.protocols.representation.sample import Drawn, Sample
 from cardiobench.protocols.representation.shap_values import importance
 from cardiobench.scoring.bootstrap import patient_weights
@@ -24,14 +24,14 @@ class Searched:
         classifier: name.
         median: F1 over the folds.
         iqr: of it.
-        point: the grid's best.
+        params: of the grid, those with the best mean F1.
     """
 
     dataset: str
     classifier: str
     median: float
     iqr: float
-    point: Point
+    params: Params
 
 
 def search(
@@ -41,18 +41,18 @@ def search(
     outer = balanced_folds(part.labels, part.patients, folds, seed)
     found = {}
     for name in classifiers:
-        came = flat(classifier(name), part.features, part.labels, outer, points(grids[name]), seed=seed)
-        found[name] = Searched(part.name, name, *median_and_iqr(came.f1), came.chosen[0])
+        scores = flat_search(classifier(name), part.features, part.labels, outer, param_grid(grids[name]), seed=seed)
+        found[name] = Searched(part.name, name, *median_and_iqr(scores.f1), scores.best_params[0])
     return found
 
 
 def best(found: Mapping[str, Mapping[str, Searched]]) -> Searched:
     """Of each dataset's best classifier the best: by median F1, ties by the smaller IQR."""
     of_dataset = {
-        name: classifiers[best_of({key: (one.median, one.iqr) for key, one in classifiers.items()})]
+        name: classifiers[best_by_median({key: (one.median, one.iqr) for key, one in classifiers.items()})]
         for name, classifiers in found.items()
     }
-    return of_dataset[best_of({name: (one.median, one.iqr) for name, one in of_dataset.items()})]
+    return of_dataset[best_by_median({name: (one.median, one.iqr) for name, one in of_dataset.items()})]
 
 
 def explain(
@@ -76,8 +76,8 @@ def explain(
         source = part.name if refit else chosen.dataset
         known = train[source]
         if source not in models:
-            point = found[source][chosen.classifier].point
-            models[source] = kind.fit(known.features, known.labels, point, seed)
+            params = found[source][chosen.classifier].params
+            models[source] = kind.fit(known.features, known.labels, params, seed)
         shown = part.first(rows, len(sample.classes))
         values[part.name] = importance(models[source], shown.features, known.features)
     return values

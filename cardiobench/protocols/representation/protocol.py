@@ -140,7 +140,7 @@ class Representation(AnalysisProtocol):
         tables = {
             "classifiers": pd.DataFrame(
                 [
-                    (one.dataset, one.classifier, one.median, one.iqr, str(dict(one.point)), one == best)
+                    (one.dataset, one.classifier, one.median, one.iqr, str(dict(one.params)), one == best)
                     for classifiers in found.values()
                     for one in classifiers.values()
                 ],
@@ -150,7 +150,7 @@ class Representation(AnalysisProtocol):
             "pairs": _pair_table(shap),
         }
         used = {name: int((part > 0).any(axis=0).sum()) for name, part in shap.items()}
-        chosen = {"classifier": best.classifier, "trained_on": best.dataset, "point": dict(best.point)}
+        chosen = {"classifier": best.classifier, "trained_on": best.dataset, "point": dict(best.params)}
         chosen["dimensions_used"] = used
         return values, tables, chosen
 

@@ -8,6 +8,7 @@
 """
 
 from functools import singledispatch
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ BACKGROUND = 100  # records that stand for "feature absent" in the MLP's explana
 
 
 def importance(model: Any, features: np.ndarray, background: np.ndarray) -> np.ndarray:
-    """|SHAP| of each feature for each record, mean over the model's outputs: (n, d).
+    """Return |SHAP| of each feature for each record, the mean over the model's outputs, (n, d).
 
     Args:
         model: a trained classifier (`cross_validation.classifiers`).
@@ -35,7 +36,7 @@ def importance(model: Any, features: np.ndarray, background: np.ndarray) -> np.n
 
 @singledispatch
 def shap_values(model: Any, features: np.ndarray, background: np.ndarray) -> np.ndarray:
-    """SHAP values (n, d, outputs); one output, of the positive class, where there are two classes."""
+    """Return SHAP values (n, d, outputs); one output, of the positive class, where there are two classes."""
     raise TypeError(f"no SHAP values for a {type(model).__name__}")
 
 
@@ -43,10 +44,10 @@ def shap_values(model: Any, features: np.ndarray, background: np.ndarray) -> np.
 def _(model: Boosted, features: np.ndarray, background: np.ndarray) -> np.ndarray:
     import xgboost
 
-    data = xgboost.DMatrix(features[:, model.kept].astype(np.float32), nthread=1)
+    data = xgboost.DMatrix(features[:, model.selected].astype(np.float32), nthread=1)
     given = model.booster.predict(data, pred_contribs=True, strict_shape=True)[:, :, :-1]  # the last one is the offset
-    values = np.zeros((len(features), model.count, given.shape[1]))
-    values[:, model.kept] = given.transpose(0, 2, 1)
+    values = np.zeros((len(features), model.n_features, given.shape[1]))
+    values[:, model.selected] = given.transpose(0, 2, 1)
     return values
 
 
@@ -58,9 +59,9 @@ def _(model: Logistic, features: np.ndarray, background: np.ndarray) -> np.ndarr
 
 @shap_values.register
 def _(model: Tree, features: np.ndarray, background: np.ndarray) -> np.ndarray:
-    given = _trees(model.model, features[:, model.kept])
-    values = np.zeros((len(features), model.count, given.shape[2]))
-    values[:, model.kept] = given
+    given = _trees(model.model, features[:, model.selected])
+    values = np.zeros((len(features), model.n_features, given.shape[2]))
+    values[:, model.selected] = given
     return values
 
 
@@ -73,31 +74,27 @@ def _(model: Forest, features: np.ndarray, background: np.ndarray) -> np.ndarray
 def _(model: Network, features: np.ndarray, background: np.ndarray) -> np.ndarray:
     import torch
 
-    hidden, outputs = model.last.shape
-    # Explained at the scale of the background, where float32 is precise; scaling a feature leaves its SHAP value alone.
-    scale = np.maximum(np.abs(background).max(axis=0), 1e-12)
-    net = torch.nn.Sequential(
-        torch.nn.Linear(len(model.first), hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, outputs)
-    )
-    with torch.no_grad():
-        for part, value in zip(
-            net.parameters(),
-            ((model.first * scale[:, None]).T, model.first_bias, model.last.T, model.last_bias),
-            strict=True,
-        ):
-            part.copy_(torch.from_numpy(value.astype(np.float32)))
-    few = background[np.linspace(0, len(background) - 1, min(BACKGROUND, len(background))).astype(int)]
-    given = [torch.from_numpy((part / scale).astype(np.float32)) for part in (few, features)]
-    values = _shap().DeepExplainer(net, given[0]).shap_values(given[1], check_additivity=False)
-    return np.asarray(values, dtype=np.float64).reshape(len(features), len(model.first), outputs)
+    # Explained as the network sees them: scaling a feature leaves its SHAP value alone.
+    layers: list[torch.nn.Module] = []
+    for weights, bias in zip(model.model.coefs_, model.model.intercepts_, strict=True):
+        layers += [torch.nn.ReLU()] if layers else []
+        layers.append(torch.nn.Linear(*weights.shape))
+        with torch.no_grad():
+            layers[-1].weight.copy_(torch.from_numpy(weights.T))
+            layers[-1].bias.copy_(torch.from_numpy(bias))
+    chosen = background[np.linspace(0, len(background) - 1, min(BACKGROUND, len(background))).astype(int)]
+    reference, explained = (torch.from_numpy(model.standardise(part)) for part in (chosen, features))
+    explainer = _shap().DeepExplainer(torch.nn.Sequential(*layers), reference)
+    values = explainer.shap_values(explained, check_additivity=False)
+    return np.asarray(values, dtype=np.float64).reshape(*features.shape, -1)
 
 
-def _trees(model, features: np.ndarray) -> np.ndarray:
+def _trees(model: Any, features: np.ndarray) -> np.ndarray:
     values = _shap().TreeExplainer(model).shap_values(features.astype(np.float32))
     return values[:, :, 1:] if values.shape[2] == 2 else values
 
 
-def _shap():
+def _shap() -> ModuleType:
     try:
         import shap
     except ImportError:

@@ -1,21 +1,17 @@
-"""The classifiers, a file each. Every one has the same two functions.
+"""The classifiers, a module each, all with the two functions of `Classifier`.
 
-* `answers(features, labels, splits, points, seed)`: for each split the class probabilities of its held-out lines under
-  every point of the grid, (points, held, classes). All at once, so that work can be shared between points.
-* `fit(features, labels, point, seed)`: one trained model, with `probabilities(features)`, for SHAP.
-
-Features are float64 (n, d), labels are codes 0 to K-1. Nothing of a held-out line is looked at before it is answered.
+Features are float64 (n, d), labels are class codes 0 to K-1. No held-out label is used before its row is predicted.
 """
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol, cast, get_args
 
 import numpy as np
 
 from cardiobench.core.registry import unknown_name
 from cardiobench.protocols.cross_validation.folds import Split
-from cardiobench.protocols.cross_validation.grids import Point
+from cardiobench.protocols.cross_validation.grids import Params
 
 ClassifierName = Literal["xgboost", "tree", "forest", "logistic", "mlp"]
 CLASSIFIERS: tuple[ClassifierName, ...] = get_args(ClassifierName)
@@ -24,27 +20,30 @@ CLASSIFIERS: tuple[ClassifierName, ...] = get_args(ClassifierName)
 class Fitted(Protocol):
     """A trained classifier."""
 
-    def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """Class probabilities, (n, classes)."""
+    def predict_proba(self, features: np.ndarray) -> np.ndarray:
+        """Return class probabilities, (n, classes)."""
         ...
 
 
 class Classifier(Protocol):
     """A module of this package."""
 
-    def answers(
-        self, features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], points: Sequence[Point], seed: int
+    def predict_proba_grid(
+        self, features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], params: Sequence[Params], seed: int
     ) -> list[np.ndarray]:
-        """Probabilities of the held-out lines of each split, (points, held, classes)."""
+        """Return the probabilities of each split's held-out rows under all parameters, (params, valid, classes).
+
+        All at once, so that a classifier can share work between parameters and splits.
+        """
         ...
 
-    def fit(self, features: np.ndarray, labels: np.ndarray, point: Point, seed: int) -> Fitted:
-        """One trained model."""
+    def fit(self, features: np.ndarray, labels: np.ndarray, params: Params, seed: int) -> Fitted:
+        """Train one model."""
         ...
 
 
 def classifier(name: str) -> Classifier:
-    """The classifier of that name; `UnknownName` otherwise, `MissingExtra` where its library is not installed."""
+    """Return the classifier of that name; `UnknownName` if there is none, `MissingExtra` where its library is missing."""
     if name not in CLASSIFIERS:
         raise unknown_name("classifier", name, CLASSIFIERS)
-    return import_module(f"{__name__}.{name}")
+    return cast(Classifier, import_module(f"{__name__}.{name}"))

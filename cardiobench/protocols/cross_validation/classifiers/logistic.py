@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cardiobench.protocols.cross_validation.folds import Split
-from cardiobench.protocols.cross_validation.grids import Point
+from cardiobench.protocols.cross_validation.grids import Params
 from cardiobench.protocols.linear.logistic import SEARCH_TOLERANCE, TOLERANCE, LogisticPath, logistic_path
 
-BLOCK = 20_000_000  # numbers of the states of the splits that are fitted together
+BLOCK = 20_000_000  # numbers in the states of the splits that are fitted together
 
 
 @dataclass(frozen=True)
@@ -22,37 +22,40 @@ class Logistic:
 
     path: LogisticPath
 
-    def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """Class probabilities, (n, classes)."""
+    def predict_proba(self, features: np.ndarray) -> np.ndarray:
+        """Return class probabilities, (n, classes)."""
         return self.path.probabilities(features)[0, 0]
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Of the logits, in the units of the features, (outputs, d); one output for two classes."""
+        """Coefficients of the logits in the units of the features, (outputs, d); one output for two classes."""
         return self.path.coefficients[0, 0]
 
 
-def answers(
-    features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], points: Sequence[Point], seed: int
+def predict_proba_grid(
+    features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], params: Sequence[Params], seed: int
 ) -> list[np.ndarray]:
-    """Probabilities of the held-out lines of each split, (points, held, classes); of several points, good enough to choose by."""
-    tolerance = SEARCH_TOLERANCE if len(points) > 1 else TOLERANCE
-    classes = int(labels.max()) + 1
-    penalties = np.array([1 / point["C"] for point in points])
-    step = max(1, BLOCK // (features.shape[1] * len(points)))
-    found = []
+    """Return the probabilities of each split's held-out rows, (params, valid, classes).
+
+    With several params the fits stop at `SEARCH_TOLERANCE`, which is enough to choose by.
+    """
+    tolerance = SEARCH_TOLERANCE if len(params) > 1 else TOLERANCE
+    n_classes = int(labels.max()) + 1
+    penalties = np.array([1 / point["C"] for point in params])
+    step = max(1, BLOCK // (features.shape[1] * len(params)))
+    tables = []
     for start in range(0, len(splits), step):
-        part = splits[start : start + step]
-        learned = np.zeros((len(part), len(labels)))
-        for fold, (known, _) in enumerate(part):
-            learned[fold, known] = 1
-        # Splits that share a held-out fold do not learn from it at all, and the solver takes no unused lines.
-        used = np.flatnonzero(learned.any(axis=0))
+        block = splits[start : start + step]
+        weights = np.zeros((len(block), len(labels)))
+        for fold, (train, _) in enumerate(block):
+            weights[fold, train] = 1
+        # Splits that share a held-out fold do not learn from it at all, and the solver takes no unused rows.
+        used = np.flatnonzero(weights.any(axis=0))
         path = logistic_path(
-            features[used], labels[used], penalties, folds=learned[:, used], classes=classes, tolerance=tolerance
+            features[used], labels[used], penalties, folds=weights[:, used], classes=n_classes, tolerance=tolerance
         )
-        found += [_of_fold(path, fold).probabilities(features[held])[0] for fold, (_, held) in enumerate(part)]
-    return found
+        tables += [_of_fold(path, fold).probabilities(features[valid])[0] for fold, (_, valid) in enumerate(block)]
+    return tables
 
 
 def _of_fold(path: LogisticPath, fold: int) -> LogisticPath:
@@ -60,6 +63,6 @@ def _of_fold(path: LogisticPath, fold: int) -> LogisticPath:
     return replace(path, coefficients=path.coefficients[one], intercepts=path.intercepts[one])
 
 
-def fit(features: np.ndarray, labels: np.ndarray, point: Point, seed: int) -> Logistic:
-    """One trained model."""
-    return Logistic(logistic_path(features, labels, np.array([1 / point["C"]]), classes=int(labels.max()) + 1))
+def fit(features: np.ndarray, labels: np.ndarray, params: Params, seed: int) -> Logistic:
+    """Train one model."""
+    return Logistic(logistic_path(features, labels, np.array([1 / params["C"]]), classes=int(labels.max()) + 1))

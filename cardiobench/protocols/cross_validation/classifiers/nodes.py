@@ -1,20 +1,26 @@
-"""Reading grown trees at several depths: the node that a line is in at depth D is its leaf in a tree cut there."""
+"""Read grown trees at several depths: the node of a row at depth D is its leaf in a tree cut there."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 
-def predict_at_depths(trees: Sequence, features: np.ndarray, depths: Sequence[int | None]) -> list[np.ndarray]:
-    """Class shares of the node in which each line stands, for each depth: (n, trees, classes) each.
+def deepest(depths: Sequence[int | None]) -> int | None:
+    """Return the largest depth; None, a tree grown to the end, is the largest of all."""
+    return max((depth for depth in depths if depth is not None), default=None) if None not in depths else None
+
+
+def predict_at_depths(trees: Sequence[Any], features: np.ndarray, depths: Sequence[int | None]) -> list[np.ndarray]:
+    """Return the class shares of the node of each row at each depth, (n, trees, classes) each.
+
+    A tree cut at a depth has the law of a tree that was grown to that depth: scikit-learn grows depth first, so only
+    its random choices between equally good splits, or of features, come in another order.
 
     Args:
         trees: scikit-learn's `tree_` objects.
         features: float32, (n, d), as the trees were trained on.
         depths: where the trees are cut; None = grown to the end.
-
-    A tree cut at a depth has the law of a tree that was grown to that depth: scikit-learn grows depth first, so only
-    its random choices between equally good splits, or of features, come in another order.
     """
     starts = np.r_[0, np.cumsum([tree.node_count for tree in trees])]
     left, right = (
@@ -33,17 +39,23 @@ def predict_at_depths(trees: Sequence, features: np.ndarray, depths: Sequence[in
 
 
 def _descend(
-    nodes, features, left, right, column, threshold, wanted: set[int]
+    nodes: np.ndarray,
+    features: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    column: np.ndarray,
+    threshold: np.ndarray,
+    depths: set[int],
 ) -> Iterator[tuple[int | None, np.ndarray]]:
-    """The nodes of all lines in all trees at the wanted depths, and, under None, their leaves."""
-    depth, line = 0, np.arange(len(features))[:, None]
+    """Yield the nodes of all rows in all trees, (n, trees), at these depths, and, under None, their leaves."""
+    depth, row = 0, np.arange(len(features))[:, None]
     while True:
-        if depth in wanted:
+        if depth in depths:
             yield depth, nodes.copy()
         inner = left[nodes] >= 0
         if not inner.any():
             yield None, nodes
             return
-        goes_left = features[line, column[nodes]] <= threshold[nodes]
+        goes_left = features[row, column[nodes]] <= threshold[nodes]
         nodes = np.where(inner, np.where(goes_left, left[nodes], right[nodes]), nodes)
         depth += 1

@@ -1,4 +1,4 @@
-"""A decision tree. One tree grown to the end for each leaf size is read at every depth."""
+"""Decision tree. One tree grown to the end for each leaf size is read at every depth."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from cardiobench.protocols.cross_validation.classifiers.nodes import predict_at_depths
-from cardiobench.protocols.cross_validation.classifiers.screening import select_features
+from cardiobench.protocols.cross_validation.classifiers.nodes import deepest, predict_at_depths
+from cardiobench.protocols.cross_validation.classifiers.selection import select_features
 from cardiobench.protocols.cross_validation.folds import Split
-from cardiobench.protocols.cross_validation.grids import Point
+from cardiobench.protocols.cross_validation.grids import Params
 
 
 @dataclass(frozen=True)
@@ -17,46 +17,46 @@ class Tree:
     """A trained tree.
 
     Attributes:
-        model: of the kept features.
-        kept: positions of the features that it was given (`screening`).
-        count: features there were.
+        model: of the selected features.
+        selected: indices of the features that it was given (`selection`).
+        n_features: number of features before the selection.
     """
 
     model: DecisionTreeClassifier
-    kept: np.ndarray
-    count: int
+    selected: np.ndarray
+    n_features: int
 
-    def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """Class probabilities, (n, classes): shares of the classes in the leaf."""
-        return self.model.predict_proba(features[:, self.kept].astype(np.float32))
+    def predict_proba(self, features: np.ndarray) -> np.ndarray:
+        """Return class probabilities, (n, classes): shares of the classes in the leaf."""
+        return self.model.predict_proba(features[:, self.selected].astype(np.float32))
 
 
-def answers(
-    features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], points: Sequence[Point], seed: int
+def predict_proba_grid(
+    features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], params: Sequence[Params], seed: int
 ) -> list[np.ndarray]:
-    """Probabilities of the held-out lines of each split, (points, held, classes)."""
+    """Return the probabilities of each split's held-out rows, (params, valid, classes)."""
     features = features.astype(np.float32)
-    return [_answers(features, labels, split, points, seed) for split in splits]
+    return [_of_split(features, labels, split, params, seed) for split in splits]
 
 
-def _answers(features, labels, split: Split, points, seed: int) -> np.ndarray:
-    known, held = split
-    kept = select_features(features[known], labels[known])
-    seen, asked = features[np.ix_(known, kept)], features[np.ix_(held, kept)]
-    found: list = [None] * len(points)
-    for leaf in dict.fromkeys(point["min_samples_leaf"] for point in points):
-        own = [number for number, point in enumerate(points) if point["min_samples_leaf"] == leaf]
-        depths = [points[number]["max_depth"] for number in own]
-        deepest = None if None in depths else max(depths)
-        model = DecisionTreeClassifier(max_depth=deepest, min_samples_leaf=leaf, random_state=seed)
-        model.fit(seen, labels[known])
-        for number, read in zip(own, predict_at_depths([model.tree_], asked, depths), strict=True):
-            found[number] = read[:, 0]
-    return np.stack(found)
+def _of_split(
+    features: np.ndarray, labels: np.ndarray, split: Split, params: Sequence[Params], seed: int
+) -> np.ndarray:
+    train, valid = split
+    selected = select_features(features[train], labels[train])
+    tables: dict[int, np.ndarray] = {}
+    for leaf in dict.fromkeys(point["min_samples_leaf"] for point in params):
+        members = [index for index, point in enumerate(params) if point["min_samples_leaf"] == leaf]
+        depths = [params[index]["max_depth"] for index in members]
+        model = DecisionTreeClassifier(max_depth=deepest(depths), min_samples_leaf=leaf, random_state=seed)
+        model.fit(features[np.ix_(train, selected)], labels[train])
+        shares = predict_at_depths([model.tree_], features[np.ix_(valid, selected)], depths)
+        tables |= {index: share[:, 0] for index, share in zip(members, shares, strict=True)}
+    return np.stack([tables[index] for index in range(len(params))])
 
 
-def fit(features: np.ndarray, labels: np.ndarray, point: Point, seed: int) -> Tree:
-    """One trained tree."""
-    kept = select_features(features, labels)
-    model = DecisionTreeClassifier(**point, random_state=seed)
-    return Tree(model.fit(features[:, kept].astype(np.float32), labels), kept, features.shape[1])
+def fit(features: np.ndarray, labels: np.ndarray, params: Params, seed: int) -> Tree:
+    """Train one tree."""
+    selected = select_features(features, labels)
+    model = DecisionTreeClassifier(**params, random_state=seed)
+    return Tree(model.fit(features[:, selected].astype(np.float32), labels), selected, features.shape[1])

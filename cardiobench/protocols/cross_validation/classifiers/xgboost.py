@@ -1,15 +1,16 @@
-"""Gradient-boosted trees. A model of many trees holds those of fewer: one training a depth answers for every count."""
+"""Gradient-boosted trees. A model of many trees holds those of fewer: one training per depth serves every count."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cardiobench.core.errors import MissingExtra
-from cardiobench.protocols.cross_validation.classifiers.screening import select_features
+from cardiobench.protocols.cross_validation.classifiers.selection import select_features
 from cardiobench.protocols.cross_validation.folds import Split
-from cardiobench.protocols.cross_validation.grids import FIXED, Point
+from cardiobench.protocols.cross_validation.grids import FIXED, Params
 
 if TYPE_CHECKING:
     import xgboost
@@ -22,54 +23,57 @@ class Boosted:
     """A trained booster.
 
     Attributes:
-        booster: of the kept features.
-        kept: positions of the features that it was given (`screening`).
-        count: features there were.
-        classes: how many.
+        booster: of the selected features.
+        selected: indices of the features that it was given (`selection`).
+        n_features: number of features before the selection.
+        n_classes: number of classes.
     """
 
     booster: "xgboost.Booster"
-    kept: np.ndarray
-    count: int
-    classes: int
+    selected: np.ndarray
+    n_features: int
+    n_classes: int
 
-    def probabilities(self, features: np.ndarray, trees: int = 0) -> np.ndarray:
-        """Class probabilities, (n, classes), by the first so many rounds; 0 = all."""
-        data = _library().DMatrix(features[:, self.kept].astype(np.float32), nthread=1)
-        positive = self.booster.predict(data, iteration_range=(0, trees)).astype(np.float64)
-        return np.stack([1 - positive, positive], axis=1) if self.classes == 2 else positive
+    def predict_proba(self, features: np.ndarray, n_trees: int = 0) -> np.ndarray:
+        """Return class probabilities, (n, classes), of the first `n_trees` rounds; 0 = all."""
+        data = _library().DMatrix(features[:, self.selected].astype(np.float32), nthread=1)
+        positive = self.booster.predict(data, iteration_range=(0, n_trees)).astype(np.float64)
+        return np.stack([1 - positive, positive], axis=1) if self.n_classes == 2 else positive
 
 
-def answers(
-    features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], points: Sequence[Point], seed: int
+def predict_proba_grid(
+    features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], params: Sequence[Params], seed: int
 ) -> list[np.ndarray]:
-    """Probabilities of the held-out lines of each split, (points, held, classes)."""
-    most = {
-        depth: max(point["n_estimators"] for point in points if point["max_depth"] == depth)
-        for depth in dict.fromkeys(point["max_depth"] for point in points)
+    """Return the probabilities of each split's held-out rows, (params, valid, classes)."""
+    rounds = {
+        depth: max(point["n_estimators"] for point in params if point["max_depth"] == depth)
+        for depth in dict.fromkeys(point["max_depth"] for point in params)
     }
-    found = []
-    for known, held in splits:
-        models = _fit(features[known], labels[known], most, int(labels.max()) + 1, seed)
-        found.append(
-            np.stack([models[p["max_depth"]].probabilities(features[held], p["n_estimators"]) for p in points])
+    tables = []
+    for train, valid in splits:
+        models = _fit(features[train], labels[train], rounds, int(labels.max()) + 1, seed)
+        tables.append(
+            np.stack([models[p["max_depth"]].predict_proba(features[valid], p["n_estimators"]) for p in params])
         )
-    return found
+    return tables
 
 
-def fit(features: np.ndarray, labels: np.ndarray, point: Point, seed: int) -> Boosted:
-    """One trained booster."""
-    depth = point["max_depth"]
-    return _fit(features, labels, {depth: point["n_estimators"]}, int(labels.max()) + 1, seed)[depth]
+def fit(features: np.ndarray, labels: np.ndarray, params: Params, seed: int) -> Boosted:
+    """Train one booster."""
+    depth = params["max_depth"]
+    return _fit(features, labels, {depth: params["n_estimators"]}, int(labels.max()) + 1, seed)[depth]
 
 
-def _fit(features, labels, most: dict[int, int], classes: int, seed: int) -> dict[int, Boosted]:
-    """A booster for each depth with the most trees asked of it; the histogram bins are made once for all."""
+def _fit(
+    features: np.ndarray, labels: np.ndarray, rounds: dict[int, int], n_classes: int, seed: int
+) -> dict[int, Boosted]:
+    """Train a booster for each depth -> number of rounds; the histogram bins are made once for all."""
     library = _library()
-    kept = select_features(features, labels)
-    data = library.QuantileDMatrix(features[:, kept].astype(np.float32), labels, max_bin=SETTINGS["max_bin"], nthread=1)
+    selected = select_features(features, labels)
+    values = features[:, selected].astype(np.float32)
+    data = library.QuantileDMatrix(values, labels, max_bin=SETTINGS["max_bin"], nthread=1)
     objective = (
-        {"objective": "binary:logistic"} if classes == 2 else {"objective": "multi:softprob", "num_class": classes}
+        {"objective": "binary:logistic"} if n_classes == 2 else {"objective": "multi:softprob", "num_class": n_classes}
     )
     common = {
         **objective,
@@ -80,12 +84,14 @@ def _fit(features, labels, most: dict[int, int], classes: int, seed: int) -> dic
         "seed": seed,
     }
     return {
-        depth: Boosted(library.train({**common, "max_depth": depth}, data, trees), kept, features.shape[1], classes)
-        for depth, trees in most.items()
+        depth: Boosted(
+            library.train({**common, "max_depth": depth}, data, n_rounds), selected, features.shape[1], n_classes
+        )
+        for depth, n_rounds in rounds.items()
     }
 
 
-def _library():
+def _library() -> ModuleType:
     try:
         import xgboost
     except ImportError:
