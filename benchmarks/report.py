@@ -19,7 +19,8 @@ import pandas as pd
 
 from cardiobench.data import catalog
 from cardiobench.report.page.write import write_report
-from cardiobench.results.score_result import ScoreResult, predictions_path
+from cardiobench.results.paths import predictions_path
+from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 

@@ -19,14 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cardiobench.core.errors import BadData, UnwritableOutput
+from cardiobench.results.paths import folder_name
 
 DEVICE = b"device"  # in a shard's metadata; no part of the key, since it is not meant to change a value
-
-
-def folder_name(model: str) -> str:
-    """A model's name as one folder: `org/name` -> `org__name`; a path keeps its last two parts."""
-    parts = [part for part in Path(model).parts if part not in ("/", ".", "..")]
-    return "__".join(parts[-2:])
 
 
 @dataclass(frozen=True)

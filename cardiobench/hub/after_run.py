@@ -5,9 +5,9 @@ from pathlib import Path
 
 from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError, HubError
-from cardiobench.embeddings.store import folder_name
 from cardiobench.hub.push_results import push, select_model
 from cardiobench.models.files import REPOSITORY
+from cardiobench.results.paths import folder_name
 from cardiobench.results.score_result import ScoreResult
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cardiobench.core.errors import BadData, MissingData
-from cardiobench.embeddings.store import folder_name
 from cardiobench.hub import naming
 from cardiobench.hub.api import connect, hub_errors, whoami
 from cardiobench.hub.commit import Target, read_snapshot
+from cardiobench.results.paths import folder_name
 from cardiobench.results.score_result import ScoreResult
 
 PUSHED = re.compile(rf"{naming.NAMESPACE}/(?P<user>[\w.-]+)/[\w.-]+/[\w.-]+__[\w.-]+\.json")

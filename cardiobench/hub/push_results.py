@@ -26,7 +26,9 @@ def find_results(folder: Path) -> list[ScoreResult]:
     Records of studies, which lie beside them, are no scores of a task and have no place on a model's card.
     """
     paths = (
-        [folder] if folder.is_file() else [path for path in sorted(folder.rglob("*__*.json")) if not is_analysis(path)]
+        [folder]
+        if folder.is_file()
+        else [path for path in sorted(folder.rglob("*__*.json")) if not is_analysis(path.read_bytes())]
     )
     if not paths:
         raise MissingData(f"no result in {folder}. Run: accelerate launch -m cardiobench.eval --model ID")

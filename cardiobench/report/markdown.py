@@ -11,7 +11,8 @@ from cardiobench.report.overview import find_task
 from cardiobench.report.plots.draw import Job, draw_all
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Entry, Problem
-from cardiobench.results.score_result import ScoreResult, predictions_path
+from cardiobench.results.paths import predictions_path
+from cardiobench.results.score_result import ScoreResult
 
 PAGE, PICTURES = "report.md", "report"
 

@@ -9,8 +9,9 @@ import pandas as pd
 from cardiobench.core.errors import CardioBenchError
 from cardiobench.data import catalog
 from cardiobench.results import formatting as tables
+from cardiobench.results.paths import predictions_path
 from cardiobench.results.predictions_file import load_predictions
-from cardiobench.results.score_result import ScoreResult, predictions_path
+from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.bootstrap import RESAMPLES
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.ranks import Pair, compare_all, ranked

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from cardiobench.core.errors import BadData, MissingData
-from cardiobench.results.analysis_result import KIND, AnalysisResult
+from cardiobench.results.analysis_result import AnalysisResult, is_analysis
 from cardiobench.results.consistency import check_consistency
-from cardiobench.results.score_result import ScoreResult, checksum, predictions_path
+from cardiobench.results.paths import PATTERN, predictions_path
+from cardiobench.results.record import CHECKSUM, OtherSchema, checksum, parse_json
+from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.versions import data_version_key, describe_version, version_key
-
-PATTERN = "*__*.json"
 
 
 @dataclass(frozen=True)
@@ -122,17 +122,19 @@ def assemble(
     return Collection(tuple(order), tuple(beside), (*problems, *other, *older, *aside))
 
 
-def read_result(text: str) -> ScoreResult:
-    """A result from its JSON, which is what its writer wrote and says nothing impossible; `BadData` otherwise."""
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise BadData(f"half-finished or damaged, no JSON ({error}). Delete it and run again") from error
-    if not isinstance(content, dict):
-        raise BadData(f"no result: it holds a {type(content).__name__}, not an object")
-    result = ScoreResult.from_json(content)
-    if "seal" in content and content["seal"] != checksum(content):
-        raise EditedResult("its content is not what was written: its seal does not fit. Score the predictions again")
+def read_result(text: str | bytes) -> ScoreResult:
+    """Return the result of a JSON text.
+
+    Raises:
+        BadData: it is no result.
+        EditedResult: it is not what its writer wrote, or says what cannot be true.
+    """
+    record = parse_json(text)
+    result = ScoreResult.from_json(record)
+    if CHECKSUM in record and record[CHECKSUM] != checksum(record):
+        raise EditedResult(
+            "its content is not what was written: its checksum does not fit. Score the predictions again"
+        )
     if wrong := check_consistency(result):
         raise EditedResult(f"it contradicts itself: {'; '.join(wrong)}. Score the predictions again")
     return result
@@ -143,23 +145,24 @@ class EditedResult(BadData):
 
 
 def _read(path: Path, name: str, found: _Found) -> None:
-    """One file, as an entry, a record or a problem."""
+    """Add one file to what was found, as an entry, an analysis or a problem."""
     try:
-        text = path.read_text("utf-8")
-        if f'"kind": "{KIND}"' in text[:200]:
+        text = path.read_bytes()
+        if is_analysis(text):
             found.analyses.append((path, AnalysisResult.load(path)))
-            return
-        result = read_result(text)
-    except EditedResult as error:
-        found.problems.append(Problem(name, "edited by hand", str(error)))
+        else:
+            predictions = predictions_path(path)
+            found.entries.append(Entry(path, read_result(text), predictions if predictions.is_file() else None))
     except BadData as error:
-        kind = "another schema" if "cannot be read" in str(error) else "unreadable"
-        found.problems.append(Problem(name, kind, str(error)))
-    except (OSError, UnicodeDecodeError) as error:
+        found.problems.append(Problem(name, problem_kind(error), str(error)))
+    except OSError as error:
         found.problems.append(Problem(name, "unreadable", f"it cannot be read: {error}"))
-    else:
-        answers = predictions_path(path)
-        found.entries.append(Entry(path, result, answers if answers.is_file() else None))
+
+
+def problem_kind(error: BadData) -> str:
+    """Return in a few words why a file is no result."""
+    kinds = {EditedResult: "edited by hand", OtherSchema: "another schema"}
+    return kinds.get(type(error), "unreadable")
 
 
 def _unfinished(folder: Path) -> list[Problem]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from cardiobench.core.config import RunConfig
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import folder_name
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import (
     Analysis,
@@ -21,7 +20,8 @@ from cardiobench.protocols.analysis import (
 from cardiobench.protocols.base import TaskData
 from cardiobench.report.plots import save_figures
 from cardiobench.results.analysis_result import AnalysisResult
-from cardiobench.results.score_result import stamp
+from cardiobench.results.paths import folder_name
+from cardiobench.results.provenance import stamp
 from cardiobench.runner.evaluate import (
     code_digest,
     first_answers,
@@ -175,5 +175,5 @@ def _written(
         warnings=tuple(warnings),
         stamp=stamp(seed=first.config.seed, resamples=first.config.resamples, key=key, code=code_digest()),
     )
-    files = record.save(path)
-    return record, [*files, *save_figures(record, path)]
+    record.save(path)
+    return record, [*record.files(path), *save_figures(record, path)]

@@ -15,10 +15,10 @@ from cardiobench.core.config import RunConfig
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.prompts import prompt_files
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import folder_name
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, TaskData, aggregate
-from cardiobench.results.score_result import ScoreResult, predictions_path
+from cardiobench.results.paths import folder_name, predictions_path
+from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.plan import DatasetPlan, first_patients
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score

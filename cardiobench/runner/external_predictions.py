@@ -10,7 +10,8 @@ from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
 from cardiobench.data.references import read_references
 from cardiobench.data.spec import Task
-from cardiobench.results.score_result import ScoreResult, predictions_path
+from cardiobench.results.paths import predictions_path
+from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdict, stamp
+from cardiobench.results.provenance import stamp
+from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdict
 from cardiobench.scoring.bootstrap import RESAMPLES, estimate, resample
 from cardiobench.scoring.floors import floor_sample, floors, is_collapsed, verdict
 from cardiobench.scoring.groups import MIN_PATIENTS, breakdown, resamples_by_group, split_rows

@@ -20,7 +20,7 @@ from cardiobench.data import catalog, decode
 from cardiobench.data.phantom.twins import TWINS
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
-from cardiobench.results.score_result import predictions_path
+from cardiobench.results.paths import predictions_path
 from cardiobench.runner.run import run
 
 BASELINE = {"echo": "cardiobench/pixel-motion", "ecg": "cardiobench/ecg-morphology"}

@@ -17,7 +17,7 @@ from cardiobench.data.twin import write_twin
 from cardiobench.models.cards import card, list_models
 from cardiobench.models.registry import NO_ADAPTER
 from cardiobench.protocols.stress import protocol as stress
-from cardiobench.results.score_result import predictions_path
+from cardiobench.results.paths import predictions_path
 from cardiobench.runner.run import run
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data import catalog
-from cardiobench.results.score_result import ScoreResult, predictions_path
+from cardiobench.results.paths import predictions_path
+from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 

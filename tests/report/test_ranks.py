@@ -11,7 +11,8 @@ from cardiobench.data import catalog
 from cardiobench.report import ranks
 from cardiobench.report.markdown import write_markdown
 from cardiobench.results.collect import collect
-from cardiobench.results.score_result import ScoreResult, predictions_path
+from cardiobench.results.paths import predictions_path
+from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 

@@ -7,7 +7,9 @@ import pytest
 from cardiobench.cli.main import main
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.results.collect import collect, read_result
-from cardiobench.results.score_result import ScoreResult, checksum, predictions_path
+from cardiobench.results.paths import predictions_path
+from cardiobench.results.record import checksum
+from cardiobench.results.score_result import ScoreResult
 from tests.report import example_results
 
 
@@ -76,9 +78,12 @@ def test_a_number_or_name_that_was_edited_is_refused(tmp_path, change):
         (lambda content: content["overall"]["f1_macro"].update(value=7.0), "is no score"),
         (lambda content: content["overall"]["f1_macro"].update(low=0.9, high=0.1), "is no score"),
         (lambda content: content["coverage"].update(scored=999), "999 scored of"),
-        (lambda content: content["beats_floor"].update(verdict="surely"), "surely"),
-        (lambda content: content["overall"]["f1_macro"].update(value="0.9"), "a number: not of the type"),
-        (lambda content: content["model"].update(name=None), "a name: not of the type"),
+        (lambda content: content["beats_floor"].update(verdict="beats_floor.verdict: Input should be 'yes'"), "surely"),
+        (
+            lambda content: content["overall"]["f1_macro"].update(value="0.9"),
+            "overall.f1_macro.value: Input should be a valid number",
+        ),
+        (lambda content: content["model"].update(name=None), "model.name: Input should be a valid string"),
     ],
 )
 def test_a_result_that_contradicts_itself_is_refused_even_with_a_fitting_seal(tmp_path, change, words):

@@ -1,12 +1,18 @@
 import json
 import math
 import stat
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cardiobench.core.errors import BadData, UnwritableOutput
-from cardiobench.results.score_result import Breakdown, Estimate, Floor, Gap, ScoreResult, Verdict, stamp
+from cardiobench.results.provenance import stamp
+from cardiobench.results.record import SCHEMA
+from cardiobench.results.schema import FILES, json_schema
+from cardiobench.results.score_result import Breakdown, Estimate, Floor, Gap, ScoreResult, Verdict
 
 NAN = math.nan
 
@@ -24,6 +30,8 @@ def result(**changes) -> ScoreResult:
         "coverage": {"scored": 50, "expected": 50},
         "groups": {"sex": Breakdown({"F": Estimate(6.0, 5.0, 7.0, 20, 20)}, Gap(NAN, NAN, NAN, "one group"), "F")},
         "options": {"k": None, "c": 1.0},
+        "dataset": {"name": "toy"},
+        "model": {"name": "org/model"},
         "warnings": ("a", "b"),
     }
     return ScoreResult(**fields | changes)
@@ -61,11 +69,13 @@ def test_numpy_numbers_are_written_as_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "not a result file"),
+        ("", "no JSON"),
         ("[]", "holds a list"),
+        ("[" * 100_000, "no JSON"),
         ("{}", "schema None"),
-        ('{"schema": 2, "stamp": {"cardiobench": "9.0"}}', r"schema 2 .* reads schema 1.*9\.0"),
-        ('{"schema": 1}', "lacks or adds a field"),
+        ('{"schema": 1, "kind": "record"}', "kind is 'record'"),
+        ('{"schema": 99, "stamp": {"cardiobench": "9.0"}}', r"schema 99 .* reads schema \d+.*9\.0"),
+        (json.dumps({"schema": SCHEMA}), "task: Field required.*and 6 more"),
     ],
 )
 def test_files_that_are_no_results(tmp_path, text, words):
@@ -95,3 +105,45 @@ def test_stamp_names_versions_and_facts():
     found = stamp(seed=3, device="cpu")
     assert found["numpy"] == np.__version__ and found["seed"] == 3 and found["device"] == "cpu"
     assert found["date"].endswith("+00:00")
+
+
+def test_a_saved_result_is_found_again_by_its_key(tmp_path):
+    path = result(stamp={"key": "abc"}).save(tmp_path / "r.json")
+    assert ScoreResult.load_cached(path, "abc") is not None
+    assert ScoreResult.load_cached(path, "other") is None
+    assert ScoreResult.load_cached(tmp_path / "absent.json", "abc") is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"overall": {"mae": {"value": "6.4", "low": 5, "high": 7, "n": 5, "n_patients": 5}}}, "overall.mae.value"),
+        ({"overall": {"mae": {"value": 6.4, "low": 5, "high": 7, "n": -5, "n_patients": 5}}}, "overall.mae.n"),
+        ({"collapsed": 1}, "collapsed"),
+        ({"coverage": {"scored": 5}}, "coverage.expected"),
+        ({"model": {"name": ""}}, "model.name"),
+        ({"dataset": {"name": "toy", "limit": [5]}}, "dataset.limit"),
+        ({"seen": True}, "seen: Unexpected"),
+        ({"warnings": ["a", None]}, "warnings.1"),
+        ({"unit": "\ud800"}, "no ScoreResult.*Invalid JSON"),
+    ],
+)
+def test_a_field_of_another_type_is_named(change, words):
+    with pytest.raises(BadData, match=words):
+        ScoreResult.from_json({**result().to_json(), **change})
+
+
+def test_the_published_schemas_are_those_of_the_classes():
+    folder = Path(__file__).parents[2] / "docs" / "schema"
+    for name, kind in FILES.items():
+        assert json.loads((folder / name).read_text("utf-8")) == json_schema(kind), (
+            f"{name} is old. Run: python -c \"import pathlib, cardiobench.results.schema as s; s.write_schemas(pathlib.Path('docs/schema'))\""
+        )
+    written = result().to_json()
+    assert set(written) == set(json_schema(ScoreResult)["properties"]) >= set(json_schema(ScoreResult)["required"])
+    assert json_schema(ScoreResult)["$defs"]["Estimate"]["properties"]["value"]["anyOf"][1] == {"type": "null"}
+
+
+def test_pydantic_waits_until_a_file_is_read():
+    line = "import sys, cardiobench.results.score_result; print('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", line], capture_output=True, text=True).stdout == "False\n"

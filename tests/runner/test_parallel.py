@@ -10,7 +10,8 @@ import pytest
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError
-from cardiobench.results.score_result import ScoreResult, predictions_path
+from cardiobench.results.paths import predictions_path
+from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner import eta as prices
 from cardiobench.runner import parallel as fan_out
 from cardiobench.runner.run import run

@@ -9,7 +9,8 @@ import pytest
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadData, MissingData, NotApplicable, UnknownName, UnwritableOutput
 from cardiobench.data import catalog
-from cardiobench.results.score_result import ScoreResult, predictions_path
+from cardiobench.results.paths import predictions_path
+from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.run import run
 
 SAMPLE = catalog.dataset_folder("ptb_xl_sample") / "data"

@@ -1,0 +1,29 @@
+"""Where results lie: `<output>/<org>__<model>/<revision>/<protocol>/<dataset>__<target>.json`, predictions beside them."""
+
+from pathlib import Path
+
+PATTERN = "*__*.json"
+"""Every result and analysis of a folder has this name."""
+
+
+def folder_name(model: str) -> str:
+    """Return a model's name as one folder: `org/name` -> `org__name`; of a path its last two parts."""
+    parts = [part for part in Path(model).parts if part not in ("/", ".", "..")]
+    return "__".join(parts[-2:])
+
+
+def result_path(folder: Path, label: str, subject: str) -> Path:
+    """Return the path of a result in a model's folder.
+
+    Args:
+        folder: of the model and its revision.
+        label: protocol with its variant.
+        subject: task, dataset, or a label across datasets.
+    """
+    name = subject.replace("/", "__")
+    return folder / label / f"{name if '__' in name else f'across__{name}'}.json"
+
+
+def predictions_path(path: Path) -> Path:
+    """Return the path of the predictions that lie beside a result."""
+    return path.with_suffix(".predictions.parquet")

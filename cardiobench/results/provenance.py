@@ -1,0 +1,44 @@
+"""The stamp of a result: versions of everything that took part, the commit of a checkout, and the time."""
+
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+_PACKAGES = ("cardiobench", "numpy", "scipy", "scikit-learn", "pandas")
+
+
+def stamp(**facts: Any) -> dict[str, Any]:
+    """Return versions, commit and time, with any further facts of the run."""
+    versions = {name: installed for name in _PACKAGES if (installed := _version(name))}
+    commit = _commit()
+    return {
+        **versions,
+        "python": platform.python_version(),
+        **({"commit": commit} if commit else {}),
+        **facts,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """Return the commit of the checkout that this file belongs to; None for an installed copy."""
+    checkout = Path(__file__).resolve().parents[2]
+    if not (checkout / ".git").exists():
+        return None
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(checkout), "rev-parse", "--verify", "HEAD"], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return None
+    return done.stdout.strip() or None

@@ -1,0 +1,235 @@
+"""Records that are saved as JSON: one schema, one checksum, one way to write them and to read them back.
+
+The fields of the dataclasses are the schema: pydantic checks a file against them, and exports them as JSON Schema.
+pydantic is imported when the first file is read.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NotRequired, Self
+
+from annotated_types import Ge, MinLen
+from typing_extensions import TypedDict
+
+from cardiobench.core.errors import BadData
+from cardiobench.core.io import sha256_of_json, write_json
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+SCHEMA = 1
+CHECKSUM = "seal"
+_DIGITS = 16
+_ERRORS_SHOWN = 3
+
+
+class NullIsNaN:
+    """Read null as NaN, which JSON lacks."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(
+            lambda value: math.nan if value is None else value, handler(source)
+        )
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [{"type": "number"}, {"type": "null"}]}
+
+
+class ValidatedAs:
+    """Check a field of a record against another type than the one it has in Python; its value stays as it is."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        def check(value: Any, validate: Callable[[Any], Any]) -> Any:
+            validate(value)
+            return value
+
+        return core_schema.no_info_wrap_validator_function(check, handler.generate_schema(self.kind))
+
+
+Number = Annotated[float, NullIsNaN()]
+Count = Annotated[int, Ge(0)]
+Name = Annotated[str, MinLen(1)]
+
+_OPEN = {"extra": "allow", "strict": True}
+_CLOSED = {"extra": "forbid", "strict": True}
+
+
+class _Coverage(TypedDict):
+    __pydantic_config__ = _CLOSED  # type: ignore[misc]  # how pydantic configures a TypedDict
+    scored: Count
+    expected: Count
+
+
+class _Dataset(TypedDict):
+    __pydantic_config__ = _OPEN  # type: ignore[misc]
+    name: Name
+    version: NotRequired[str]
+    digest: NotRequired[str]
+    twin: NotRequired[bool]
+    limit: NotRequired[int | None]
+
+
+class _Model(TypedDict):
+    __pydantic_config__ = _OPEN  # type: ignore[misc]
+    name: Name
+    revision: NotRequired[str]
+    loaded_by: NotRequired[str]
+    preprocessing: NotRequired[Mapping[str, Any]]
+
+
+class _Stamp(TypedDict):
+    __pydantic_config__ = _OPEN  # type: ignore[misc]
+    cardiobench: NotRequired[str]
+    date: NotRequired[str]
+    key: NotRequired[str]
+
+
+Coverage = Annotated[Mapping[str, int], ValidatedAs(_Coverage)]
+DatasetFacts = Annotated[Mapping[str, Any], ValidatedAs(_Dataset)]
+ModelFacts = Annotated[Mapping[str, Any], ValidatedAs(_Model)]
+Stamp = Annotated[Mapping[str, Any], ValidatedAs(_Stamp)]
+
+
+class Part:
+    """Base of the dataclasses of a record: no field more than theirs, and no value of another type."""
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = _CLOSED
+
+
+class Record(Part):
+    """Base of the frozen dataclasses that are saved as one JSON file each.
+
+    Attributes:
+        kind: tells the files of one class from those of another; empty for scores.
+        stamp: versions, key, seed and time.
+    """
+
+    kind: ClassVar[str] = ""
+    stamp: Stamp
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain dictionaries with schema and checksum; a number that is not finite becomes null."""
+        head = {"schema": SCHEMA, **({"kind": self.kind} if self.kind else {})}
+        record = {**head, **to_plain(self)}
+        return {**record, CHECKSUM: checksum(record)}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """Return the record that `to_json` wrote.
+
+        Raises:
+            BadData: another schema or kind, or a field that is missing, unknown or of another type.
+        """
+        if record.get("kind", "") != cls.kind:
+            raise BadData(f"no {cls.__name__}: its kind is {record.get('kind', '')!r}, not {cls.kind!r}")
+        if record.get("schema") != SCHEMA:
+            raise OtherSchema(
+                f"a {cls.__name__} of schema {record.get('schema')!r} cannot be read; this version of cardiobench reads "
+                f"schema {SCHEMA}. Install the version named in its stamp: {record.get('stamp', {})}"
+            )
+        content = {name: value for name, value in record.items() if name not in ("schema", "kind", CHECKSUM)}
+        try:
+            return type_adapter(cls).validate_json(json.dumps(content))
+        except ValueError as error:  # pydantic's ValidationError is one
+            raise BadData(f"no {cls.__name__} of schema {SCHEMA}: {_first_errors(error)}") from error
+
+    def save(self, path: str | Path) -> Path:
+        """Write the record as JSON; a reader never sees half a file."""
+        return write_json(self.to_json(), path)
+
+    def files(self, path: str | Path) -> list[Path]:
+        """Return the files that `save` writes."""
+        return [Path(path)]
+
+    @classmethod
+    def load_cached(cls, path: Path, key: str) -> Self | None:
+        """Return the saved record if it is there and its key matches, else None."""
+        record = cls.load(path) if path.is_file() else None
+        return record if record is not None and record.stamp.get("key") == key else None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a record; `BadData` names the file when it is none."""
+        try:
+            return cls.from_json(parse_json(Path(path).read_bytes()))
+        except OSError as error:
+            raise BadData(f"{path} cannot be read: {error.strerror or error}") from error
+        except BadData as error:
+            raise type(error)(f"{path}: {error}") from error
+
+
+class OtherSchema(BadData):
+    """A record of another version of this package."""
+
+
+def _type_adapter(kind: type) -> "TypeAdapter[Any]":
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+type_adapter: "Callable[[type], TypeAdapter[Any]]" = cache(_type_adapter)
+"""Return pydantic's validator of a dataclass, built once."""
+
+
+def parse_json(text: str | bytes) -> dict[str, Any]:
+    """Return the object that a JSON text holds.
+
+    Raises:
+        BadData: it is no JSON, nested too deeply, or no object.
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadData(f"half-finished or damaged, no JSON ({error}). Delete it and run again") from error
+    if not isinstance(content, dict):
+        raise BadData(f"it holds a {type(content).__name__}, not an object")
+    return content
+
+
+def checksum(record: Mapping[str, Any]) -> str:
+    """Return the first 16 hex digits of the SHA-256 of a record's JSON without its checksum.
+
+    It shows an edit, and does not prove who wrote the file.
+    """
+    return sha256_of_json({name: value for name, value in record.items() if name != CHECKSUM})[:_DIGITS]
+
+
+def to_plain(value: Any) -> Any:
+    """Return the same tree for JSON: dataclasses as dictionaries, NaN and infinities as None, numpy scalars as numbers."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(entry) for entry in value]
+    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _first_errors(error: "ValueError | ValidationError") -> str:
+    return "; ".join(_sentences(error))
+
+
+def _sentences(error: "ValueError | ValidationError") -> Iterator[str]:
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        yield str(error)
+        return
+    for one in error.errors(include_url=False, include_input=False, include_context=False)[:_ERRORS_SHOWN]:
+        yield f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
+    if error.error_count() > _ERRORS_SHOWN:
+        yield f"and {error.error_count() - _ERRORS_SHOWN} more"

@@ -1,0 +1,34 @@
+"""JSON Schema of the files that a run writes, from the dataclasses that are those files."""
+
+from pathlib import Path
+from typing import Any
+
+from cardiobench.core.io import write_json
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.record import CHECKSUM, SCHEMA, Record, type_adapter
+from cardiobench.results.score_result import ScoreResult
+
+FILES: dict[str, type[Record]] = {
+    "score_result.schema.json": ScoreResult,
+    "analysis_result.schema.json": AnalysisResult,
+}
+
+
+def json_schema(kind: type[Record]) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a record's file, schema number and checksum included."""
+    schema = type_adapter(kind).json_schema()
+    head: dict[str, Any] = {"schema": {"const": SCHEMA}}
+    if kind.kind:
+        head["kind"] = {"const": kind.kind}
+    checksum = {"type": "string", "pattern": "^[0-9a-f]{16}$", "description": "SHA-256 of the rest, keys sorted"}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "properties": {**head, **schema["properties"], CHECKSUM: checksum},
+        "required": [*head, *schema["required"], CHECKSUM],
+    }
+
+
+def write_schemas(folder: Path) -> list[Path]:
+    """Write the schemas that the documentation publishes."""
+    return [write_json(json_schema(kind), folder / name) for name, kind in FILES.items()]
