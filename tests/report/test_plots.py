@@ -224,7 +224,7 @@ def test_a_record_that_was_edited_into_nonsense_is_refused(tmp_path, junk):
     path = tmp_path / "phantom_echo__a.json"
     similarity("org/one", 0.9).save(path)
     path.write_text(json.dumps({**json.loads(path.read_text()), **junk}))
-    with pytest.raises(BadData, match="is not a record"):
+    with pytest.raises(BadData, match="no AnalysisResult of schema"):
         AnalysisResult.load(path)
 
 
