@@ -1,10 +1,79 @@
-"""How features are brought to a common scale before a classifier sees them, learned on the lines given."""
+"""Feature matrices a block of rows at a time: their scale, and unit vectors, without a second copy of the matrix."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import DTypeLike
+
+BLOCK_NUMBERS = 2**19
+"""Numbers of a block: 4 MB in float64, which stay in a processor's cache while they are used."""
 
 
-def mean_and_std(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each column; a column that never varies gets 1, so that it stays zero afterwards."""
-    mean = features.mean(axis=0)
-    deviation = features.std(axis=0)
+def row_blocks(features: np.ndarray, indices: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield rows of a matrix in order, a block at a time.
+
+    Args:
+        features: (n, d), any float type; may be memory-mapped.
+        indices: of the rows, (m,); all rows when None.
+
+    Yields:
+        The block's slice of `indices`, and its rows as a float64 copy.
+    """
+    count = len(features) if indices is None else len(indices)
+    step = max(1, BLOCK_NUMBERS // max(features.shape[1], 1))
+    for start in range(0, count, step):
+        rows = slice(start, min(start + step, count))
+        block = features[rows] if indices is None else features[indices[rows]]
+        yield rows, block.astype(np.float64)
+
+
+def mean_and_std(features: np.ndarray, indices: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation of each column, summed in float64 about the mean.
+
+    Args:
+        features: (n, d).
+        indices: of the rows that count; all rows when None.
+
+    Returns:
+        Two arrays (d,). A column that never varies gets the deviation 1, so that it stays zero once it is centred.
+    """
+    count = len(features) if indices is None else len(indices)
+    total, squares = np.zeros(features.shape[1]), np.zeros(features.shape[1])
+    for _, block in row_blocks(features, indices):
+        total += block.sum(axis=0)
+    mean = total / count
+    for _, block in row_blocks(features, indices):
+        block -= mean
+        squares += np.einsum("nd,nd->d", block, block)
+    deviation = np.sqrt(squares / count)
     return mean, np.where(deviation > 1e-12 * np.maximum(np.abs(mean), 1.0), deviation, 1.0)
+
+
+@dataclass(frozen=True)
+class UnitRows:
+    """Rows of a feature matrix as vectors of length one, made when they are asked for; a zero vector stays zero.
+
+    Attributes:
+        features: (n, d).
+        indices: of the rows, (m,).
+        scale: mean and standard deviation (d,) that the rows are standardised by first; None leaves them as they are.
+    """
+
+    features: np.ndarray
+    indices: np.ndarray
+    scale: tuple[np.ndarray, np.ndarray] | None = None
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def take(self, positions: slice | np.ndarray, dtype: DTypeLike = np.float64) -> np.ndarray:
+        """Return the rows at some positions of `indices`, (..., d), computed in the given precision."""
+        rows = self.features[self.indices[positions]].astype(dtype)
+        if self.scale is not None:
+            mean, deviation = self.scale
+            rows -= mean.astype(dtype)
+            rows /= deviation.astype(dtype)
+        length = np.sqrt(np.einsum("...d,...d->...", rows, rows))[..., None]
+        rows /= np.where(length > 0, length, 1)
+        return rows

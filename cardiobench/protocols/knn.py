@@ -1,33 +1,24 @@
 """k nearest neighbours by cosine similarity of frozen embeddings."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from pydantic import PositiveInt
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
-from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
-from cardiobench.protocols.features import mean_and_std
+from cardiobench.protocols.features import UnitRows, mean_and_std
+from cardiobench.protocols.nearest import nearest
 from cardiobench.protocols.options import Folds
 
 PAPER_SEED = 42
-
-
-def nearest(known: np.ndarray, asked: np.ndarray, count: int) -> np.ndarray:
-    """Positions (n, count) of the `count` known vectors most like each asked one, the likest first; ties by position.
-
-    Args:
-        known: unit vectors (m, d).
-        asked: unit vectors (n, d).
-        count: at most m.
-    """
-    return np.argsort(-(asked @ known.T), axis=1, kind="stable")[:, :count]
 
 
 @dataclass(frozen=True)
@@ -39,14 +30,24 @@ class NearestNeighbours(PredictionProtocol):
     released code of arXiv:2510.00520 does for views: accuracy, folds balanced by class, patients not kept together,
     nothing standardised.
 
+    The work grows with training recordings x query recordings. Above `max_queries`, k is chosen on the recordings of
+    some patients; above `max_train`, neighbours come from the recordings of some patients. Both are drawn whole, and
+    the result says so.
+
     Attributes:
         neighbours: values of k to choose from.
         folds: of the choice.
+        max_queries: recordings that k is chosen on, at most.
+        max_train: recordings of train and validation that neighbours come from, at most.
+        seed: of the draws of patients.
         profile: "default" or "paper".
     """
 
     neighbours: tuple[PositiveInt, ...] = (1, 3, 5, 7, 9, 11, 15, 21)
     folds: Folds = 5
+    max_queries: PositiveInt = 20_000
+    max_train: PositiveInt = 1_000_000
+    seed: int = 0
     profile: Literal["default", "paper"] = "default"
 
     name = "knn"
@@ -54,50 +55,81 @@ class NearestNeighbours(PredictionProtocol):
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
         """Return the options that the settings of a run decide."""
-        return {"profile": config.profile}
+        return {"profile": config.profile, "seed": config.seed}
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
-        """Predictions for the test lines from their neighbours among train and validation."""
-        known, test = data.lines("train", "validation"), data.lines("test")
-        patients = np.unique(data.patients[known])
+        """Predict the test recordings from their neighbours among train and validation."""
+        every, test = data.lines("train", "validation"), data.lines("test")
+        patients = np.unique(data.patients[every])
         if len(patients) < 2:
             raise NotApplicable(
                 f"{data.task.name} has {len(patients)} training patients here, and neighbours need 2 or more"
             )
-        held = [(known[a], known[b]) for a, b in self._folds(data, known)]
-        allowed = [k for k in self.neighbours if k <= min(len(a) for a, _ in held)]
-        truth = np.concatenate([data.labels[asked] for _, asked in held])
-        labels = np.concatenate([self._labels(data, others, asked, max(allowed)) for others, asked in held])
+        train = every[whole_patients(data.patients[every], self.max_train, self.seed)]
+        asked = train[whole_patients(data.patients[train], self.max_queries, self.seed)]
+        folds = [(fit, held[np.isin(held, asked)]) for fit, held in self._folds(data, train)]
+        allowed = [k for k in self.neighbours if k <= min(len(fit) for fit, _ in folds)]
+        truth = np.concatenate([data.labels[held] for _, held in folds])
+        labels = np.concatenate([self._neighbour_labels(data, fit, held, max(allowed)) for fit, held in folds])
         losses = [self._loss(data, truth, labels[:, :k]) for k in allowed]
         best = allowed[int(np.argmin(losses))]
-        values = self._answers(data, self._labels(data, known, test, best))
-        return ProtocolOutput(test, values, {"k": best, "from": list(allowed)})
+        values = self._predictions(data, self._neighbour_labels(data, train, test, best))
+        details: dict[str, Any] = {"k": best, "from": list(allowed)}
+        if len(asked) < len(train):
+            details["k_chosen_on"] = _drawn(data, asked, train, self.seed)
+        if len(train) < len(every):
+            details["neighbours_among"] = _drawn(data, train, every, self.seed)
+        return ProtocolOutput(test, values, details)
 
-    def _folds(self, data: TaskData, known: np.ndarray):
-        patients = data.patients[known]
+    def _folds(self, data: TaskData, train: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield (indices to find neighbours in, indices to predict)."""
         if self.profile == "paper" and data.task.classes:
             splitter = StratifiedKFold(self.folds, shuffle=True, random_state=PAPER_SEED)
-            return splitter.split(known, data.labels[known])
-        return GroupKFold(min(self.folds, len(np.unique(patients)))).split(known, groups=patients)
+            splits = splitter.split(train, data.labels[train])
+        else:
+            patients, names = pd.factorize(data.patients[train], sort=True)
+            splits = GroupKFold(min(self.folds, len(names))).split(train, groups=patients)
+        for fit, held in splits:
+            yield train[fit], train[held]
 
-    def _labels(self, data: TaskData, known: np.ndarray, asked: np.ndarray, count: int) -> np.ndarray:
-        """Labels of the neighbours of each asked line, the likest first: (n, count)."""
-        features = data.features
-        if data.pooling == "mean" and self.profile != "paper":
-            mean, deviation = mean_and_std(features[known])
-            features = (features - mean) / deviation
-        return data.labels[known][nearest(l2_normalize(features[known]), l2_normalize(features[asked]), count)]
+    def _neighbour_labels(self, data: TaskData, train: np.ndarray, query: np.ndarray, count: int) -> np.ndarray:
+        """Return the labels of the neighbours of each query recording, nearest first, (n, count)."""
+        standardise = data.pooling == "mean" and self.profile != "paper"
+        scale = mean_and_std(data.features, train) if standardise else None
+        rows, queries = UnitRows(data.features, train, scale), UnitRows(data.features, query, scale)
+        return data.labels[train][nearest(rows, queries, count)]
 
-    def _answers(self, data: TaskData, labels: np.ndarray) -> np.ndarray:
-        """Mean number, or share of each class, of the neighbours' labels (n, k)."""
+    def _predictions(self, data: TaskData, labels: np.ndarray) -> np.ndarray:
+        """Return the mean number (n,), or the share of each class (n, classes), of the neighbours' labels (n, k)."""
         if data.task.kind == "regression":
             return labels.mean(axis=1)
         return np.stack([(labels == index).mean(axis=1) for index in range(len(data.task.classes))], axis=1)
 
     def _loss(self, data: TaskData, truth: np.ndarray, labels: np.ndarray) -> float:
-        answers = self._answers(data, labels)
+        predictions = self._predictions(data, labels)
         if data.task.kind == "regression":
-            return float(np.abs(answers - truth).mean())
+            return float(np.abs(predictions - truth).mean())
         if self.profile == "paper":
-            return -float(accuracy_score(truth, answers.argmax(axis=1)))
-        return -float(f1_score(truth, answers.argmax(axis=1), average="macro"))
+            return -float(accuracy_score(truth, predictions.argmax(axis=1)))
+        return -float(f1_score(truth, predictions.argmax(axis=1), average="macro"))
+
+
+def whole_patients(patients: np.ndarray, most: int, seed: int) -> np.ndarray:
+    """Return positions of the recordings of randomly drawn patients, all of each, `most` at most.
+
+    Args:
+        patients: of each recording, (n,).
+        most: recordings; where there are no more than that, all are returned.
+        seed: of the draw.
+    """
+    if len(patients) <= most:
+        return np.arange(len(patients))
+    codes, names = pd.factorize(patients, sort=True)
+    order = np.random.default_rng(seed).permutation(len(names))
+    kept = order[np.cumsum(np.bincount(codes)[order]) <= most]
+    return np.flatnonzero(np.isin(codes, kept))
+
+
+def _drawn(data: TaskData, chosen: np.ndarray, every: np.ndarray, seed: int) -> str:
+    count = len(np.unique(data.patients[chosen]))
+    return f"{len(chosen)} of {len(every)} recordings, all of {count} patients drawn with seed {seed}"

@@ -3,10 +3,14 @@
 import dataclasses
 
 import numpy as np
+import pytest
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
 
-from cardiobench.protocols.knn import NearestNeighbours, nearest
+from cardiobench.protocols import nearest as blocks
+from cardiobench.protocols.features import UnitRows
+from cardiobench.protocols.knn import NearestNeighbours, whole_patients
+from cardiobench.protocols.nearest import nearest
 from tests.protocols.conftest import REGRESSION, task_data
 
 
@@ -26,9 +30,75 @@ def test_regression_and_classification_are_scikit_learns(regression, binary):
     np.testing.assert_allclose(output.values, model.predict_proba(asked))
 
 
-def test_equal_similarities_go_by_position():
-    known = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
-    np.testing.assert_array_equal(nearest(known, np.array([[1.0, 0.0]]), 3), [[0, 2, 3]])
+def rows(features, indices=None):
+    return UnitRows(features, np.arange(len(features)) if indices is None else indices)
+
+
+@pytest.fixture(params=["one block", "many blocks"])
+def block_sizes(request, monkeypatch):
+    if request.param == "many blocks":
+        for name, size in {"QUERY_ROWS": 7, "TRAIN_ROWS": 16, "FIRST_ROWS": 5}.items():
+            monkeypatch.setattr(blocks, name, size)
+
+
+def test_equal_similarities_go_by_position(block_sizes):
+    train = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [1.0, 0.0]])
+    np.testing.assert_array_equal(nearest(rows(train), rows(np.array([[1.0, 0.0]])), 3), [[0, 2, 3]])
+
+
+@pytest.mark.parametrize("dim", [7, 384, 1536])
+def test_equal_vectors_tie_whatever_the_order_of_the_sums(block_sizes, dim):
+    """Products of equal vectors differ in the last place with the tile of the matrix product that they fall into."""
+    vector = np.random.default_rng(0).normal(size=dim).astype(np.float32)
+    found = nearest(rows(np.tile(vector, (130, 1))), rows(np.tile(vector, (3, 1))), 21)
+    np.testing.assert_array_equal(found, np.tile(np.arange(21), (3, 1)))
+
+
+def test_neighbours_are_those_of_a_full_sort_in_float64(block_sizes):
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(400, 16)).astype(np.float32)
+    features[50:90] = features[10:50]  # equal vectors, among which the earlier ones are nearer
+    train, query = rng.permutation(300), np.arange(300, 400)
+    unit = features.astype(np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    similarity = np.round(unit[query] @ unit[train].T, 12)
+    for count in (1, 5, 300):
+        expected = np.argsort(-similarity, axis=1, kind="stable")[:, :count]
+        np.testing.assert_array_equal(nearest(rows(features, train), rows(features, query), count), expected)
+
+
+def test_a_gpu_finds_the_same_neighbours():
+    torch = pytest.importorskip("torch")
+    features = np.random.default_rng(0).normal(size=(9000, 64)).astype(np.float32)
+    train, query = rows(features, np.arange(8000)), rows(features, np.arange(8000, 9000))
+    device = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU the same torch code runs on the CPU
+    block = query.take(slice(None), np.float32) * np.float32(1 / blocks.GRID)
+    np.testing.assert_array_equal(blocks._on_gpu(train, block, 29, device), blocks._on_cpu(train, block, 29))
+
+
+def test_more_neighbours_than_vectors_are_refused():
+    with pytest.raises(ValueError, match="4 neighbours of 3 training vectors"):
+        nearest(rows(np.eye(3)), rows(np.eye(3)), 4)
+
+
+def test_patients_are_drawn_whole():
+    patients = np.repeat([f"p{n}" for n in range(50)], 4)
+    kept = whole_patients(patients, 30, 0)
+    assert len(kept) == 28 and (np.diff(kept) > 0).all()
+    assert not set(patients[kept]) & set(np.delete(patients, kept))
+    np.testing.assert_array_equal(whole_patients(patients, 200, 0), np.arange(200))
+    assert set(kept) != set(whole_patients(patients, 30, 1))
+
+
+def test_a_choice_of_k_on_some_patients_and_neighbours_among_some_are_stamped(binary):
+    every = NearestNeighbours().predict(binary, None, "").details
+    assert set(every) == {"k", "from"}
+    output = NearestNeighbours(max_queries=40).predict(binary, None, "")
+    assert output.details["k_chosen_on"] == "40 of 110 recordings, all of 40 patients drawn with seed 0"
+    model, asked = peer(KNeighborsClassifier, binary, output.details["k"])
+    np.testing.assert_allclose(output.values, model.predict_proba(asked))  # the neighbours still come from all
+    details = NearestNeighbours(max_train=60).predict(binary, None, "").details
+    assert details["neighbours_among"] == "60 of 110 recordings, all of 60 patients drawn with seed 0"
 
 
 def test_test_labels_change_nothing(binary):

@@ -1,0 +1,121 @@
+"""Exact nearest neighbours by cosine similarity, in blocks: memory does not grow with the number of vectors.
+
+Blocks are compared in float32. Similarities are rounded to `GRID`, a few units in the last place of float32, and equal
+ones go by position, so that vectors that are equal tie however the products were summed. `SPARE` more neighbours than
+asked for are kept, and their order is settled in float64.
+"""
+
+from importlib.util import find_spec
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from cardiobench.protocols.features import UnitRows
+
+QUERY_ROWS, TRAIN_ROWS = 2048, 4096
+FIRST_ROWS = 1024  # of the first block: the bar is low while few vectors have been seen, and many would pass it
+GRID = 2.0**-20
+TURN = (
+    2**21
+)  # similarities, between -2**20 and 2**20 in units of GRID, are subtracted from it: less is nearer, none below 0
+POSITION_BITS = 31
+POSITIONS = 2**POSITION_BITS - 1
+ROW_SHIFT = 53  # a key's bits above the 22 of its similarity and the 31 of its position; QUERY_ROWS needs the other 11
+SPARE = 8
+DECIMALS = 12  # of float64 similarities; equal vectors may differ in the last places
+GPU_WORK = 10**11  # multiplications below which the vectors travel to a GPU for longer than the CPU needs
+
+
+def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str | None = None) -> np.ndarray:
+    """Return positions of the nearest training vectors of each query vector, nearest first; ties by position.
+
+    Args:
+        train: unit vectors, m rows.
+        query: unit vectors, n rows.
+        count: neighbours of each, at most m.
+        device: "cpu" or "cuda"; by default a GPU where there is one and the work is worth the way.
+
+    Returns:
+        Positions in `train`, (n, count).
+    """
+    if not 1 <= count <= len(train):
+        raise ValueError(f"{count} neighbours of {len(train)} training vectors")
+    kept = min(count + SPARE, len(train))
+    device = device or _device(len(train) * len(query) * train.features.shape[1])
+    positions = np.empty((len(query), count), dtype=np.int64)
+    with threadpool_limits(1):
+        for start in range(0, len(query), QUERY_ROWS):
+            rows = slice(start, min(start + QUERY_ROWS, len(query)))
+            block = query.take(rows, np.float32) * np.float32(1 / GRID)
+            candidates = _on_cpu(train, block, kept) if device == "cpu" else _on_gpu(train, block, kept, device)
+            positions[rows] = _settled(train, query, rows, candidates)[:, :count]
+    return positions
+
+
+def _device(work: int) -> str:
+    if work < GPU_WORK or find_spec("torch") is None:
+        return "cpu"
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _on_cpu(train: UnitRows, query: np.ndarray, count: int) -> np.ndarray:
+    """Return positions of the nearest `count` of each row of a block of queries, (n, count), nearest first."""
+    # One whole number for a candidate, less is nearer: its similarity, turned round, in the high bits, then its position.
+    best = np.full((len(query), count), (2 * TURN - 1) << POSITION_BITS, dtype=np.uint64)
+    buffer = np.empty(len(query) * max(TRAIN_ROWS, FIRST_ROWS, count), dtype=np.float32)
+    start = 0
+    while start < len(train):
+        stop = min(start + (TRAIN_ROWS if start else max(FIRST_ROWS, count)), len(train))
+        block = buffer[: len(query) * (stop - start)].reshape(len(query), stop - start)
+        np.matmul(query, train.take(slice(start, stop), np.float32).T, out=block)
+        np.rint(block, out=block)
+        if start:  # later positions have to be nearer than the last one kept, not as near: so ties go by position
+            bar = TURN - (best[:, -1] >> POSITION_BITS).astype(np.float32)
+        else:
+            bar = np.partition(block, stop - count, axis=1)[:, stop - count] - 1
+        passed = np.flatnonzero(block > bar[:, None])
+        if len(passed):
+            rows, columns = np.divmod(passed, stop - start)
+            turned = (TURN - block.reshape(-1)[passed]).astype(np.uint64)
+            _merge(best, rows, (turned << POSITION_BITS) | (columns + start).astype(np.uint64))
+        start = stop
+    return (best & POSITIONS).astype(np.int64)
+
+
+def _merge(best: np.ndarray, rows: np.ndarray, keys: np.ndarray) -> None:
+    """Put new candidates among the best of their rows, in place."""
+    changed, count = np.unique(rows), best.shape[1]
+    every = np.concatenate([np.repeat(changed, count), rows]).astype(np.uint64) << ROW_SHIFT
+    every |= np.concatenate([best[changed].ravel(), keys])
+    every.sort()
+    first = np.searchsorted(every, changed.astype(np.uint64) << ROW_SHIFT)
+    best[changed] = every[first[:, None] + np.arange(count)] & ((1 << ROW_SHIFT) - 1)
+
+
+def _on_gpu(train: UnitRows, query: np.ndarray, count: int, device: str) -> np.ndarray:
+    """Return the same as `_on_cpu`, from the same blocks on a GPU."""
+    import torch
+
+    block = torch.from_numpy(query).to(device)
+    best = torch.empty((len(query), 0), dtype=torch.int64, device=device)
+    for start in range(0, len(train), TRAIN_ROWS):
+        vectors = torch.from_numpy(train.take(slice(start, start + TRAIN_ROWS), np.float32)).to(device)
+        turned = TURN - torch.round(block @ vectors.T).long()
+        keys = (turned << POSITION_BITS) | torch.arange(start, start + len(vectors), device=device)
+        keys = torch.cat([best, keys], dim=1)
+        best = torch.topk(keys, min(count, keys.shape[1]), dim=1, largest=False, sorted=True).values
+    return (best & POSITIONS).cpu().numpy()
+
+
+def _settled(train: UnitRows, query: UnitRows, rows: slice, candidates: np.ndarray) -> np.ndarray:
+    """Return candidates (n, k) of some queries in the order of their similarities in float64."""
+    similarity = np.empty(candidates.shape)
+    step = max(1, 2**22 // (candidates.shape[1] * train.features.shape[1]))
+    for start in range(0, len(candidates), step):
+        part = slice(start, start + step)
+        vectors = query.take(np.arange(rows.start, rows.stop)[part])
+        similarity[part] = np.einsum("nd,nkd->nk", vectors, train.take(candidates[part]))
+    order = np.lexsort((candidates, -np.round(similarity, DECIMALS)), axis=1)
+    return np.take_along_axis(candidates, order, axis=1)
