@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cardiobench.core.config import RunConfig
+from cardiobench.core.config import RunConfig, make_config
 
 if TYPE_CHECKING:
     import datasets
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    model: str | Sequence[str], tasks: Sequence[str] = (), protocols: Sequence[str] = (), **options
+    model: str | Sequence[str], tasks: str | Sequence[str] = (), protocols: str | Sequence[str] = (), **options
 ) -> "list[ScoreResult]":
     """Evaluate models on tasks, as `python -m cardiobench.eval` does.
 
     Args:
         model: Hub id or local folder, or several.
         tasks: task or dataset names; empty = every task of the model's modality that has data here.
-        protocols: names; empty = all.
+        protocols: names; empty = the default ones.
         options: further fields of `RunConfig`, such as `data_dir`, `output_dir`, `allow_missing`, `limit`.
 
     Returns:
@@ -33,11 +33,8 @@ def evaluate(
     """
     from cardiobench.runner.run import run
 
-    for name in ("data_dir", "output_dir", "cache_dir", "prompts", "weights"):
-        if options.get(name) is not None:
-            options[name] = Path(options[name])
-    models = (model,) if isinstance(model, str) else tuple(model)
-    return run(RunConfig(models=models, tasks=tuple(tasks), protocols=tuple(protocols), **options)).results
+    config = make_config(RunConfig, {"models": model, "tasks": tasks, "protocols": protocols, **options})
+    return run(config).results
 
 
 def score(

@@ -1,22 +1,20 @@
 """The `cardiobench` command: parses flags and calls the command's own file in `cardiobench.cli.commands`."""
 
-import argparse
 import sys
-from functools import partial
 
 from cardiobench.cli import eval as evaluation
 from cardiobench.cli.commands import commands
+from cardiobench.cli.flags import Parser
 
 DESCRIPTION = (
     "CardioBench: how good are frozen cardiology foundation models, on echo and ECG? No score stands alone here."
 )
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """All commands."""
-    parser = argparse.ArgumentParser(prog="cardiobench", description=DESCRIPTION)
+def build_parser() -> Parser:
+    """Return the parser of all commands."""
+    parser = Parser(prog="cardiobench", description=DESCRIPTION)
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
     run = evaluation.build_parser("cardiobench eval")
     choices.add_parser(
         "eval",
@@ -25,18 +23,16 @@ def build_parser() -> argparse.ArgumentParser:
         help="evaluate models, or score a file of predictions",
         description=run.description,
         epilog=run.epilog,
-        formatter_class=run.formatter_class,
-    ).set_defaults(execute=partial(evaluation.execute, parser))
+    ).set_defaults(execute=evaluation.execute, parser=run)
     for name, module in commands().items():
-        own = choices.add_parser(
+        command = choices.add_parser(
             name,
             help=module.HELP,
             description=f"{module.HELP[0].upper()}{module.HELP[1:]}.",
             epilog=getattr(module, "EXAMPLES", None),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        module.configure(own)
-        own.set_defaults(execute=module.execute)
+        module.configure(command)
+        command.set_defaults(execute=module.execute, parser=command)
     return parser
 
 

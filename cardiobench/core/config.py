@@ -1,81 +1,279 @@
-"""What a run is asked to do; the flags of the command line are its fields."""
+"""Settings of a run: the flags of the command line, a YAML file and the Python API all come from these classes."""
 
+import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, field, fields
+from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
+
+import yaml
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from cardiobench.core.errors import BadConfig
+from cardiobench.core.io import write_text
+from cardiobench.core.registry import unknown_name
+
+WHAT, DATA, HOW, FOLDS, EXTERNAL = GROUPS = (
+    "what to evaluate",
+    "data",
+    "how to run",
+    "cross-validation",
+    "score predictions from elsewhere",
+)
+
+
+@plain_dataclass(frozen=True)
+class Setting:
+    """What the help says of a field, and how its flag is spelled.
+
+    Attributes:
+        help: the field in a few words; its default is added.
+        group: heading under which it stands, one of `GROUPS`.
+        metavar: what stands for its value.
+        flag: spelling without the dashes, where it is not the field's name.
+    """
+
+    help: str
+    group: str
+    metavar: str | None = None
+    flag: str = ""
 
 
 def default_cache() -> Path:
-    """Where embeddings are kept: CARDIOBENCH_CACHE, else a folder of the user's cache."""
+    """Return the folder of embeddings: CARDIOBENCH_CACHE, else a folder of the user's cache."""
     return Path(os.environ.get("CARDIOBENCH_CACHE") or Path.home() / ".cache" / "cardiobench")
 
 
-@dataclass(frozen=True)
-class RunConfig:
-    """One run of the benchmark.
+def parse_options(value: Any) -> Any:
+    """Read options of protocols from texts `protocol.option=value`, each value JSON or a word; a mapping stays as it is.
 
-    Attributes:
-        models: Hub ids or local folders.
-        tasks: task names, or dataset names for all their tasks; empty = every task of the model's modality that has data here.
-        protocols: names; empty = the default ones, "all" = every one.
-        data_dir: folder of the raw data (`OpenDataset`); None = CARDIOBENCH_DATA.
-        output_dir: results go below it.
-        cache_dir: embeddings go below it.
-        allow_missing: go on with an incomplete copy of a release.
-        limit: only the first so many patients of each split, to try things out; stamped as a warning.
-        prompts: JSON file with another prompt set.
-        revision: of the models on the Hub.
-        weights: folder or file with the files of the one model, for models that are not on the Hub.
-        variant: of the preprocessing; None = each model's default.
-        precision: fp32, bf16, or auto: bf16 for echo networks on a GPU.
-        trust_remote_code: let a model's own code run.
-        batch_size: recordings encoded together.
-        workers: decoding processes for each encoding process; None = by the number of cores.
-        seed: of the bootstrap.
-        resamples: of the bootstrap.
-        overwrite: score again what has a result already.
-        push_to_hub: write the results to the card of each model on the Hub.
-        profile: "default", or "paper" for the published recipes where a protocol has one.
-        sizes: of the subsets that a cross-validation draws; empty = all that the data has.
-        classifiers: of a cross-validation; empty = all.
-        grids: JSON file with other grids for its classifiers; None = this benchmark's own.
-        poolings: how tokens become one vector, where a model offers a choice; empty = its default.
-        backend: where the cells of a cross-validation run: "loky", "dask=ADDRESS" or "ray".
-        jobs: cells at a time; None = by the number of cores.
-        stress_patients: test patients whose recordings are disturbed; 0 = all of them.
-        options: of protocols: protocol -> option -> value.
-        share: of the numeric prompts that count as likest in zero-shot.
+    >>> parse_options(["representation.refit=true", "cross_validation.search=flat"])
+    {'representation': {'refit': True}, 'cross_validation': {'search': 'flat'}}
     """
+    if isinstance(value, Mapping):
+        return value
+    options: dict[str, dict[str, Any]] = {}
+    for text in value:
+        name, equals, word = text.partition("=")
+        protocol, dot, option = name.partition(".")
+        if not (equals and dot and protocol and option):
+            raise ValueError("expected PROTOCOL.OPTION=VALUE, such as representation.refit=true")
+        try:
+            options.setdefault(protocol, {})[option] = json.loads(word)
+        except json.JSONDecodeError:
+            options.setdefault(protocol, {})[option] = word
+    return options
 
-    models: tuple[str, ...]
-    tasks: tuple[str, ...] = ()
-    protocols: tuple[str, ...] = ()
-    data_dir: Path | None = None
-    output_dir: Path = Path("results")
-    cache_dir: Path = field(default_factory=default_cache)
-    allow_missing: bool = False
-    limit: int | None = None
-    prompts: Path | None = None
-    revision: str | None = None
-    weights: Path | None = None
-    variant: str | None = None
-    precision: str = "auto"
-    trust_remote_code: bool = False
-    batch_size: int = 8
-    workers: int | None = None
-    seed: int = 0
-    resamples: int = 1000
-    overwrite: bool = False
-    push_to_hub: bool = False
-    profile: str = "default"
-    sizes: tuple[str, ...] = ()
-    classifiers: tuple[str, ...] = ()
-    grids: Path | None = None
-    poolings: tuple[str, ...] = ()
-    backend: str = "loky"
-    jobs: int | None = None
-    stress_patients: int = 30
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    share: float = 0.2
+
+Name = Annotated[str, Field(min_length=1)]
+# One name is as good as a list of one.
+Names = Annotated[tuple[Name, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
+Positive = Annotated[int, Field(ge=1)]
+NotNegative = Annotated[int, Field(ge=0)]
+Options = Annotated[Mapping[str, Mapping[str, Any]], BeforeValidator(parse_options)]
+
+_STRICT = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class Settings:
+    """What evaluating models and scoring predictions from elsewhere share."""
+
+    data_dir: Annotated[
+        Path | None,
+        Setting(
+            "raw folder of the dataset, or a folder with one per dataset name (default: $CARDIOBENCH_DATA)", DATA, "DIR"
+        ),
+    ] = None
+    output_dir: Annotated[Path, Setting("results, predictions and report", HOW, "DIR")] = Path("results")
+    seed: Annotated[int, Field(ge=0, lt=2**32), Setting("of the bootstrap", HOW, "N")] = 0
+    resamples: Annotated[Positive, Setting("of the bootstrap", HOW, "B")] = 1000
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class ScoreConfig(Settings):
+    """The scoring of one file of predictions."""
+
+    predictions: Annotated[
+        Path, Setting("CSV or Parquet with an id and a prediction for every test unit", EXTERNAL, "FILE")
+    ]
+    task: Annotated[Name, Setting("the task that they answer", EXTERNAL, "TASK")]
+    references: Annotated[
+        Path | None,
+        Setting("made by `cardiobench references` (default: read from --data-dir)", EXTERNAL, "FILE"),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class RunConfig(Settings):
+    """One run of the benchmark; the annotations document its fields."""
+
+    models: Annotated[
+        Names, Setting("Hub id, local folder or weights file; several allowed", WHAT, "ID", flag="model")
+    ] = ()
+    tasks: Annotated[
+        Names,
+        Setting("such as camus/ef, or a dataset for all its tasks (default: all that have data here)", WHAT, "TASK"),
+    ] = ()
+    protocols: Annotated[Names, Setting("names, or all (default: zero_shot, probe, knn)", WHAT, "NAME")] = ()
+    prompts: Annotated[Path | None, Setting("JSON with another prompt set than the dataset's own", WHAT, "FILE")] = None
+    profile: Annotated[
+        Literal["default", "paper"], Setting("paper: the published recipes, where a protocol has one", WHAT)
+    ] = "default"
+    poolings: Annotated[
+        Names,
+        Setting(
+            "mean, cls, last, max: how a model's tokens become one vector; several allowed (default: the model's own)",
+            WHAT,
+            "NAME",
+            flag="pooling",
+        ),
+    ] = ()
+    share: Annotated[
+        float,
+        Field(gt=0, le=1),
+        Setting("fraction of the numeric prompts that count as nearest in zero-shot", WHAT, "P"),
+    ] = 0.2
+    stress_patients: Annotated[
+        NotNegative,
+        Setting("test patients whose recordings the stress protocol perturbs; 0 = all", WHAT, "N"),
+    ] = 30
+    options: Annotated[
+        Options,
+        Setting(
+            "any other option of a protocol, such as representation.refit=true or cross_validation.search=flat",
+            WHAT,
+            "PROTOCOL.OPTION=VALUE",
+            flag="option",
+        ),
+    ] = field(default_factory=dict)
+    revision: Annotated[Name | None, Setting("commit of the model on the Hub", WHAT, "COMMIT")] = None
+    weights: Annotated[Path | None, Setting("folder or file of a model that is not on the Hub", WHAT, "PATH")] = None
+    variant: Annotated[
+        Name | None, Setting("of the preprocessing; `cardiobench doctor --model ID` lists them", WHAT, "NAME")
+    ] = None
+    trust_remote_code: Annotated[bool, Setting("let a model repository run its own code", WHAT)] = False
+    allow_missing: Annotated[bool, Setting("go on with an incomplete copy; the coverage is stamped", DATA)] = False
+    limit: Annotated[
+        Positive | None, Setting("only the first N patients of each split, to try things out", DATA, "N")
+    ] = None
+    cache_dir: Annotated[Path, Setting("embeddings", HOW, "DIR")] = field(default_factory=default_cache)
+    batch_size: Annotated[Positive, Setting("recordings encoded together", HOW, "N")] = 8
+    workers: Annotated[
+        NotNegative | None, Setting("decoding processes for each encoding process (default: by cores)", HOW, "N")
+    ] = None
+    precision: Annotated[
+        Literal["auto", "fp32", "bf16"],
+        Setting("of the network's arithmetic (default: auto, bf16 for echo networks on a GPU)", HOW),
+    ] = "auto"
+    overwrite: Annotated[bool, Setting("score again what has a result already", HOW)] = False
+    push_to_hub: Annotated[
+        bool, Setting("write the results to each model's card on the Hub (a pull request where it is not yours)", HOW)
+    ] = False
+    sizes: Annotated[Names, Setting("XS, S, M, L (default: all there are)", FOLDS, "SIZE")] = ()
+    classifiers: Annotated[Names, Setting("one or more (default: all five)", FOLDS, "NAME")] = ()
+    grids: Annotated[
+        Path | None, Setting("JSON with other grids: classifier -> parameter -> values", FOLDS, "FILE")
+    ] = None
+    backend: Annotated[
+        str,
+        Field(pattern=r"^(loky|ray|dask(=.+)?)$"),
+        Setting("loky, dask=tcp://HOST:PORT or ray", FOLDS, "WHERE"),
+    ] = "loky"
+    jobs: Annotated[Positive | None, Setting("cells at a time (default: one per core)", FOLDS, "N")] = None
+
+
+Config = TypeVar("Config", bound=Settings)
+
+
+def settings_of(kind: type[Settings]) -> dict[str, Setting]:
+    """Return field -> what the help says of it."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {
+        one.name: next(entry for entry in hints[one.name].__metadata__ if isinstance(entry, Setting))
+        for one in fields(kind)
+    }
+
+
+def default_of(kind: type[Settings], name: str) -> Any:
+    """Return the default of a field; None for one without."""
+    default, factory = next((one.default, one.default_factory) for one in fields(kind) if one.name == name)
+    return factory() if factory is not MISSING else None if default is MISSING else default
+
+
+def flag_of(kind: type[Settings], name: str) -> str:
+    """Return the flag of a field, such as `--data-dir`."""
+    return "--" + (settings_of(kind)[name].flag or name).replace("_", "-")
+
+
+def make_config(kind: type[Config], values: Mapping[str, Any], *, flags: bool = False) -> Config:
+    """Validate settings.
+
+    Args:
+        kind: class of the settings.
+        values: field -> value, texts included.
+        flags: whether messages name the flags rather than the fields.
+
+    Raises:
+        UnknownName: there is no such field.
+        BadConfig: a value contradicts its field, all of them named.
+    """
+    known = [one.name for one in fields(kind)]
+    for name in values:
+        if name not in known:
+            raise unknown_name("setting", name, known)
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        problems = [_problem(kind, entry, flags) for entry in error.errors()]
+        raise BadConfig("; ".join(dict.fromkeys(problems))) from None
+
+
+def _problem(kind: type[Settings], entry: Mapping[str, Any], flags: bool) -> str:
+    name = str(entry["loc"][0])
+    shown = flag_of(kind, name) if flags else name
+    if entry["type"] == "missing":
+        return f"{shown} is missing"
+    message = entry["msg"].removeprefix("Value error, ")
+    return f"{shown} {entry['input']!r}: {message[0].lower()}{message[1:]}"
+
+
+def read_config(path: str | Path) -> dict[str, Any]:
+    """Read settings from a YAML file, unchecked; `make_config` checks them.
+
+    Raises:
+        BadConfig: there is no such file, or it is not a YAML mapping.
+    """
+    try:
+        values = yaml.safe_load(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadConfig(f"{path} cannot be read as YAML: {error}") from error
+    if not isinstance(values, dict):
+        raise BadConfig(
+            f"{path} holds a {type(values).__name__}, not a mapping of settings such as 'models: [org/name]'"
+        )
+    return values
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay settings over others; options of protocols one by one, everything else whole."""
+    merged = {**base, **over}
+    if base.get("options") and over.get("options"):
+        options, above = dict(parse_options(base["options"])), parse_options(over["options"])
+        merged["options"] = options | {name: {**options.get(name, {}), **above[name]} for name in above}
+    return merged
+
+
+def to_yaml(config: Settings) -> str:
+    """Return all settings as YAML."""
+    return yaml.safe_dump(TypeAdapter(type(config)).dump_python(config, mode="json"), sort_keys=False)
+
+
+def write_config(config: Settings, path: str | Path) -> Path:
+    """Write the YAML file that repeats a run from any folder of this machine: its paths are absolute."""
+    values = TypeAdapter(type(config)).dump_python(config)
+    absolute = {name: value.resolve() for name, value in values.items() if isinstance(value, Path)}
+    return write_text(to_yaml(type(config)(**{**values, **absolute})), path)

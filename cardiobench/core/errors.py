@@ -29,6 +29,10 @@ class UnknownName(CardioBenchError):
     """A task, dataset, model, metric or protocol that does not exist."""
 
 
+class BadConfig(CardioBenchError):
+    """Settings of a run that are out of range, unknown or contradict each other."""
+
+
 class MissingData(CardioBenchError):
     """Raw data that is absent, incomplete or one folder level off."""
 

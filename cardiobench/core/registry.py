@@ -3,7 +3,21 @@
 import difflib
 from collections.abc import Iterable
 
-from cardiobench.core.errors import UnknownName
+from cardiobench.core.errors import UnknownName, first_n
+
+_SHOWN = 60  # characters of a name that nobody knows
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that was probably meant: one that begins like it, else the most similar one.
+
+    >>> nearest("--output", ["--out", "--output-dir"]), nearest("xyz", ["abc"])
+    ('--output-dir', None)
+    """
+    by_lower = {candidate.lower(): candidate for candidate in sorted(known)}
+    near = [candidate for candidate in by_lower if candidate.startswith(name.lower())] if len(name) > 2 else []
+    near = near or difflib.get_close_matches(name.lower()[:200], by_lower, n=1, cutoff=0.5)
+    return by_lower[near[0]] if near else None
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
@@ -13,7 +27,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     no task 'camus/EF'. Did you mean 'camus/ef'?
     """
     known = sorted(known)
-    by_lower = {candidate.lower(): candidate for candidate in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
-    hint = f"Did you mean '{by_lower[near[0]]}'?" if near else f"Known: {', '.join(known) or 'none'}."
-    return UnknownName(f"no {kind} '{name}'. {hint}")
+    near = nearest(name, known)
+    hint = f"Did you mean '{near}'?" if near else f"Known: {first_n(known, 50) or 'none'}."
+    shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}... ({len(name)} characters)"
+    return UnknownName(f"no {kind} '{shown}'. {hint}")

@@ -1,7 +1,7 @@
 """Options of protocols: the fields of their dataclasses, with the types and limits that pydantic checks."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -44,27 +44,3 @@ def validated(cls: type[Instance], options: Mapping[str, Any]) -> Instance:
         raise CardioBenchError(
             f"{cls.name}.{option}={json.dumps(options[option])}: {first['msg']}. Give a value such as {default}."
         ) from None
-
-
-def read_options(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return protocol -> option -> value from texts `protocol.option=value`; a value is JSON, or a word.
-
-    Raises:
-        CardioBenchError: a text of another form.
-
-    >>> read_options(["representation.refit=true", "cross_validation.search=flat"])
-    {'representation': {'refit': True}, 'cross_validation': {'search': 'flat'}}
-    """
-    options: dict[str, dict[str, Any]] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        protocol, dot, option = name.partition(".")
-        if not (equals and dot and protocol and option):
-            raise CardioBenchError(
-                f"--option {text}: expected PROTOCOL.OPTION=VALUE, such as representation.refit=true."
-            )
-        try:
-            options.setdefault(protocol, {})[option] = json.loads(value)
-        except json.JSONDecodeError:
-            options.setdefault(protocol, {})[option] = value
-    return options

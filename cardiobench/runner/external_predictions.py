@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.core.config import RunConfig
+from cardiobench.core.config import ScoreConfig
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
@@ -23,9 +23,7 @@ def task_references(name: str, data_dir: Path | None) -> tuple[Task, pd.DataFram
     return task, source.references(task), source
 
 
-def score_file(
-    predictions: Path, name: str, references: Path | None, config: RunConfig
-) -> tuple[ScoreResult, list[Path]]:
+def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
     """Score a file of predictions against the references of a task and save the result.
 
     Returns:
@@ -34,14 +32,16 @@ def score_file(
     Raises:
         BadPredictions: the file lacks test units, has others, or values that are none.
     """
-    task = catalog.task(name)
-    if references:
-        truth, dataset = read_references(references, task), {"name": task.dataset, "references": references.name}
+    task = catalog.task(config.task)
+    if config.references:
+        references = read_references(config.references, task)
+        dataset = {"name": task.dataset, "references": config.references.name}
     else:
         source = open_dataset(task.dataset, config.data_dir, need_media=False)
-        truth = source.references(task)
+        references = source.references(task)
         dataset = {"name": task.dataset, "version": source.spec.version, "digest": source.table.digest}
-    joined = Predictions.join(truth, read_predictions(predictions, task), task, source=predictions.name)
-    result = score(joined, truth, resamples=config.resamples, seed=config.seed, dataset=dataset)
-    path = config.output_dir / "predictions" / predictions.stem / f"{task.name.replace('/', '__')}.json"
-    return result, [joined.save(predictions_path(path)), result.save(path)]
+    rows = read_predictions(config.predictions, task)
+    predictions = Predictions.join(references, rows, task, source=config.predictions.name)
+    result = score(predictions, references, resamples=config.resamples, seed=config.seed, dataset=dataset)
+    path = config.output_dir / "predictions" / config.predictions.stem / f"{task.name.replace('/', '__')}.json"
+    return result, [predictions.save(predictions_path(path)), result.save(path)]

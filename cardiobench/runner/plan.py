@@ -58,8 +58,10 @@ def open_datasets(tasks: Sequence[Task], config: RunConfig) -> tuple[dict[str, O
     """The datasets of these tasks that are here, and for the others why not.
 
     Raises:
-        MissingData: a task that was asked for by name has no data.
+        MissingData: a task that was asked for by name has no data, or there is no such data folder.
     """
+    if config.data_dir and not config.data_dir.exists():
+        raise MissingData(f"--data-dir {config.data_dir} does not exist. Leave it out for bundled and generated data.")
     sources, absent = {}, {}
     for name in dict.fromkeys(task.dataset for task in tasks):
         try:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cardiobench.core.config import RunConfig
+from cardiobench.core.config import RunConfig, to_yaml, write_config
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadData, BadModel, CardioBenchError, NotApplicable, UnwritableOutput
+from cardiobench.core.io import sha256_of_json
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder, TextEncoder
@@ -60,6 +61,8 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
     accelerator = start_processes()
     console = console or Console(main=False)
     console.main = console.main and accelerator.is_main_process
+    if accelerator.is_main_process:
+        write_config(config, run_file(config))
     context = RunContext(config, accelerator, RunSummary(is_main_process=accelerator.is_main_process), console)
     console.table("data", DATASET_COLUMNS, dataset_rows(sources))
     if absent:
@@ -82,6 +85,11 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
     accelerator.wait_for_everyone()
     accelerator.end_training()
     return context.summary
+
+
+def run_file(config: RunConfig) -> Path:
+    """Return the file that repeats a run: `<output>/runs/<digest of the settings>/run.yaml`."""
+    return config.output_dir / "runs" / sha256_of_json(to_yaml(config))[:12] / "run.yaml"
 
 
 def start_processes() -> "Accelerator":

@@ -62,9 +62,22 @@ def test_help_teaches():
         ),
         (["--model", "nobody-knows-me"], "nobody-knows-me"),
         (["--predictions", "nowhere.csv", "--task", "ptb_xl_sample/cd"], "nowhere.csv"),
-        (["--predictions", "nowhere.csv"], "needs --task"),
+        (["--predictions", "nowhere.csv"], "--task is missing"),
         ([], "--model is missing"),
-        (["--model", "cardiobench/constant", "--batch-size", "0"], "expected 1 or more"),
+        (["--model", ""], "--model ''"),
+        (["--model", "cardiobench/constant", "--seed", "-1"], "--seed '-1'"),
+        (["--model", "cardiobench/constant", "--backend", "dusk"], "--backend 'dusk'"),
+        (["--model", "cardiobench/constant", "--push"], "Did you mean '--push-to-hub'?"),
+        (["--model", "cardiobench/constant", "--output", "json"], "Did you mean '--output-dir'?"),
+        (
+            ["--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/cd", "--data-dir", "nowhere"],
+            "nowhere does not exist",
+        ),
+        (["--predictions", "x.csv", "--task", "ptb_xl_sample/cd", "--limit", "3"], "does not go with --limit"),
+        (
+            ["--model", "cardiobench/constant", "--batch-size", "0"],
+            "--batch-size '0': input should be greater than or equal to 1",
+        ),
     ],
 )
 def test_a_users_mistake_gets_one_message_and_exit_code_2(line, message, tmp_path):

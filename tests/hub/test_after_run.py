@@ -181,7 +181,8 @@ def ended(monkeypatch, tmp_path):
 
         monkeypatch.setattr(runner, "run_model", run_model)
         return runner.run(
-            RunConfig((MODEL,), ("phantom_echo/ef",), output_dir=tmp_path / "out", push_to_hub=push_to_hub), Console()
+            RunConfig(models=MODEL, tasks="phantom_echo/ef", output_dir=tmp_path / "out", push_to_hub=push_to_hub),
+            Console(),
         )
 
     return end

@@ -7,16 +7,6 @@ import pytest
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import CardioBenchError, UnknownName
 from cardiobench.protocols import list_protocols, option_types, protocol
-from cardiobench.protocols.options import read_options
-
-
-def test_the_text_of_an_option():
-    found = read_options(["representation.refit=true", "representation.map_settings=[[15, 0.1]]", "knn.folds=3"])
-    assert found == {"representation": {"refit": True, "map_settings": [[15, 0.1]]}, "knn": {"folds": 3}}
-    assert read_options(["cross_validation.search=flat"]) == {"cross_validation": {"search": "flat"}}
-    for text in ("refit", "refit=true", "representation=1", ".refit=true", "representation.=1"):
-        with pytest.raises(CardioBenchError, match=r"PROTOCOL\.OPTION=VALUE"):
-            read_options([text])
 
 
 def made(name, **chosen):

@@ -1,0 +1,29 @@
+"""`cardiobench rerun`."""
+
+import argparse
+from pathlib import Path
+
+from cardiobench.cli.flags import add_settings
+from cardiobench.core.config import RunConfig
+
+HELP = "repeat a run from the run.yaml that it wrote beside its results"
+EXAMPLES = """\
+examples
+  finish what is missing of a run, or see that nothing is
+      cardiobench rerun results/runs/3f2a91c0d4e5/run.yaml
+  the same run into another folder, everything scored again
+      cardiobench rerun results/runs/3f2a91c0d4e5/run.yaml --output-dir again
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add its flags."""
+    parser.add_argument("config", type=Path, metavar="FILE", help="run.yaml of the run; flags come before it")
+    add_settings(parser, RunConfig)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run it; returns the exit code."""
+    from cardiobench.cli.eval import read_settings, run_and_print
+
+    return run_and_print(read_settings(arguments))

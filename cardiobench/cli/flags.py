@@ -1,0 +1,67 @@
+"""Flags from the classes of settings, and a parser that refuses abbreviations and names the nearest flag."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
+
+from cardiobench.core.config import GROUPS, Settings, default_of, flag_of, settings_of
+from cardiobench.core.registry import nearest
+
+
+class Parser(argparse.ArgumentParser):
+    """An `argparse` parser without abbreviations; an error is one message, and names the flag that may have been meant."""
+
+    def __init__(self, **settings: Any):
+        settings = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False, **settings}
+        super().__init__(**settings)
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> argparse.Namespace:  # type: ignore[override] # noqa: D102
+        arguments, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            parser = getattr(arguments, "parser", self)
+            text = next((text for text in unknown if text.startswith("-")), unknown[0])
+            flag = text.partition("=")[0]
+            near = nearest(flag, [name for name in parser._option_string_actions if name.startswith("--")])
+            parser.error(f"no flag '{flag}'." + (f" Did you mean '{near}'?" if near else ""))
+        return arguments
+
+    def error(self, message: str) -> NoReturn:  # noqa: D102
+        sys.stderr.write(f"{self.prog}: error: {message}\n({self.prog} --help lists all flags)\n")
+        raise SystemExit(2)
+
+
+def add_settings(parser: argparse.ArgumentParser, *kinds: type[Settings]) -> None:
+    """Add a flag for every field of these classes; the namespace holds those that were given, under the fields' names."""
+    for group in GROUPS:
+        box = parser.add_argument_group(group)
+        kinds_of = {
+            name: kind for kind in kinds for name, setting in settings_of(kind).items() if setting.group == group
+        }
+        for name, kind in kinds_of.items():
+            setting, default = settings_of(kind)[name], default_of(kind, name)
+            shown = f" (default: {default})" if default or (default == 0 and default is not False) else ""
+            box.add_argument(
+                flag_of(kind, name),
+                dest=name,
+                default=argparse.SUPPRESS,
+                help=(setting.help + ("" if "(default" in setting.help else shown)).replace("%", "%%"),
+                **_shape(get_type_hints(kind)[name], setting.metavar),
+            )
+
+
+def _shape(annotation: Any, metavar: str | None) -> dict[str, Any]:
+    """How `argparse` takes the values of a type; the class of settings checks them."""
+    origin, members = get_origin(annotation), get_args(annotation)
+    if annotation is bool:
+        return {"action": "store_true"}
+    if origin is Literal:
+        return {"choices": members}
+    if origin in (tuple, Mapping):
+        return {"nargs": "+", "action": "extend", "metavar": metavar}
+    return {"metavar": metavar}
+
+
+def given(arguments: argparse.Namespace, kind: type[Settings]) -> dict[str, Any]:
+    """Return the settings of a class that the command line holds."""
+    return {name: value for name, value in vars(arguments).items() if name in settings_of(kind)}

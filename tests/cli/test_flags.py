@@ -1,0 +1,49 @@
+"""Flags: one per field of the settings, no abbreviations, the nearest flag named."""
+
+from dataclasses import fields
+
+import pytest
+
+from cardiobench.cli.eval import build_parser, read_settings
+from cardiobench.cli.main import build_parser as build_all
+from cardiobench.core.config import RunConfig, ScoreConfig, flag_of
+
+# What users have in their scripts; a spelling never goes away unsaid.
+SPELLINGS = """--model --tasks --protocols --prompts --profile --pooling --share --stress-patients --option --revision --weights
+--variant --trust-remote-code --list --data-dir --allow-missing --limit --output-dir --cache-dir --batch-size --workers
+--precision --seed --resamples --overwrite --push-to-hub --sizes --classifiers --grids --backend --jobs --predictions --task
+--references""".split()
+
+
+def settings(*line):
+    return read_settings(build_parser().parse_args(line))
+
+
+def test_every_field_has_a_flag_and_every_spelling_stays():
+    text = build_parser().format_help()
+    for kind in (RunConfig, ScoreConfig):
+        for field in fields(kind):
+            assert f"  {flag_of(kind, field.name)} " in text
+    for flag in SPELLINGS:
+        assert f"  {flag}" in text
+
+
+def test_lists_take_several_values_and_may_be_repeated():
+    config = settings("--model", "a", "b", "--tasks", "x/y", "--model", "c", "--option", "knn.folds=3", "probe.c=1")
+    assert config.models == ("a", "b", "c") and config.tasks == ("x/y",)
+    assert config.options == {"knn": {"folds": 3}, "probe": {"c": 1}}
+
+
+def test_flags_come_before_the_file(tmp_path):
+    (tmp_path / "run.yaml").write_text("models: [a/b]\nlimit: 3\nseed: 5\n")
+    config = settings("--config", str(tmp_path / "run.yaml"), "--limit", "4")
+    assert config == RunConfig(models="a/b", limit=4, seed=5)
+
+
+@pytest.mark.parametrize("command", ["eval", "report", "push", "prepare", "doctor", "rerun"])
+def test_no_command_takes_an_abbreviation(command, capsys):
+    needed = {"push": ["r", "--to", "a/b"], "prepare": ["x", "--out", "o"], "doctor": ["--model", "m"], "rerun": ["f"]}
+    with pytest.raises(SystemExit) as stop:
+        build_all().parse_args([command, *needed.get(command, []), "--hel"])
+    assert stop.value.code == 2
+    assert "no flag '--hel'. Did you mean '--help'?" in capsys.readouterr().err

@@ -1,0 +1,96 @@
+"""Settings: one class for flags, YAML and Python; what is wrong is named with the value and the field."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cardiobench.core.config import (
+    RunConfig,
+    ScoreConfig,
+    make_config,
+    merge,
+    parse_options,
+    read_config,
+    settings_of,
+    to_yaml,
+    write_config,
+)
+from cardiobench.core.errors import BadConfig, UnknownName
+
+
+def test_every_field_says_what_it_is():
+    for kind in (RunConfig, ScoreConfig):
+        assert all(setting.help and setting.group for setting in settings_of(kind).values())
+
+
+def test_texts_become_the_types_of_the_fields_and_one_name_is_a_list_of_one():
+    config = make_config(
+        RunConfig, {"models": "a/b", "tasks": ["x/y"], "limit": "3", "data_dir": "raw", "share": "0.5"}
+    )
+    assert config == RunConfig(models=("a/b",), tasks=("x/y",), limit=3, data_dir=Path("raw"), share=0.5)
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        ({"limit": 0}, "limit 0: input should be greater than or equal to 1"),
+        ({"seed": -1}, "seed -1"),
+        ({"share": 1.5}, "share 1.5"),
+        ({"models": [""]}, "models ''"),
+        ({"precision": "fp8"}, "precision 'fp8': input should be 'auto', 'fp32' or 'bf16'"),
+        ({"options": ["refit=true"]}, "PROTOCOL.OPTION=VALUE"),
+        ({"overwrite": "maybe"}, "overwrite 'maybe'"),
+    ],
+)
+def test_a_value_out_of_range_is_named_with_its_field(values, message):
+    with pytest.raises(BadConfig) as error:
+        make_config(RunConfig, values)
+    assert message in str(error.value)
+
+
+def test_all_mistakes_are_named_at_once_by_their_flags():
+    with pytest.raises(BadConfig, match=r"--model ''.*--jobs 0|--jobs 0.*--model ''"):
+        make_config(RunConfig, {"models": [""], "jobs": 0}, flags=True)
+
+
+def test_an_unknown_setting_names_the_nearest_one():
+    with pytest.raises(UnknownName, match="Did you mean 'batch_size'"):
+        make_config(RunConfig, {"batchsize": 3})
+
+
+def test_the_text_of_an_option():
+    texts = ["representation.refit=true", "representation.map_settings=[[15, 0.1]]", "knn.folds=3"]
+    assert parse_options(texts) == {"representation": {"refit": True, "map_settings": [[15, 0.1]]}, "knn": {"folds": 3}}
+    assert parse_options(["cross_validation.search=flat"]) == {"cross_validation": {"search": "flat"}}
+    for text in ("refit", "refit=true", "representation=1", ".refit=true", "representation.=1"):
+        with pytest.raises(ValueError, match=r"PROTOCOL\.OPTION=VALUE"):
+            parse_options([text])
+
+
+def test_a_file_repeats_the_run_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = RunConfig(models="a/b", data_dir=Path("raw"), options=["knn.folds=3"], limit=2, cache_dir=Path("/cache"))
+    path = write_config(config, "out/run.yaml").resolve()
+    monkeypatch.chdir("/")
+    again = make_config(RunConfig, read_config(path))
+    assert again.data_dir == tmp_path / "raw" and again.output_dir == tmp_path / "results"
+    assert yaml.safe_load(to_yaml(again)) == yaml.safe_load(path.read_text()) and again.options == config.options
+
+
+def test_flags_come_before_the_file_and_options_one_by_one():
+    base = {"models": ["a"], "limit": 3, "options": {"knn": {"folds": 3, "k": 5}, "probe": {"x": 1}}}
+    assert merge(base, {"limit": 4, "options": ["knn.k=7"]}) == {
+        "models": ["a"],
+        "limit": 4,
+        "options": {"knn": {"folds": 3, "k": 7}, "probe": {"x": 1}},
+    }
+
+
+@pytest.mark.parametrize("text", ["- a\n", "a: [", "", None])
+def test_a_file_that_is_no_mapping_is_refused(tmp_path, text):
+    path = tmp_path / "run.yaml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(BadConfig, match=r"run\.yaml"):
+        read_config(path)
