@@ -43,6 +43,8 @@ def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
     if len(summary.failures) > SHOWN_FAILURES:
         console.print(f"... and {len(summary.failures) - SHOWN_FAILURES} more failures, all in failures.csv")
     print_files(console, summary.files, folder)
+    if summary.config_file:
+        console.print(f"repeat it with: cardiobench rerun {summary.config_file}")
 
 
 def print_files(console: Console, files: Sequence[Path], folder: Path) -> None:

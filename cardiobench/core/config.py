@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import MISSING, field, fields
+from dataclasses import MISSING, field, fields, replace
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
@@ -13,7 +13,6 @@ from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, Validation
 from pydantic.dataclasses import dataclass
 
 from cardiobench.core.errors import BadConfig
-from cardiobench.core.io import write_text
 from cardiobench.core.registry import unknown_name
 
 WHAT, DATA, HOW, FOLDS, EXTERNAL = GROUPS = (
@@ -272,8 +271,8 @@ def to_yaml(config: Settings) -> str:
     return yaml.safe_dump(TypeAdapter(type(config)).dump_python(config, mode="json"), sort_keys=False)
 
 
-def write_config(config: Settings, path: str | Path) -> Path:
-    """Write the YAML file that repeats a run from any folder of this machine: its paths are absolute."""
-    values = TypeAdapter(type(config)).dump_python(config)
-    absolute = {name: value.resolve() for name, value in values.items() if isinstance(value, Path)}
-    return write_text(to_yaml(type(config)(**{**values, **absolute})), path)
+def absolute(config: Config) -> Config:
+    """Return the settings with absolute paths: they mean the same from any folder of this machine."""
+    values: dict[str, Any] = {one.name: getattr(config, one.name) for one in fields(config)}
+    values |= {name: value.absolute() for name, value in values.items() if isinstance(value, Path)}
+    return replace(config, **values)

@@ -23,6 +23,7 @@ class RunSummary:
         not_applicable: (model, task, protocol, reason).
         failures: (model, dataset, recording or "model", reason).
         files: written by this run.
+        config_file: YAML that repeats it.
         is_main_process: whether this process is the one that reports.
     """
 
@@ -31,6 +32,7 @@ class RunSummary:
     not_applicable: list[tuple[str, str, str, str]] = field(default_factory=list)
     failures: list[tuple[str, str, str, str]] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
+    config_file: Path | None = None
     is_main_process: bool = True
 
     @property

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cardiobench.core.config import RunConfig, to_yaml, write_config
+from cardiobench.core.config import RunConfig, absolute, to_yaml
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadData, BadModel, CardioBenchError, NotApplicable, UnwritableOutput
-from cardiobench.core.io import sha256_of_json
+from cardiobench.core.io import sha256_of_json, write_text
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder, TextEncoder
@@ -61,9 +61,9 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
     accelerator = start_processes()
     console = console or Console(main=False)
     console.main = console.main and accelerator.is_main_process
-    if accelerator.is_main_process:
-        write_config(config, run_file(config))
     context = RunContext(config, accelerator, RunSummary(is_main_process=accelerator.is_main_process), console)
+    if accelerator.is_main_process:
+        context.summary.config_file = write_settings(config)
     console.table("data", DATASET_COLUMNS, dataset_rows(sources))
     if absent:
         console.print(f"no data here for: {', '.join(absent)} (cardiobench list says where to ask for it)")
@@ -87,9 +87,10 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
     return context.summary
 
 
-def run_file(config: RunConfig) -> Path:
-    """Return the file that repeats a run: `<output>/runs/<digest of the settings>/run.yaml`."""
-    return config.output_dir / "runs" / sha256_of_json(to_yaml(config))[:12] / "run.yaml"
+def write_settings(config: RunConfig) -> Path:
+    """Write the file that repeats a run, `<output>/runs/<digest of the settings>/run.yaml`."""
+    text = to_yaml(absolute(config))
+    return write_text(text, config.output_dir / "runs" / sha256_of_json(text)[:12] / "run.yaml")
 
 
 def start_processes() -> "Accelerator":

@@ -1,13 +1,17 @@
 """The command line: what it prints, what it refuses, its exit codes."""
 
+import contextlib
 import csv
-import os
+import io
 import subprocess
 import sys
 
 import pandas as pd
 import pytest
 from PIL import Image
+
+from cardiobench.cli import eval as evaluation
+from cardiobench.cli import main as everything
 
 HEAVY = {
     "torch",
@@ -24,11 +28,16 @@ HEAVY = {
 }
 
 
-def call(*line, cwd=None, **environment):
-    environment = {**os.environ, **environment}
-    return subprocess.run(
-        [sys.executable, "-m", *map(str, line)], capture_output=True, text=True, cwd=cwd, env=environment, check=False
-    )
+def call(module, *line, cwd=None):
+    """Run a command in this process; what it printed, and its exit code."""
+    main = {"cardiobench.eval": evaluation.main, "cardiobench.cli": everything.main}[module]
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(cwd or "."), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main([str(part) for part in line])
+        except SystemExit as stop:
+            code = stop.code
+    return subprocess.CompletedProcess(line, code, out.getvalue(), err.getvalue())
 
 
 @pytest.mark.parametrize(
@@ -163,3 +172,22 @@ def test_a_place_that_cannot_be_written_to_is_one_message(tmp_path):
     done = call("cardiobench.cli", "phantom", "ptb_xl", "--out", tmp_path / "file" / "twin", "--patients", 1)
     assert done.returncode == 1
     assert "Not a directory" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_run_writes_what_repeats_it(tmp_path, cli_cache):
+    line = ["--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/cd", "--protocols", "knn", "--resamples", "50"]
+    done = call("cardiobench.eval", *line, "--cache-dir", cli_cache, "--output-dir", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (result,) = (tmp_path / "out").rglob("ptb_xl_sample__cd.json")
+    before = result.read_bytes()
+    (file,) = (tmp_path / "out" / "runs").rglob("run.yaml")
+    again = call("cardiobench.cli", "rerun", file)
+    assert again.returncode == 0 and result.read_bytes() == before, again.stderr
+    elsewhere = call("cardiobench.cli", "rerun", file, "--output-dir", tmp_path / "other")
+    assert elsewhere.returncode == 0 and (tmp_path / "other" / result.relative_to(tmp_path / "out")).is_file()
+
+
+@pytest.fixture(scope="session")
+def cli_cache(tmp_path_factory):
+    """One store of embeddings for all runs of these tests."""
+    return tmp_path_factory.mktemp("cache")

@@ -8,13 +8,13 @@ import yaml
 from cardiobench.core.config import (
     RunConfig,
     ScoreConfig,
+    absolute,
     make_config,
     merge,
     parse_options,
     read_config,
     settings_of,
     to_yaml,
-    write_config,
 )
 from cardiobench.core.errors import BadConfig, UnknownName
 
@@ -71,7 +71,8 @@ def test_the_text_of_an_option():
 def test_a_file_repeats_the_run_from_any_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = RunConfig(models="a/b", data_dir=Path("raw"), options=["knn.folds=3"], limit=2, cache_dir=Path("/cache"))
-    path = write_config(config, "out/run.yaml").resolve()
+    path = tmp_path / "run.yaml"
+    path.write_text(to_yaml(absolute(config)))
     monkeypatch.chdir("/")
     again = make_config(RunConfig, read_config(path))
     assert again.data_dir == tmp_path / "raw" and again.output_dir == tmp_path / "results"
