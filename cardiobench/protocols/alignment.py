@@ -47,7 +47,7 @@ class Alignment(AnalysisProtocol):
         sentences, numbers = ladder_sentences(task, templates)
         vectors = embed_texts(encoder, sentences).reshape(len(templates), -1, encoder.dim)
         texts, prompt_grid = l2_normalize(vectors).mean(axis=0), numbers[: len(numbers) // len(templates)]
-        test = data.lines("test")
+        test = data.indices("test")
         recordings, truth, patients = l2_normalize(data.features[test]), data.labels[test], data.patients[test]
         metric = formula()
         found = metric.compute(truth, recordings, texts, prompt_grid, seed=study.seed)

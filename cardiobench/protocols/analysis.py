@@ -137,7 +137,7 @@ def collapsed(study: Analysis) -> tuple[str, ...]:
     sentences = []
     for task in study.tasks:
         data = study.data(task)
-        test = data.features[data.lines("test")]
+        test = data.features[data.indices("test")]
         if len(test) > 1 and np.ptp(test, axis=0).max() <= SAME * np.abs(test).max():
             sentences.append(f"collapsed: the model gives all {len(test)} test recordings of {task.name} one vector")
     return tuple(sentences)

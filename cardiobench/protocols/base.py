@@ -19,11 +19,11 @@ from cardiobench.protocols.options import validated
 
 @dataclass(frozen=True)
 class TaskData:
-    """The recordings of a task, their labels and their embeddings, line by line.
+    """Recordings of a task with their labels and embeddings, row by row.
 
     Attributes:
-        task: the question.
-        rows: id, patient_id, split and the columns of the dataset; one line a recording.
+        task: what is asked.
+        rows: id, patient_id, split and the columns of the dataset; one row per recording.
         embeddings: in the order of `rows`.
         pooling: of the encoder (`Encoder.pooling`).
         prompts: another prompt set than the dataset's own.
@@ -37,12 +37,12 @@ class TaskData:
 
     @cached_property
     def features(self) -> np.ndarray:
-        """One vector a recording, float64, (n, dim)."""
+        """One vector per recording, float64, (n, dim)."""
         return self.embeddings.pooled(self.pooling)
 
     @cached_property
     def labels(self) -> np.ndarray:
-        """Numbers of a regression, class indices otherwise."""
+        """Numbers of a regression in the task's unit, class indices otherwise, (n,)."""
         column = self.rows[self.task.target]
         if self.task.kind == "regression":
             return column.to_numpy(dtype=np.float64)
@@ -50,26 +50,26 @@ class TaskData:
 
     @cached_property
     def patients(self) -> np.ndarray:
-        """Patient of each line."""
+        """Patient of each row, (n,)."""
         return self.rows["patient_id"].to_numpy()
 
-    def lines(self, *splits: str) -> np.ndarray:
-        """Positions of the lines of these splits."""
+    def indices(self, *splits: str) -> np.ndarray:
+        """Return the positions of the rows of these splits."""
         return np.flatnonzero(self.rows["split"].isin(splits))
 
 
 @dataclass(frozen=True)
 class ProtocolOutput:
-    """What a protocol says of the test recordings.
+    """Predictions of a protocol.
 
     Attributes:
-        lines: positions in `TaskData.rows`.
+        indices: positions in `TaskData.rows`.
         values: predicted numbers (n,), or class probabilities (n, classes).
         details: what was chosen on the way (regularisation, k, prompt set); stamped into the result.
-        out_of_fold: the lines are those of a cross-validation, each answered by a model that never saw its patient.
+        out_of_fold: the rows are those of a cross-validation, each predicted by a model that never saw its patient.
     """
 
-    lines: np.ndarray
+    indices: np.ndarray
     values: np.ndarray
     details: Mapping[str, Any]
     out_of_fold: bool = False
@@ -138,13 +138,14 @@ class PredictionProtocol(BaseProtocol):
 
 
 def aggregate(data: TaskData, output: ProtocolOutput) -> pd.DataFrame:
-    """Predictions a unit of scoring: the mean over its recordings' numbers or probabilities, then the class.
+    """Average the predictions of the recordings of each unit of scoring, then decide its class.
 
     Returns:
-        id, y_pred and, for classification, p_<class>. The class is the likeliest one; of two, the positive one on a tie.
+        id, y_pred and, for classification, p_<class>. The class is the most probable one; of two, the positive one on a
+        tie.
     """
     task = data.task
-    unit = data.rows[task.unit_column].to_numpy()[output.lines]
+    unit = data.rows[task.unit_column].to_numpy()[output.indices]
     if task.kind == "regression":
         frame = pd.DataFrame({"id": unit, "y_pred": output.values})
         return frame.groupby("id", sort=False, as_index=False).mean()
@@ -153,9 +154,8 @@ def aggregate(data: TaskData, output: ProtocolOutput) -> pd.DataFrame:
     frame.insert(0, "id", unit)
     frame = frame.groupby("id", sort=False, as_index=False).mean()
     probabilities = frame[columns].to_numpy()
-    # Reversed, so that the last of two equals (the positive class) wins.
-    winner = probabilities.shape[1] - 1 - probabilities[:, ::-1].argmax(axis=1)
-    if task.kind == "multiclass":
-        winner = probabilities.argmax(axis=1)
-    frame["y_pred"] = np.asarray(task.classes, dtype=object)[winner]
+    best = probabilities.argmax(axis=1)
+    if task.kind == "binary":
+        best = (probabilities[:, 1] >= probabilities[:, 0]).astype(np.int64)
+    frame["y_pred"] = np.asarray(task.classes, dtype=object)[best]
     return frame

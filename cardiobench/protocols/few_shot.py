@@ -46,7 +46,7 @@ class FewShot(AnalysisProtocol):
         data = study.data(task)
         check_learnable(data)
         ranking = Ranking(task, study.truth(task), study.resamples, study.seed)
-        pool, test = data.lines("train", "validation"), data.lines("test")
+        pool, test = data.indices("train", "validation"), data.indices("test")
         sizes = [size for size in self.sizes if size <= most(data, pool)]
         rng = np.random.default_rng(study.seed)
         scale = mean_and_std(data.features[pool])

@@ -82,7 +82,7 @@ def clips_of_test(study: Analysis) -> tuple[list[np.ndarray], np.ndarray]:
     found: dict[str, tuple[np.ndarray, str]] = {}
     for task in study.tasks:
         data = study.data(task)
-        for line in data.lines("test"):
+        for line in data.indices("test"):
             parts = data.embeddings.parts(line)
             if len(parts) > 1:
                 found[data.rows["id"].iloc[line]] = l2_normalize(parts.astype(np.float64)), data.patients[line]

@@ -59,7 +59,7 @@ class NearestNeighbours(PredictionProtocol):
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test recordings from their neighbours among train and validation."""
-        every, test = data.lines("train", "validation"), data.lines("test")
+        every, test = data.indices("train", "validation"), data.indices("test")
         patients = np.unique(data.patients[every])
         if len(patients) < 2:
             raise NotApplicable(

@@ -24,7 +24,7 @@ class NativeAnswers(PredictionProtocol):
         if target not in encoder.native:
             answered = ", ".join(encoder.native) or "nothing here"
             raise NotApplicable(f"the heads of {encoder.name} do not answer '{target}' (they answer {answered})")
-        test = data.lines("test")
+        test = data.indices("test")
         members = lines_of_units(data, test)
         vectors = [np.concatenate([data.embeddings.parts(line) for line in lines]) for lines in members]
         answers = np.asarray(encoder.predict_native(target, vectors), dtype=np.float64)

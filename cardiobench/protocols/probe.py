@@ -53,7 +53,7 @@ class LinearProbe(PredictionProtocol):
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predictions of the probe for the test lines."""
-        test = data.lines("test")
+        test = data.indices("test")
         if self.profile == "paper":
             from cardiobench.protocols.probe_paper import mean_of_unit_parts, train
 
@@ -65,7 +65,7 @@ class LinearProbe(PredictionProtocol):
     def fit(self, data: TaskData) -> tuple[LinearModel, dict[str, Any]]:
         """The probe, fitted, and what was chosen on the way; `NotApplicable` where there is nothing to learn from."""
         check_learnable(data)
-        both = data.lines("train", "validation")
+        both = data.indices("train", "validation")
         with threadpool_limits(1 if data.features.size < SMALL else None):
             folds = self._folds(data)
             losses = np.array([self._losses(data, *fold) for fold in folds])
@@ -82,7 +82,7 @@ class LinearProbe(PredictionProtocol):
 
     def _folds(self, data: TaskData) -> list[tuple[np.ndarray, np.ndarray]]:
         """(lines to fit on, lines to choose by), no patient on both sides."""
-        train, validation = data.lines("train"), data.lines("validation")
+        train, validation = data.indices("train"), data.indices("validation")
         both = np.concatenate([train, validation])
         if len(validation) and len(both) >= self.min_samples:
             return [(train, validation)]
@@ -121,7 +121,7 @@ class LinearProbe(PredictionProtocol):
 
 def check_learnable(data: TaskData) -> None:
     """Refuse a task that has nothing to learn from here: no training rows, or one class only."""
-    train = data.lines("train")
+    train = data.indices("train")
     if not len(train):
         raise NotApplicable(f"{data.task.name} has no training rows here, and a probe learns from them")
     if data.task.classes and len(np.unique(data.labels[train])) < 2:

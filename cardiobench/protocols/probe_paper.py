@@ -33,7 +33,7 @@ def train(data: TaskData, *, epochs: int = EPOCHS, seed: int = SEED) -> tuple[Li
     Raises:
         NotApplicable: no validation rows, or too few training rows for one batch.
     """
-    known, held = data.lines("train"), data.lines("validation")
+    known, held = data.indices("train"), data.indices("validation")
     if len(known) < BATCH or not len(held):
         raise NotApplicable(
             f"{data.task.name} has {len(known)} training and {len(held)} validation rows here; the published recipe "

@@ -44,7 +44,7 @@ class PromptSensitivity(AnalysisProtocol):
             raise NotApplicable(no_text_tower(encoder))
         data = study.data(task)
         texts, version = prompts(task, data.prompts)
-        ranking, test = Ranking(task, study.truth(task), study.resamples, study.seed), data.lines("test")
+        ranking, test = Ranking(task, study.truth(task), study.resamples, study.seed), data.indices("test")
         rows, values = [], {}
         for rule in RULES if task.kind == "regression" else ("",):
             asked = []

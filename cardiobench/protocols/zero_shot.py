@@ -67,13 +67,13 @@ class ZeroShot(PredictionProtocol):
             "prompt_file": data.prompts.name if data.prompts else "prompts.json",
             "prompt_digest": prompt_digest(data.task, data.prompts),
         }
-        test = data.lines("test")
+        test = data.indices("test")
         if data.task.kind == "regression":
             values = self.numbers(data, encoder, texts["templates"], test, variant)
         else:
             values = self.classes(data, encoder, texts, test)
         if variant == THRESHOLD:
-            known = data.lines("train", "validation")
+            known = data.indices("train", "validation")
             boundary = best_boundary(data, known, self.classes(data, encoder, texts, known))
             details |= {"threshold": boundary, "calibrated_on": len(known)}
             values = moved(values, boundary)

@@ -13,7 +13,7 @@ def test_a_studys_probability_is_the_mean_of_its_images():
     task = dataclasses.replace(BINARY, unit_column="study_id")
     data = task_data(task, np.eye(5), ["no"] * 5, ["test"] * 5, study_id=["s1", "s2", "s1", "s1", "s2"])
     values = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4], [0.4, 0.6]])
-    got = aggregate(data, ProtocolOutput(data.lines("test"), values, {}))
+    got = aggregate(data, ProtocolOutput(data.indices("test"), values, {}))
     assert got["id"].tolist() == ["s1", "s2"]
     np.testing.assert_allclose(got["p_yes"], [0.4, 0.7])
     assert got["y_pred"].tolist() == ["no", "yes"]
@@ -21,17 +21,19 @@ def test_a_studys_probability_is_the_mean_of_its_images():
 
 def test_two_equal_classes_go_to_the_positive_one_and_more_to_the_first():
     data = task_data(BINARY, np.eye(1), ["no"], ["test"])
-    assert aggregate(data, ProtocolOutput(data.lines("test"), np.array([[0.5, 0.5]]), {}))["y_pred"].tolist() == ["yes"]
-    data = task_data(VIEWS, np.eye(1), ["A2C"], ["test"])
-    assert aggregate(data, ProtocolOutput(data.lines("test"), np.array([[0.4, 0.4, 0.2]]), {}))["y_pred"].tolist() == [
-        "A2C"
+    assert aggregate(data, ProtocolOutput(data.indices("test"), np.array([[0.5, 0.5]]), {}))["y_pred"].tolist() == [
+        "yes"
     ]
+    data = task_data(VIEWS, np.eye(1), ["A2C"], ["test"])
+    assert aggregate(data, ProtocolOutput(data.indices("test"), np.array([[0.4, 0.4, 0.2]]), {}))[
+        "y_pred"
+    ].tolist() == ["A2C"]
 
 
 def test_a_patients_ejection_fraction_is_the_mean_over_views():
     task = dataclasses.replace(REGRESSION, unit_column="patient_id")
     data = task_data(task, np.eye(3), [50.0] * 3, ["test"] * 3, patients=["p1", "p1", "p2"])
-    got = aggregate(data, ProtocolOutput(data.lines("test"), np.array([40.0, 50.0, 61.0]), {}))
+    got = aggregate(data, ProtocolOutput(data.indices("test"), np.array([40.0, 50.0, 61.0]), {}))
     assert dict(zip(got["id"], got["y_pred"], strict=True)) == {"p1": 45.0, "p2": 61.0}
 
 

@@ -170,7 +170,7 @@ def test_a_variant_a_size_and_classifier_and_the_records_of_both_classes_are_as_
     protocol = CrossValidation(sizes=("XS",), classifiers=("logistic",), folds=5, inner=2)
     assert protocol.variants(BINARY) == ("XS.logistic",)
     output = protocol.predict(data, None, "XS.logistic")
-    assert output.out_of_fold and len(output.lines) == 100 == output.details["records"]
+    assert output.out_of_fold and len(output.indices) == 100 == output.details["records"]
     assert len(output.details["f1_folds"]) == 5
     assert output.details["f1_median"] == np.median(output.details["f1_folds"])
     assert sum(output.details["chosen"].values()) == 5

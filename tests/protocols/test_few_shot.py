@@ -23,7 +23,7 @@ def two_clouds():
 
 
 def test_so_many_patients_of_each_class_with_all_their_recordings(two_clouds):
-    pool, rng = two_clouds.lines("train", "validation"), np.random.default_rng(0)
+    pool, rng = two_clouds.indices("train", "validation"), np.random.default_rng(0)
     assert most(two_clouds, pool) == 30
     for size in (1, 4, 30):
         lines = drawn(two_clouds, pool, size, rng)

@@ -15,7 +15,7 @@ from tests.protocols.conftest import REGRESSION, task_data
 
 
 def peer(kind, data, k):
-    known, test = data.lines("train", "validation"), data.lines("test")
+    known, test = data.indices("train", "validation"), data.indices("test")
     scaler = StandardScaler().fit(data.features[known])
     model = kind(n_neighbors=k, metric="cosine").fit(scaler.transform(data.features[known]), data.labels[known])
     return model, scaler.transform(data.features[test])

@@ -28,7 +28,7 @@ def test_ridge_path_is_scikit_learns_ridge(shape):
 
 def test_regression_is_ridge_on_standardised_train_and_validation(regression):
     output = LinearProbe().predict(regression, None, "")
-    both, test = regression.lines("train", "validation"), regression.lines("test")
+    both, test = regression.indices("train", "validation"), regression.indices("test")
     peer = make_pipeline(StandardScaler(), Ridge(alpha=output.details["penalty"]))
     peer.fit(regression.features[both], regression.labels[both])
     np.testing.assert_allclose(output.values, peer.predict(regression.features[test]), rtol=1e-6)
@@ -39,7 +39,7 @@ def test_regression_is_ridge_on_standardised_train_and_validation(regression):
 def test_the_penalty_is_the_one_that_does_best_on_validation(regression):
     probe = LinearProbe(min_samples=0)
     chosen = probe.predict(regression, None, "").details["penalty"]
-    train, validation = regression.lines("train"), regression.lines("validation")
+    train, validation = regression.indices("train"), regression.indices("validation")
     errors = {}
     for penalty in probe.penalties:
         peer = make_pipeline(StandardScaler(), Ridge(alpha=penalty)).fit(
@@ -51,7 +51,7 @@ def test_the_penalty_is_the_one_that_does_best_on_validation(regression):
 
 def test_classification_is_logistic_regression(binary):
     output = LinearProbe().predict(binary, None, "")
-    both, test = binary.lines("train", "validation"), binary.lines("test")
+    both, test = binary.indices("train", "validation"), binary.indices("test")
     peer = make_pipeline(
         StandardScaler(),
         LogisticRegression(C=1 / output.details["penalty"], class_weight="balanced", tol=1e-8, max_iter=5000),

@@ -112,7 +112,7 @@ def captioned(study: Analysis) -> Pairs:
     seen: dict[str, tuple] = {}
     for task in study.tasks:
         data = study.data(task)
-        for line in data.lines("test"):
+        for line in data.indices("test"):
             row = data.rows.iloc[line].to_dict()
             if row["id"] not in seen:
                 said = caption(row, study.tasks)

@@ -105,8 +105,8 @@ class Stress(AnalysisProtocol):
 
 def of_patients(data: TaskData, output: ProtocolOutput, patients: set[str]) -> ProtocolOutput:
     """The answers for the recordings of these patients."""
-    kept = np.isin(data.patients[output.lines], list(patients))
-    return replace(output, lines=output.lines[kept], values=output.values[kept])
+    kept = np.isin(data.patients[output.indices], list(patients))
+    return replace(output, indices=output.indices[kept], values=output.values[kept])
 
 
 def answerers(data: TaskData, encoder: Encoder, seed: int) -> dict:
@@ -130,7 +130,7 @@ def answerers(data: TaskData, encoder: Encoder, seed: int) -> dict:
 
 
 def _probed(model, data: TaskData) -> ProtocolOutput:
-    lines = data.lines("test")
+    lines = data.indices("test")
     return ProtocolOutput(lines, model.predict(data.features[lines]), {})
 
 
