@@ -55,17 +55,17 @@ class Clips:
         return read_clip(self.path, sampling)
 
 
-def real(encoder, clips: Clips, device: torch.device, batch_size: int, workers: int) -> np.ndarray:
+def real(model, clips: Clips, device: torch.device, batch_size: int, workers: int) -> np.ndarray:
     with tempfile.TemporaryDirectory() as folder:
         store = EmbeddingStore(Path(folder), "benchmark", "benchmark", {})
         pieces = [EncodeJob(clips, number, store) for number in range(len(clips.frame))]
-        failed = extract(encoder, pieces, device=device, batch_size=batch_size, workers=workers)
+        failed = extract(model, pieces, device=device, batch_size=batch_size, workers=workers)
         assert not failed, failed
         return store.load(list(clips.frame["id"]), list(clips.frame["fingerprint"])).vectors
 
 
-def synthetic(encoder, parts: torch.Tensor, device: torch.device, batch_size: int, count: int) -> None:
-    encode = PartEncoder(encoder, device)
+def synthetic(model, parts: torch.Tensor, device: torch.device, batch_size: int, count: int) -> None:
+    encode = PartEncoder(model, device)
     for start in range(0, count, batch_size):
         size = min(batch_size, count - start)
         encode(parts.repeat(size, 1, 1, 1))
@@ -116,17 +116,17 @@ def main() -> None:
         torch.manual_seed(0)
         network = timm.create_model(arguments.architecture, num_classes=0).eval()
         save_for_hf(network, Path(folder) / "model", safe_serialization=True)
-        encoder = load_model(str(Path(folder) / "model"), device=device, precision=arguments.precision)
+        model = load_model(str(Path(folder) / "model"), device=device, precision=arguments.precision)
         transform = timm.data.create_transform(**timm.data.resolve_model_data_config(network), is_training=False)
         network.to(device)
         path = write(
             Path(folder) / "clip.avi", speckle(arguments.length, arguments.height, arguments.width), "mjpeg", "yuvj420p"
         )
         clips = Clips(path, arguments.clips)
-        parts = encoder.transform(clips.recording(0, encoder.sampling))
+        parts = model.encoder.transform(clips.recording(0, model.sampling))
         ways = {
-            "real": (real, encoder, clips, device, arguments.batch_size, arguments.workers),
-            "synthetic": (synthetic, encoder, parts, device, arguments.batch_size, arguments.clips),
+            "real": (real, model, clips, device, arguments.batch_size, arguments.workers),
+            "synthetic": (synthetic, model, parts, device, arguments.batch_size, arguments.clips),
             "simple": (simple, network, transform, clips, device),
         }
         taken, made = {name: [] for name in ways}, {}
@@ -134,12 +134,12 @@ def main() -> None:
             for name, way in ways.items():
                 seconds, made[name] = timed(device, *way)
                 taken[name].append(seconds)
-        tolerance = 1e-3 if encoder.precision == "fp32" else 0.2
+        tolerance = 1e-3 if model.precision == "fp32" else 0.2
         np.testing.assert_allclose(made["real"], made["simple"], atol=tolerance, rtol=0)
     speed = {name: arguments.clips / statistics.median(seconds[1:]) for name, seconds in taken.items()}
     print(f"Python {platform.python_version()}, torch {torch.__version__}; {where}; {os.cpu_count()} cores", end="; ")
     print(
-        f"{arguments.architecture}, {encoder.precision}; {arguments.workers} workers, batches of {arguments.batch_size}"
+        f"{arguments.architecture}, {model.precision}; {arguments.workers} workers, batches of {arguments.batch_size}"
     )
     print(f"clips of {arguments.length} frames {arguments.height} x {arguments.width}, {FRAMES} of them encoded")
     for name, value in speed.items():

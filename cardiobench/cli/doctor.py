@@ -9,7 +9,7 @@ from cardiobench.core.errors import CardioBenchError, NotApplicable, UnknownName
 from cardiobench.data import catalog
 from cardiobench.data.prompts import prompts
 from cardiobench.data.spec import Task
-from cardiobench.models.base import Encoder, NativeHeads, TextEncoder
+from cardiobench.models.base import Encoder, LoadedModel, NativeHeads, TextEncoder
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.models.load import ModelPlan, load_model, plan_model
 from cardiobench.models.registry import NO_ADAPTER
@@ -52,7 +52,7 @@ def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
         if quick:
             facts += [("weights", "not read"), *_card_preprocessing(card)]
             return Diagnosis(tuple(facts), tuple(_answers(_expected(plan), card)))
-        encoder = load_model(name, **options)
+        model = load_model(name, **options)
     except UnknownName:
         raise
     except CardioBenchError as error:
@@ -60,8 +60,8 @@ def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
         known = card is not None and card.adapter != NO_ADAPTER
         answers = _answers(_by_card(card, options.get("variant")), card) if known else ()
         return Diagnosis((*facts, *_card_plan(card), *_card_preprocessing(card)), tuple(answers), error)
-    facts += _encoder_facts(encoder)
-    return Diagnosis(tuple(facts), tuple(_answers(_abilities(encoder, plan), card)))
+    facts += _model_facts(model)
+    return Diagnosis(tuple(facts), tuple(_answers(_abilities(model.encoder, plan), card)))
 
 
 def _card_facts(name: str, card: ModelCard | None) -> list[Fact]:
@@ -127,19 +127,20 @@ def _plan_facts(plan: ModelPlan) -> list[Fact]:
     return facts
 
 
-def _encoder_facts(encoder: Encoder) -> list[Fact]:
-    facts = [("revision", encoder.revision)]
-    facts += [("weights read", f"{file}: {state}") for file, state in encoder.weight_files.items()]
-    facts += [(f"in the embedding key, {key}", _words(value)) for key, value in encoder.preprocessing.items()]
-    sampling = encoder.sampling
+def _model_facts(model: LoadedModel) -> list[Fact]:
+    encoder = model.encoder
+    facts = [("revision", model.revision)]
+    facts += [("weights read", f"{file}: {state}") for file, state in model.weight_files.items()]
+    facts += [(f"in the embedding key, {key}", _words(value)) for key, value in model.preprocessing.items()]
+    sampling = model.sampling
     facts += [
         ("frames", _words(vars(sampling)) if sampling else "none: it takes ECGs"),
-        ("vector", f"{encoder.dim} numbers a part; parts of a recording: {encoder.pooling}"),
-        ("precision", encoder.precision),
+        ("vector", f"{model.dim} numbers a part; parts of a recording: {model.pooling}"),
+        ("precision", model.precision),
         ("text", "prompts can be used" if isinstance(encoder, TextEncoder) else f"no: {_no_text(encoder)}"),
         ("native outputs", ", ".join(encoder.native) if isinstance(encoder, NativeHeads) else "none"),
     ]
-    return [*facts, *(("warning", warning) for warning in encoder.warnings)]
+    return [*facts, *(("warning", warning) for warning in model.warnings)]
 
 
 def _no_text(encoder: Encoder) -> str:

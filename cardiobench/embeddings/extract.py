@@ -9,10 +9,10 @@ import torch
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.embeddings.store import EmbeddingStore
-from cardiobench.models.base import Encoder
+from cardiobench.models.base import LoadedModel
 from cardiobench.models.device import name_of
 
-SHARD = 64  # recordings a shard: what a kill can cost
+SHARD = 64  # recordings per shard; at most one shard is lost on interruption
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class EncodeJob:
     Attributes:
         source: it is read from.
         number: its line of `source.frame`.
-        store: its vectors go to.
+        store: where its vectors go.
     """
 
     source: OpenDataset
@@ -39,7 +39,7 @@ class EncodeJob:
 
     @property
     def id(self) -> str:
-        """Of the recording."""
+        """Return the recording's id."""
         return self.source.frame["id"].iloc[self.number]
 
     @property
@@ -49,28 +49,29 @@ class EncodeJob:
 
 
 class _Recordings(torch.utils.data.Dataset):
-    """Recordings as the encoder's parts, or the reason why there are none."""
+    """Recordings as the encoder's parts, or the reason why they have none."""
 
-    def __init__(self, encoder: Encoder, pieces: Sequence[EncodeJob]):
-        self.encoder, self.pieces = encoder, pieces
+    def __init__(self, model: LoadedModel, jobs: Sequence[EncodeJob]):
+        self.encoder, self.jobs = model.encoder, jobs
 
     def __len__(self) -> int:
-        return len(self.pieces)
+        return len(self.jobs)
 
     def __getitem__(self, position: int) -> tuple[int, torch.Tensor | str]:
-        piece = self.pieces[position]
+        job = self.jobs[position]
         try:
-            return position, self.encoder.transform(piece.source.recording(piece.number, self.encoder.sampling))
+            return position, self.encoder.transform(job.source.recording(job.number, self.encoder.sampling))
         except BadMedia as error:
             return position, str(error)
 
 
 class PartEncoder:
-    """Encodes parts in the encoder's precision, halving the batch for good when the device runs out of memory."""
+    """Encodes parts in the model's precision, halving the batch for good when the device runs out of memory."""
 
-    def __init__(self, encoder: Encoder, device: torch.device):
-        self.encoder, self.device, self.limit = encoder, device, None
-        self.bf16 = getattr(encoder, "precision", "fp32") == "bf16"
+    def __init__(self, model: LoadedModel, device: torch.device):
+        self.encoder, self.device = model.encoder, device
+        self.bf16 = model.precision == "bf16"
+        self.limit: int | None = None  # parts in a batch; set once the device has run out of memory
 
     @torch.inference_mode()
     def __call__(self, parts: torch.Tensor) -> torch.Tensor:
@@ -99,8 +100,8 @@ def default_workers(processes: int) -> int:
 
 
 def extract(
-    encoder: Encoder,
-    pieces: Sequence[EncodeJob],
+    model: LoadedModel,
+    jobs: Sequence[EncodeJob],
     *,
     device: torch.device,
     rank: int = 0,
@@ -111,9 +112,9 @@ def extract(
     """Encode recordings and store their vectors.
 
     Args:
-        encoder: on `device` already.
-        pieces: that this process is to encode; each store gets its vectors a shard at a time.
-        device: of the encoder.
+        model: on `device` already.
+        jobs: recordings that this process encodes; each store gets its vectors a shard at a time.
+        device: of the network.
         rank: of this process, for the shards' names.
         batch_size: recordings decoded together; their parts are encoded together.
         workers: decoding processes; 0 decodes in this one.
@@ -125,11 +126,11 @@ def extract(
     Raises:
         UnwritableOutput: the disk is full or read-only; what was stored stays.
     """
-    encode = PartEncoder(encoder, device)
+    encode = PartEncoder(model, device)
     loader = torch.utils.data.DataLoader(
-        _Recordings(encoder, pieces),
+        _Recordings(model, jobs),
         batch_size=batch_size,
-        num_workers=min(workers, len(pieces)),
+        num_workers=min(workers, len(jobs)),
         collate_fn=list,
         pin_memory=device.type == "cuda",
     )
@@ -138,24 +139,25 @@ def extract(
 
     def flush(store: EmbeddingStore) -> None:
         shard = waiting.pop(store)
-        ids, fingerprints = [piece.id for piece, _ in shard], [piece.fingerprint for piece, _ in shard]
-        store.append(ids, fingerprints, [own.numpy() for _, own in shard], rank=rank, device=name_of(device))
+        ids, fingerprints = [job.id for job, _ in shard], [job.fingerprint for job, _ in shard]
+        store.append(ids, fingerprints, [vectors.numpy() for _, vectors in shard], rank=rank, device=name_of(device))
 
     try:
         for batch in loader:
-            good = [(pieces[place], parts) for place, parts in batch if isinstance(parts, torch.Tensor)]
-            failures += [Failure(pieces[place].id, why) for place, why in batch if isinstance(why, str)]
-            if good:
+            readable = [(jobs[position], parts) for position, parts in batch if isinstance(parts, torch.Tensor)]
+            failures += [Failure(jobs[position].id, reason) for position, reason in batch if isinstance(reason, str)]
+            if readable:
                 # Joined on the device: from the loader's pinned memory each part travels while the next is prepared.
-                vectors = encode(torch.cat([parts.to(device, non_blocking=True) for _, parts in good]))
-                for (piece, _), own in zip(good, vectors.split([len(parts) for _, parts in good]), strict=True):
-                    if not own.isfinite().all():
-                        failures.append(Failure(piece.id, f"{encoder.name} gave a vector that is not finite"))
+                encoded = encode(torch.cat([parts.to(device, non_blocking=True) for _, parts in readable]))
+                per_recording = encoded.split([len(parts) for _, parts in readable])
+                for (job, _), vectors in zip(readable, per_recording, strict=True):
+                    if not vectors.isfinite().all():
+                        failures.append(Failure(job.id, f"{model.name} gave a vector that is not finite"))
                         continue
-                    shard = waiting.setdefault(piece.store, [])
-                    shard.append((piece, own))
+                    shard = waiting.setdefault(job.store, [])
+                    shard.append((job, vectors))
                     if len(shard) >= SHARD:
-                        flush(piece.store)
+                        flush(job.store)
             advance(len(batch))
     finally:
         for store in list(waiting):  # an interrupted or failing run keeps what it has

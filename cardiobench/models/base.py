@@ -1,6 +1,7 @@
 """What a model is to the benchmark: a frozen encoder together with its own preprocessing. Nothing has to be inherited."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -28,15 +29,11 @@ class Encoder(Protocol):
         sampling: frames of a clip that `transform` wants; None for ECG models.
         preprocessing: JSON-able facts about everything between the recording and the network; printed, stamped
             and part of the embedding key.
-        loaded_by: the rule that chose the loader, in words.
         warnings: sentences that every result of the model carries.
 
-    An encoder whose parts are the frames, each encoded by itself, says so with `frame_wise = True`: clips whose frames
-    are shown in another order are then not encoded again.
-
-    `cardiobench.models.load.load_model` adds to any encoder: `token_pooling`, the pooling of the network's tokens ("" where there is no
-    choice); `setting`, what of pooling, variant and precision is not the default, as a part of a file name ("" for
-    the default); `precision`, "fp32" or "bf16"; `weight_files`, file -> state of its SHA-256.
+    Two further attributes are optional. `frame_wise = True` says that the parts are the frames of a clip, each encoded
+    by itself: clips whose frames are shown in another order are then not encoded again. `no_text_reason` says why an
+    encoder without a text tower has none.
     """
 
     name: str
@@ -46,7 +43,6 @@ class Encoder(Protocol):
     pooling: Literal["mean", "mean_l2"]
     sampling: "FrameSampling | None"
     preprocessing: Mapping[str, Any]
-    loaded_by: str
     warnings: tuple[str, ...]
 
     def transform(self, recording: "Clip | Ecg") -> "torch.Tensor":
@@ -101,3 +97,63 @@ class NativeHeads(Encoder, Protocol):
             `view` probabilities (n, 6) in the order of `cardiobench.data.spec.VIEWS`.
         """
         ...
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """An encoder that is ready to use, and everything that was decided when it was loaded.
+
+    Attributes:
+        encoder: the network with its preprocessing.
+        loaded_by: the rule that chose the loader, in words.
+        preprocessing: that of the encoder, with the pooling, variant and precision that were chosen.
+        warnings: sentences that every result of the model carries.
+        token_pooling: pooling of the network's tokens; "" where there is no choice.
+        setting: what of pooling, variant and precision is not the default, as a part of a file name; "" for the default.
+        precision: "fp32" or "bf16".
+        weight_files: weights file -> SHA-256 of its content.
+    """
+
+    encoder: Encoder
+    loaded_by: str
+    preprocessing: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
+    token_pooling: str = ""
+    setting: str = ""
+    precision: str = "fp32"
+    weight_files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """`org/name` on the Hub, or the folder it came from."""
+        return self.encoder.name
+
+    @property
+    def revision(self) -> str:
+        """Commit, or digest of the weights where there is no commit."""
+        return self.encoder.revision
+
+    @property
+    def modalities(self) -> tuple[str, ...]:
+        """Kinds of recordings it takes."""
+        return self.encoder.modalities
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self.encoder.dim
+
+    @property
+    def pooling(self) -> Literal["mean", "mean_l2"]:
+        """How the vectors of a recording's parts become one."""
+        return self.encoder.pooling
+
+    @property
+    def sampling(self) -> "FrameSampling | None":
+        """Frames of a clip that it looks at; None for ECG models."""
+        return self.encoder.sampling
+
+    @property
+    def frame_wise(self) -> bool:
+        """Whether it encodes every frame of a clip by itself."""
+        return bool(getattr(self.encoder, "frame_wise", False))

@@ -110,7 +110,7 @@ def _by_files(
     rule: str, source: ModelFiles, frames: FrameSettings, load: Callable, poolings: tuple[str, ...]
 ) -> LoaderMatch:
     poolings = _first(poolings, _own_facts(source).get("pooling"), source, "pooling")
-    return LoaderMatch(rule, lambda pooling, variant: load(source, rule, pooling=pooling, frames=frames), poolings)
+    return LoaderMatch(rule, lambda pooling, variant: load(source, pooling=pooling, frames=frames), poolings)
 
 
 def _known_to_transformers(model_type: str) -> bool:
@@ -131,7 +131,7 @@ def _own_code(source: ModelFiles, frames: FrameSettings, trusted: bool) -> Loade
 
     rule = "config.json has auto_map and its code was trusted -> transformers with the model's own code"
     return LoaderMatch(
-        rule, lambda pooling, variant: from_transformers.load(source, rule, frames=frames, trust_remote_code=True)
+        rule, lambda pooling, variant: from_transformers.load(source, frames=frames, trust_remote_code=True)
     )
 
 

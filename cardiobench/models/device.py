@@ -8,7 +8,7 @@ def name_of(device: torch.device) -> str:
     return f"cuda: {torch.cuda.get_device_name(device)}" if device.type == "cuda" else device.type
 
 
-def placed(network: torch.nn.Module, device: torch.device) -> torch.nn.Module:
+def to_device(network: torch.nn.Module, device: torch.device) -> torch.nn.Module:
     """The network on a device, the weights of its 2-D convolutions with the channels last, the faster order there.
 
     Convolutions over time have five axes, which know no such order: they stay as they are.

@@ -50,14 +50,11 @@ class TextTower(ImageTower):
         return self.model.encode_text(tokens)
 
 
-def load(
-    source: ModelFiles, loaded_by: str, *, pooling: str = "", frames: FrameSettings = WHOLE, no_text: str = ""
-) -> ImageEncoder:
+def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE, no_text: str = "") -> ImageEncoder:
     """Encoder of an open_clip model, with its text tower when its tokenizer can be had.
 
     Args:
         source: the files.
-        loaded_by: the rule that led here.
         pooling: there is one only, the model's own.
         frames: steps in front of the model's own transform.
         no_text: why its text tower must not be used, in words; "" when it may be.
@@ -91,7 +88,6 @@ def load(
         "frames": frames,
         "prepare": prepare,
         "sampling": frames.sampling,
-        "loaded_by": loaded_by,
     }
     tokenize, tokenizer = (None, no_text) if no_text else _tokenizer(source)
     if tokenize is None:

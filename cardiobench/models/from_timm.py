@@ -49,12 +49,11 @@ def poolings(source: ModelFiles) -> tuple[str, ...]:
     return (own, *(name for name in ("cls", "mean", "max") if name != own))
 
 
-def load(source: ModelFiles, loaded_by: str, *, pooling: str = "", frames: FrameSettings = WHOLE) -> ImageEncoder:
+def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE) -> ImageEncoder:
     """Encoder of a timm model: the pooled features in front of its classifier.
 
     Args:
         source: the files.
-        loaded_by: the rule that led here.
         pooling: one of `poolings`; "" for the model's own.
         frames: steps in front of the model's own transform.
 
@@ -88,7 +87,6 @@ def load(source: ModelFiles, loaded_by: str, *, pooling: str = "", frames: Frame
             "frames": {key: list(value) if isinstance(value, tuple) else value for key, value in data.items()},
             "readout": f"features in front of the classifier, pooling '{pooling or getattr(network, 'global_pool', '')}'",
         },
-        loaded_by=loaded_by,
         no_text_reason="a timm model has no text tower",
     )
 

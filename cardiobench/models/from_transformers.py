@@ -64,7 +64,6 @@ def poolings(config: dict[str, Any]) -> tuple[str, ...]:
 
 def load(
     source: ModelFiles,
-    loaded_by: str,
     *,
     pooling: str = "",
     frames: FrameSettings = WHOLE,
@@ -74,7 +73,6 @@ def load(
 
     Args:
         source: the files.
-        loaded_by: the rule that led here.
         pooling: one of `poolings`; "" for the model's own.
         frames: steps in front of the model's own processor.
         trust_remote_code: run the Python code that comes with the model.
@@ -87,12 +85,10 @@ def load(
     except ImportError as error:
         raise MissingExtra("a transformers model", "models", "transformers") from error
     with _quiet():
-        return _encoder(source, loaded_by, pooling, frames, trust_remote_code)
+        return _encoder(source, pooling, frames, trust_remote_code)
 
 
-def _encoder(
-    source: ModelFiles, loaded_by: str, pooling: str, frames: FrameSettings, trust_remote_code: bool
-) -> ImageEncoder:
+def _encoder(source: ModelFiles, pooling: str, frames: FrameSettings, trust_remote_code: bool) -> ImageEncoder:
     weights = source.weights(WEIGHTS)
     refuse_unreadable(weights)
     model, has_pooler = _loaded(source, trust_remote_code)
@@ -120,7 +116,6 @@ def _encoder(
         "network": network,
         "frames": frames,
         "prepare": prepare,
-        "loaded_by": loaded_by,
         "sampling": sampling,
         "warnings": warnings,
     }

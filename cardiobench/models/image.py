@@ -9,7 +9,7 @@ import torch
 
 from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip, FrameSampling
-from cardiobench.models.device import placed
+from cardiobench.models.device import to_device
 from cardiobench.models.frames import KEY_FRAMES, WHOLE, FrameSettings
 
 Prepare = Callable[[np.ndarray], torch.Tensor]
@@ -31,7 +31,6 @@ class ImageEncoder:
     network: torch.nn.Module
     prepare: Prepare
     preprocessing: Mapping[str, Any]
-    loaded_by: str
     warnings: tuple[str, ...] = ()
     no_text_reason: str = ""
     frames: FrameSettings = WHOLE
@@ -57,7 +56,7 @@ class ImageEncoder:
 
     def to(self, device: torch.device) -> "ImageEncoder":
         """Move the network and return the encoder."""
-        placed(self.network, device)
+        to_device(self.network, device)
         return self
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cardiobench.core.errors import BadModel
-from cardiobench.models.base import Encoder
+from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.models.detect import LoaderMatch, detect, registered
 from cardiobench.models.files import ModelFiles, given_files, resolve_model_files
@@ -59,8 +59,8 @@ def load_model(
     precision: str = "auto",
     trust_remote_code: bool = False,
     device: "torch.device | str | None" = None,
-) -> Encoder:
-    """The encoder of a registered name, of a Hub repository or of local files; `encoder.loaded_by` says why so.
+) -> LoadedModel:
+    """Load the encoder of a registered name, of a Hub repository or of local files.
 
     Args:
         name_or_path: registered name (any letter case), `org/name` on the Hub, a folder, or a weights file.
@@ -220,21 +220,21 @@ def resolve_precision(precision: str, encoder: Encoder, plan: ModelPlan, device:
     return "bf16" if lowered else "fp32"
 
 
-def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> Encoder:
-    """The encoder with what was decided for it: it is part of the embedding key, and of every result."""
+def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> LoadedModel:
+    """Return an encoder together with what was decided for it."""
     chosen = {
         "pooling": plan.pooling,
         "variant": plan.variant,
         "precision": precision if precision != "fp32" else "",
     }
     defaults = {"pooling": plan.poolings[:1], "variant": plan.variants[:1], "precision": ("",)}
-    encoder.loaded_by = plan.rule
-    encoder.token_pooling = plan.pooling
-    encoder.precision = precision
-    encoder.setting = "+".join(
-        f"{key}-{value}" for key, value in chosen.items() if value and value not in defaults[key]
+    return LoadedModel(
+        encoder=encoder,
+        loaded_by=plan.rule,
+        preprocessing={**encoder.preprocessing, **{key: value for key, value in chosen.items() if value}},
+        warnings=(*encoder.warnings, *plan.warnings),
+        token_pooling=plan.pooling,
+        setting="+".join(f"{key}-{value}" for key, value in chosen.items() if value and value not in defaults[key]),
+        precision=precision,
+        weight_files=dict(plan.source.used) if plan.source else {},
     )
-    encoder.weight_files = dict(plan.source.used) if plan.source else {}
-    encoder.preprocessing = {**encoder.preprocessing, **{key: value for key, value in chosen.items() if value}}
-    encoder.warnings = (*encoder.warnings, *plan.warnings)
-    return encoder

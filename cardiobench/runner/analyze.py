@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cardiobench.core.config import RunConfig
 from cardiobench.data.spec import Task
-from cardiobench.models.base import Encoder
+from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import (
     Analysis,
     AnalysisOutput,
@@ -38,7 +38,7 @@ class AnalysisCell:
     """One model, protocol and subject.
 
     Attributes:
-        encoder: the model.
+        model: the model.
         protocol: the study.
         subject: what it looks at.
         tasks: of the subject.
@@ -48,7 +48,7 @@ class AnalysisCell:
         config: of the run.
     """
 
-    encoder: Encoder
+    model: LoadedModel
     protocol: AnalysisProtocol
     subject: str
     tasks: tuple[Task, ...]
@@ -60,7 +60,7 @@ class AnalysisCell:
     @property
     def path(self) -> Path:
         """`<output>/<org>__<model>/<revision>/<protocol>/<subject>.json`."""
-        folder = model_folder(self.config, self.encoder)
+        folder = model_folder(self.config, self.model)
         return folder / self.protocol.name / f"{file_name(self.subject)}.json"
 
     @cached_property
@@ -73,7 +73,7 @@ class AnalysisCell:
             "datasets": [plan.source.table.digest for plan in plans],
             "embeddings": [plan.store.key for plan in plans],
             "changes": [change.key for change in self.protocol.perturbations(self.tasks)],
-            "pooling": self.encoder.pooling,
+            "pooling": self.model.pooling,
             "options": self.protocol.get_params(),
             "prompts": [prompt_texts(task, self.config) for task in self.tasks],
             "unread": {name: sorted(ids) for name, ids in self.unread.items()},
@@ -88,7 +88,7 @@ class AnalysisCell:
         return Analysis(
             self.subject,
             self.tasks,
-            model_facts(self.encoder),
+            model_facts(self.model),
             self.config.seed,
             self.config.resamples,
             self._open,
@@ -102,7 +102,7 @@ class AnalysisCell:
             rows = change.rows(rows)
         rows = rows[~rows["id"].isin(self.unread.get(task.dataset, frozenset()))].reset_index(drop=True)
         embeddings = plan.store.load(rows["id"], rows["fingerprint"])
-        return TaskData(task, rows, embeddings, self.encoder.pooling, self.config.prompts)
+        return TaskData(task, rows, embeddings, self.model.pooling, self.config.prompts)
 
 
 def file_name(subject: str) -> str:
@@ -122,7 +122,7 @@ def load_cached_analysis(path: Path, key: str) -> AnalysisResult | None:
 def run_analysis(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
     """Look, write down, draw; returns the record and its files. `NotApplicable` where the model cannot take part."""
     study = cell.study()
-    finding = cell.protocol.analyze(study, cell.encoder)
+    finding = cell.protocol.analyze(study, cell.model.encoder)
     finding = replace(finding, warnings=(*collapsed(study), *finding.warnings))
     return _written(finding, [cell], cell.path, cell.key)
 
@@ -133,7 +133,7 @@ def compare_models(cells: Sequence[AnalysisCell]) -> tuple[AnalysisResult, list[
     finding = first.protocol.compare_models([cell.study() for cell in cells])
     if finding is None:
         return None
-    names = "+".join(sorted(folder_name(cell.encoder.name) for cell in cells))
+    names = "+".join(sorted(folder_name(cell.model.name) for cell in cells))
     digest = hashlib.sha256(names.encode()).hexdigest()[:12]
     path = first.config.output_dir / "across" / digest / first.protocol.name / f"{file_name(first.subject)}.json"
     key = hashlib.sha256("".join(sorted(cell.key for cell in cells)).encode()).hexdigest()[:16]
@@ -149,7 +149,7 @@ def _written(
     limit = first.config.limit
     warnings = [
         *finding.warnings,
-        *dict.fromkeys(sentence for cell in cells for sentence in cell.encoder.warnings),
+        *dict.fromkeys(sentence for cell in cells for sentence in cell.model.warnings),
         *([f"synthetic twins, which say nothing about patients: {', '.join(twins)}"] if twins else []),
         *([f"only the first {limit} patients of each split were used"] if limit else []),
     ]
@@ -160,7 +160,7 @@ def _written(
         values=finding.values,
         tables=finding.tables,
         options={**first.protocol.get_params(), **finding.options},
-        models=tuple(model_facts(cell.encoder) for cell in cells),
+        models=tuple(model_facts(cell.model) for cell in cells),
         datasets=tuple(
             {
                 "name": name,
@@ -171,7 +171,7 @@ def _written(
             }
             for name, source in sources.items()
         ),
-        seen_in_pretraining={name: seen_in_pretraining(first.encoder.name, name) for name in sources},
+        seen_in_pretraining={name: seen_in_pretraining(first.model.name, name) for name in sources},
         warnings=tuple(warnings),
         stamp=stamp(seed=first.config.seed, resamples=first.config.resamples, key=key, code=code_digest()),
     )

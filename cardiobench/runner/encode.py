@@ -10,14 +10,14 @@ import pandas as pd
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.data.spec import DatasetSpec
-from cardiobench.models.base import Encoder
+from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.plan import DatasetPlan
 
 
 def encode_missing(
-    encoder: Encoder,
+    model: LoadedModel,
     plans: Mapping[Perturbation | None, DatasetPlan],
     context: RunContext,
     clean: DatasetPlan | None = None,
@@ -28,7 +28,7 @@ def encode_missing(
     order of the frames and the model looks at each frame by itself, its vectors are there already and are put in order.
 
     Args:
-        encoder: the model.
+        model: the model.
         plans: disturbance -> what is needed under it; None for the recordings as they are.
         context: of the run.
         clean: where the vectors of the undisturbed recordings are.
@@ -47,15 +47,15 @@ def encode_missing(
     for change, plan in plans.items():
         numbers = plan.to_encode[accelerator.process_index :: accelerator.num_processes]
         own = PerturbedDataset(once, change, seed) if change else once
-        if clean and change and change.order and getattr(encoder, "frame_wise", False):
+        if clean and change and change.order and model.frame_wise:
             numbers = reorder(own, numbers, clean, plan, accelerator.process_index)
         mine += [EncodeJob(own, number, plan.store) for number in numbers]
     mine.sort(key=lambda piece: piece.number)
     kinds = len(plans) - (None in plans)
-    label = f"{source.spec.name} with {encoder.name}" + (f", {kinds} disturbances" if kinds else "")
+    label = f"{source.spec.name} with {model.name}" + (f", {kinds} disturbances" if kinds else "")
     with context.console.progress(label, len(mine)) as advance:
         failed = extract(
-            encoder,
+            model,
             mine,
             device=accelerator.device,
             rank=accelerator.process_index,
@@ -64,7 +64,7 @@ def encode_missing(
             advance=advance,
         )
     everyone = sorted({(failure.id, failure.reason) for failure in gather_object(failed)})
-    context.summary.failures += [(encoder.name, source.spec.name, name, reason) for name, reason in everyone]
+    context.summary.failures += [(model.name, source.spec.name, name, reason) for name, reason in everyone]
     return frozenset(name for name, _ in everyone)
 
 

@@ -17,7 +17,7 @@ def of_whole_run(cell: Cell, config: RunConfig) -> list[str]:
     which of them have data.
     """
     tasks = [
-        task for task in resolve_tasks(config.tasks) if catalog.spec(task.dataset).modality in cell.encoder.modalities
+        task for task in resolve_tasks(config.tasks) if catalog.spec(task.dataset).modality in cell.model.modalities
     ]
     variants = [variant for task in tasks for variant in cell.protocol.variants(task) if variant]
     return variants * len(config.models) * max(1, len(config.poolings)) if config.tasks else []

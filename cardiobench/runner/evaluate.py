@@ -15,7 +15,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.prompts import prompt_files
 from cardiobench.data.spec import Task
-from cardiobench.models.base import Encoder
+from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import PredictionProtocol, TaskData, aggregate
 from cardiobench.results.paths import folder_name, predictions_path
 from cardiobench.results.score_result import ScoreResult
@@ -29,7 +29,7 @@ class Cell:
     """One model, task and protocol variant.
 
     Attributes:
-        encoder: the model.
+        model: the model.
         plan: the dataset, and where the model's embeddings of it are.
         task: the question.
         answerer: the protocol.
@@ -38,7 +38,7 @@ class Cell:
         config: of the run.
     """
 
-    encoder: Encoder
+    model: LoadedModel
     plan: DatasetPlan
     task: Task
     protocol: PredictionProtocol
@@ -59,7 +59,7 @@ class Cell:
     @property
     def path(self) -> Path:
         """`<output>/<org>__<model>/<revision>/<protocol>/<dataset>__<target>.json`."""
-        return model_folder(self.config, self.encoder) / self.label / f"{self.task.name.replace('/', '__')}.json"
+        return model_folder(self.config, self.model) / self.label / f"{self.task.name.replace('/', '__')}.json"
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -75,7 +75,7 @@ class Cell:
             "task": repr(self.task),
             "options": self.protocol.get_params(),
             "embeddings": self.plan.store.key,
-            "pooling": self.encoder.pooling,
+            "pooling": self.model.pooling,
             "prompts": prompt_texts(self.task, self.config),
             "unread": sorted(self.unread & set(self.rows["id"])),
             "limit": self.config.limit,
@@ -85,11 +85,11 @@ class Cell:
         return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def model_folder(config: RunConfig, encoder: Encoder) -> Path:
+def model_folder(config: RunConfig, model: LoadedModel) -> Path:
     """Where a model's files go: its name, its revision and, where they are not its default ones, pooling and variant."""
-    setting = getattr(encoder, "setting", "")
-    part = f"{encoder.revision[:12]}+{setting}" if setting else encoder.revision[:12]
-    return config.output_dir / folder_name(encoder.name) / part
+    setting = model.setting
+    part = f"{model.revision[:12]}+{setting}" if setting else model.revision[:12]
+    return config.output_dir / folder_name(model.name) / part
 
 
 def prompt_texts(task: Task, config: RunConfig) -> list[str]:
@@ -119,8 +119,8 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
     rows = cell.rows[~cell.rows["id"].isin(cell.unread)].reset_index(drop=True)
     rows = cell.protocol.select_rows(rows, cell.task, cell.variant).reset_index(drop=True)
     embeddings = cell.plan.store.load(rows["id"], rows["fingerprint"])
-    data = TaskData(cell.task, rows, embeddings, cell.encoder.pooling, cell.config.prompts)
-    output = cell.protocol.predict(data, cell.encoder, cell.variant)
+    data = TaskData(cell.task, rows, embeddings, cell.model.pooling, cell.config.prompts)
+    output = cell.protocol.predict(data, cell.model.encoder, cell.variant)
     predictions, references = join_references(cell, aggregate(data, output), output.out_of_fold)
     result = score(
         predictions,
@@ -131,8 +131,8 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
         variant=cell.variant,
         options={**cell.protocol.get_params(), **output.details},
         dataset=dataset_facts(cell),
-        model=model_facts(cell.encoder),
-        seen_in_pretraining=seen_in_pretraining(cell.encoder.name, cell.source.spec.name),
+        model=model_facts(cell.model),
+        seen_in_pretraining=seen_in_pretraining(cell.model.name, cell.source.spec.name),
     )
     made_by = {"key": cell.key, "embeddings": cell.plan.store.key, "code": code_digest(), "torch": version("torch")}
     made_by["device"] = ", ".join(embeddings.devices) or "unknown"
@@ -155,10 +155,10 @@ def join_references(cell: Cell, answers: pd.DataFrame, out_of_fold: bool = False
     references = first_answers(cell.source, cell.task, cell.config)
     if out_of_fold:
         references = references[references["id"].isin(answers["id"])].assign(split="test")
-    joined = Predictions.join(references, answers, cell.task, source=cell.encoder.name, allow_missing=True)
+    joined = Predictions.join(references, answers, cell.task, source=cell.model.name, allow_missing=True)
     partial = cell.config.limit or out_of_fold
     expected = joined.expected if partial else cell.source.expected(cell.task, references)
-    warnings = (*joined.warnings, *cell.encoder.warnings, *data_warnings(cell))
+    warnings = (*joined.warnings, *cell.model.warnings, *data_warnings(cell))
     return replace(joined, expected=expected, warnings=warnings), references
 
 
@@ -185,15 +185,15 @@ def dataset_facts(cell: Cell) -> dict:
     return {**facts, "limit": cell.config.limit, **cell.source.coverage()}
 
 
-def model_facts(encoder: Encoder) -> dict:
+def model_facts(model: LoadedModel) -> dict:
     """The model, for the result."""
     return {
-        "name": encoder.name,
-        "revision": encoder.revision,
-        "loaded_by": encoder.loaded_by,
-        "pooling": encoder.pooling,
-        "token_pooling": getattr(encoder, "token_pooling", ""),
-        "preprocessing": dict(encoder.preprocessing),
+        "name": model.name,
+        "revision": model.revision,
+        "loaded_by": model.loaded_by,
+        "pooling": model.pooling,
+        "token_pooling": model.token_pooling,
+        "preprocessing": dict(model.preprocessing),
     }
 
 

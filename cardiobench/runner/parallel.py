@@ -7,13 +7,13 @@ output folder on a shared disk. Every worker computes on one core, so a cell giv
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import CardioBenchError, NotApplicable
-from cardiobench.models.base import Encoder
+from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.eta import DurationEstimator, in_words, of_whole_run
@@ -32,7 +32,7 @@ def run_parallel(cells: Sequence[Cell], context: RunContext) -> None:
     old = {} if context.config.overwrite else {n: found for n, cell in enumerate(cells) if (found := load_cached(cell))}
     todo = [n for n in range(len(cells)) if n not in old]
     prices, jobs = DurationEstimator.of(summary.results, first.protocol.name), workers(context.config)
-    where = f"{first.source.spec.name} with {first.encoder.name}"
+    where = f"{first.source.spec.name} with {first.model.name}"
     context.console.print(
         f"{first.protocol.name}: {len(cells)} cells of {where}, {len(old)} kept, {len(todo)} to do, {jobs} at a time"
     )
@@ -65,7 +65,7 @@ def run_parallel(cells: Sequence[Cell], context: RunContext) -> None:
         if n in old:
             summary.results.append(old[n])
         elif (done := came[n]).result is None:
-            summary.not_applicable.append((cell.encoder.name, cell.task.name, cell.label, done.reason))
+            summary.not_applicable.append((cell.model.name, cell.task.name, cell.label, done.reason))
         else:
             summary.results.append(done.result)
             summary.files += done.files
@@ -79,7 +79,7 @@ def applicable(cells: Sequence[Cell], context: RunContext) -> list[Cell]:
             cell.protocol.check(cell.task)
             kept.append(cell)
         except NotApplicable as error:
-            context.summary.not_applicable.append((cell.encoder.name, cell.task.name, cell.label, str(error)))
+            context.summary.not_applicable.append((cell.model.name, cell.task.name, cell.label, str(error)))
     return kept
 
 
@@ -94,18 +94,17 @@ class EncoderFacts:
     pooling: str
     sampling: Any
     preprocessing: Mapping[str, Any]
-    loaded_by: str
     warnings: tuple[str, ...]
-    token_pooling: str = ""
-    setting: str = ""
-    precision: str = "fp32"
-    weight_files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, encoder: Encoder) -> "EncoderFacts":
-        """The facts of an encoder."""
-        known = {name: getattr(encoder, name) for name in cls.__dataclass_fields__ if hasattr(encoder, name)}
-        return cls(**known)
+        """Return the facts of an encoder."""
+        return cls(**{name: getattr(encoder, name) for name in cls.__dataclass_fields__})
+
+
+def without_network(model: LoadedModel) -> LoadedModel:
+    """Return a model whose encoder is its facts alone."""
+    return replace(model, encoder=cast(Encoder, EncoderFacts.of(model.encoder)))
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ def dispatch(cells: Sequence[Cell], config: RunConfig) -> Iterator[CellOutcome]:
     Raises:
         CardioBenchError: there is no such backend, or its package is not installed.
     """
-    light = [replace(cell, encoder=EncoderFacts.of(cell.encoder)) for cell in cells]
+    light = [replace(cell, model=without_network(cell.model)) for cell in cells]
     jobs = min(workers(config), len(cells))
     with backend(config.backend, jobs) as found:
         import joblib

@@ -18,7 +18,7 @@ from cardiobench.data.media.types import READER_VERSION
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import EmbeddingStore, missing
-from cardiobench.models.base import Encoder
+from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
 
 
@@ -81,15 +81,15 @@ def first_patients(frame: pd.DataFrame, limit: int | None) -> pd.DataFrame:
     return frame[frame["patient_id"].isin({patient for patients in kept for patient in patients})]
 
 
-def embedding_key(encoder: Encoder, source: OpenDataset, change: Perturbation | None = None) -> dict:
+def embedding_key(model: LoadedModel, source: OpenDataset, change: Perturbation | None = None) -> dict:
     """Everything but the recording itself that can change an embedding."""
     disturbed = {"change": change.key} if change else {}
     return {
         **disturbed,
-        "model": encoder.name,
-        "revision": encoder.revision,
-        "preprocessing": dict(encoder.preprocessing),
-        "adapter": hashlib.sha256(Path(inspect.getfile(type(encoder))).read_bytes()).hexdigest()[:12],
+        "model": model.name,
+        "revision": model.revision,
+        "preprocessing": dict(model.preprocessing),
+        "adapter": hashlib.sha256(Path(inspect.getfile(type(model.encoder))).read_bytes()).hexdigest()[:12],
         "dataset": source.spec.name,
         "dataset_version": source.spec.version,
         "media_reader": READER_VERSION,
@@ -98,14 +98,18 @@ def embedding_key(encoder: Encoder, source: OpenDataset, change: Perturbation | 
 
 
 def plan_dataset(
-    encoder: Encoder, source: OpenDataset, tasks: Sequence[Task], config: RunConfig, change: Perturbation | None = None
+    model: LoadedModel,
+    source: OpenDataset,
+    tasks: Sequence[Task],
+    config: RunConfig,
+    change: Perturbation | None = None,
 ) -> DatasetPlan:
     """What a model still has to encode of a dataset for these tasks; of a disturbed one, the lines that are disturbed only."""
     parts = [first_patients(source.task_rows(task), config.limit) for task in tasks]
     wanted = [(part if change is None else change.rows(part)).index for part in parts]
     lines = np.unique(np.concatenate(wanted)) if wanted else np.array([], dtype=int)
-    key = embedding_key(encoder, source, change) | ({"seed": config.seed} if change else {})
-    store = EmbeddingStore(config.cache_dir / "embeddings", encoder.name, source.spec.name, key)
+    key = embedding_key(model, source, change) | ({"seed": config.seed} if change else {})
+    store = EmbeddingStore(config.cache_dir / "embeddings", model.name, source.spec.name, key)
     part = source.frame.loc[lines]
     gaps = missing(store.stored(), part["id"], part["fingerprint"])
     return DatasetPlan(source, tuple(tasks), lines, store, lines[gaps])
@@ -131,13 +135,13 @@ def dataset_rows(sources: Mapping[str, OpenDataset]) -> list[tuple[str, ...]]:
     return rows
 
 
-def encoder_lines(encoder: Encoder) -> list[str]:
+def model_lines(model: LoadedModel) -> list[str]:
     """Return lines that tell the model, how it was loaded, its preprocessing and its warnings."""
-    preprocessing = ", ".join(f"{key}={value}" for key, value in encoder.preprocessing.items())
+    preprocessing = ", ".join(f"{key}={value}" for key, value in model.preprocessing.items())
     return [
-        f"\nmodel {encoder.name} @ {encoder.revision}\n  loaded by: {encoder.loaded_by}",
+        f"\nmodel {model.name} @ {model.revision}\n  loaded by: {model.loaded_by}",
         f"  preprocessing: {preprocessing}",
-        *(f"  warning: {warning}" for warning in encoder.warnings),
+        *(f"  warning: {warning}" for warning in model.warnings),
     ]
 
 

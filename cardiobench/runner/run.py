@@ -11,7 +11,7 @@ from cardiobench.core.errors import BadData, BadModel, CardioBenchError, NotAppl
 from cardiobench.core.io import sha256_of_json, write_text
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
-from cardiobench.models.base import Encoder, TextEncoder
+from cardiobench.models.base import LoadedModel, TextEncoder
 from cardiobench.protocols import choose, protocol
 from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import PredictionProtocol
@@ -25,7 +25,7 @@ from cardiobench.runner.plan import (
     PLAN_COLUMNS,
     DatasetPlan,
     dataset_rows,
-    encoder_lines,
+    model_lines,
     open_datasets,
     plan_dataset,
     plan_rows,
@@ -71,14 +71,14 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
     for name in config.models:
         for pooling in config.poolings or (None,):
             try:
-                encoder = load(name, config, accelerator.device, pooling)
+                model = load(name, config, accelerator.device, pooling)
             except (BadModel, NotApplicable) as error:
                 if len(config.models) == 1:
                     raise
                 context.summary.failures.append((name, "", "model", str(error)))
                 context.console.failure(name, str(error))
             else:
-                studies += run_model(encoder, tasks, sources, protocols, context)
+                studies += run_model(model, tasks, sources, protocols, context)
     if accelerator.is_main_process:
         across_models(studies, context)
         finalize(context)
@@ -108,11 +108,11 @@ def start_processes() -> "Accelerator":
     return accelerator
 
 
-def load(name: str, config: RunConfig, device, pooling: str | None = None) -> Encoder:
+def load(name: str, config: RunConfig, device, pooling: str | None = None) -> LoadedModel:
     """The encoder of that name, on the device; `NotApplicable` when prompts were given for a model that cannot read."""
     from cardiobench.models.load import load_model
 
-    encoder = load_model(
+    model = load_model(
         name,
         revision=config.revision,
         weights=config.weights,
@@ -122,13 +122,13 @@ def load(name: str, config: RunConfig, device, pooling: str | None = None) -> En
         trust_remote_code=config.trust_remote_code,
         device=device,
     )
-    if config.prompts and not isinstance(encoder, TextEncoder):
-        raise NotApplicable(f"{no_text_tower(encoder)}. Leave --prompts out, or choose a model with text.")
-    return encoder
+    if config.prompts and not isinstance(model.encoder, TextEncoder):
+        raise NotApplicable(f"{no_text_tower(model.encoder)}. Leave --prompts out, or choose a model with text.")
+    return model
 
 
 def run_model(
-    encoder: Encoder,
+    model: LoadedModel,
     tasks: Sequence[Task],
     sources: dict[str, OpenDataset],
     protocols: Sequence[PredictionProtocol | AnalysisProtocol],
@@ -142,23 +142,23 @@ def run_model(
     plans: dict[str, DatasetPlan] = {}
     for name, source in sources.items():
         asked = [task for task in tasks if task.dataset == name]
-        if source.spec.modality in encoder.modalities:
-            plans[name] = plan_dataset(encoder, source, asked, context.config)
+        if source.spec.modality in model.modalities:
+            plans[name] = plan_dataset(model, source, asked, context.config)
         elif len(context.config.models) == 1 and context.config.tasks:
-            reason = f"the model takes {' and '.join(encoder.modalities)}, {name} is {source.spec.modality}"
+            reason = f"the model takes {' and '.join(model.modalities)}, {name} is {source.spec.modality}"
             context.summary.not_applicable += [
-                (encoder.name, task.name, p.name, reason) for task in asked for p in protocols
+                (model.name, task.name, p.name, reason) for task in asked for p in protocols
             ]
-    for line in encoder_lines(encoder):
+    for line in model_lines(model):
         context.console.print(line)
     context.console.table("plan", PLAN_COLUMNS, plan_rows(list(plans.values())))
     answering = [p for p in protocols if isinstance(p, PredictionProtocol)]
     unread: dict[str, frozenset[str]] = {}
     for name, plan in plans.items():
-        unread[name] = encode_missing(encoder, {None: plan}, context)
+        unread[name] = encode_missing(model, {None: plan}, context)
         if context.accelerator.is_main_process:
             cells = [
-                Cell(encoder, plan, task, protocol, variant, unread[name], context.config)
+                Cell(model, plan, task, protocol, variant, unread[name], context.config)
                 for task in plan.tasks
                 for protocol in answering
                 for variant in protocol.variants(task)
@@ -169,12 +169,12 @@ def run_model(
         cell
         for p in protocols
         if isinstance(p, AnalysisProtocol)
-        for cell in run_studies(encoder, p, plans, unread, context)
+        for cell in run_studies(model, p, plans, unread, context)
     ]
 
 
 def run_studies(
-    encoder: Encoder,
+    model: LoadedModel,
     protocol: AnalysisProtocol,
     plans: dict[str, DatasetPlan],
     unread: dict[str, frozenset[str]],
@@ -190,13 +190,13 @@ def run_studies(
         for name in datasets:
             own = [task for task in members if task.dataset == name]
             disturbed = {
-                change: plan_dataset(encoder, plans[name].source, own, context.config, change)
+                change: plan_dataset(model, plans[name].source, own, context.config, change)
                 for change in protocol.perturbations(own)
             }
             if disturbed:
-                lost[name] |= encode_missing(encoder, disturbed, context, plans[name])
+                lost[name] |= encode_missing(model, disturbed, context, plans[name])
                 changed |= {(name, change.key): plan for change, plan in disturbed.items()}
-        cell = AnalysisCell(encoder, protocol, subject, members, plans, changed, lost, context.config)
+        cell = AnalysisCell(model, protocol, subject, members, plans, changed, lost, context.config)
         if context.accelerator.is_main_process and look(cell, context):
             made.append(cell)
         context.accelerator.wait_for_everyone()
@@ -209,7 +209,7 @@ def look(cell: AnalysisCell, context: RunContext) -> bool:
     try:
         record, files = (found, []) if found else run_analysis(cell)
     except NotApplicable as error:
-        context.summary.not_applicable.append((cell.encoder.name, cell.subject, cell.protocol.name, str(error)))
+        context.summary.not_applicable.append((cell.model.name, cell.subject, cell.protocol.name, str(error)))
         return False
     context.summary.analyses.append(record)
     context.summary.files += files
@@ -251,7 +251,7 @@ def answer(cell: Cell, context: RunContext) -> None:
     try:
         result, files = evaluate_cell(cell)
     except NotApplicable as error:
-        context.summary.not_applicable.append((cell.encoder.name, cell.task.name, cell.label, str(error)))
+        context.summary.not_applicable.append((cell.model.name, cell.task.name, cell.label, str(error)))
     else:
         context.summary.results.append(result)
         context.summary.files += files

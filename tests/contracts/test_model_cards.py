@@ -111,12 +111,13 @@ def recordings(modality):
 @pytest.mark.parametrize("name", WITHOUT_WEIGHTS)
 def test_encoder_of_a_card_without_weights(name):
     before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002 - the global state is the point
-    encoder = load_model(name.upper())
+    loaded = load_model(name.upper())
+    encoder = loaded.encoder
     assert isinstance(encoder, Encoder)
     assert encoder.name == name
     assert encoder.modalities == card(name).modalities
-    assert encoder.preprocessing == card(name).preprocessing
-    assert encoder.loaded_by == f"'{name}' is registered -> {card(name).adapter}"
+    assert loaded.preprocessing == card(name).preprocessing
+    assert loaded.loaded_by == f"'{name}' is registered -> {card(name).adapter}"
     assert encoder.revision == load_model(name).revision
     assert encoder.dim == 1 or f"{encoder.dim:,} " in card(name).body
     assert encoder.to(torch.device("cpu")) is encoder

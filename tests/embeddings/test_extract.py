@@ -9,6 +9,7 @@ import torch
 from cardiobench.core.errors import BadMedia
 from cardiobench.embeddings.extract import EncodeJob, PartEncoder, extract
 from cardiobench.embeddings.store import EmbeddingStore
+from cardiobench.models.base import LoadedModel
 
 CPU = torch.device("cpu")
 
@@ -16,7 +17,7 @@ CPU = torch.device("cpu")
 class Doubler:
     """Twice its input; a device with room for `room` parts."""
 
-    name, sampling = "doubler", None
+    name, sampling, preprocessing, warnings = "doubler", None, {}, ()
 
     def __init__(self, room=100):
         self.room, self.batches = room, []
@@ -31,9 +32,13 @@ class Doubler:
         return parts * 2
 
 
+def loaded(encoder, precision="fp32"):
+    return LoadedModel(encoder, "by the test", {}, precision=precision)
+
+
 def test_out_of_memory_halves_the_batch_for_good():
     encoder = Doubler(room=3)
-    encode = PartEncoder(encoder, CPU)
+    encode = PartEncoder(loaded(encoder), CPU)
     parts = torch.arange(16.0)[:, None]
     torch.testing.assert_close(encode(parts), parts * 2)
     assert max(encoder.batches) == 2, "16, 8, 4 did not fit"
@@ -44,7 +49,7 @@ def test_out_of_memory_halves_the_batch_for_good():
 
 def test_one_part_that_does_not_fit_is_an_error():
     with pytest.raises(torch.OutOfMemoryError):
-        PartEncoder(Doubler(room=0), CPU)(torch.ones(4, 1))
+        PartEncoder(loaded(Doubler(room=0)), CPU)(torch.ones(4, 1))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
@@ -56,9 +61,7 @@ def test_the_network_runs_without_gradients_in_the_precision_asked_for(precision
             seen.append((torch.is_inference_mode_enabled(), (parts.float() @ torch.ones(3, 1)).dtype, parts.dtype))
             return super().encode(parts.float())
 
-    encoder = Watched()
-    encoder.precision = precision
-    vectors = PartEncoder(encoder, CPU)(torch.ones(2, 3, dtype=torch.uint8))
+    vectors = PartEncoder(loaded(Watched(), precision), CPU)(torch.ones(2, 3, dtype=torch.uint8))
     assert vectors.dtype == torch.float32
     assert seen == [(True, torch.bfloat16 if precision == "bf16" else torch.float32, torch.uint8)]
 
@@ -66,7 +69,7 @@ def test_the_network_runs_without_gradients_in_the_precision_asked_for(precision
 def test_batches_are_formed_across_recordings(tmp_path):
     encoder = Doubler()
     store = EmbeddingStore(tmp_path, "doubler", "toy", {})
-    extract(encoder, pieces((0, 1, 4), store), device=CPU, batch_size=3, workers=0)
+    extract(loaded(encoder), pieces((0, 1, 4), store), device=CPU, batch_size=3, workers=0)
     assert encoder.batches == [6], "three recordings of two parts"
 
 
@@ -89,7 +92,9 @@ def pieces(numbers, store):
 def test_what_fails_is_named_and_the_rest_is_kept(tmp_path):
     store = EmbeddingStore(tmp_path, "doubler", "toy", {})
     done = []
-    failures = extract(Doubler(), pieces(range(5), store), device=CPU, batch_size=2, workers=0, advance=done.append)
+    failures = extract(
+        loaded(Doubler()), pieces(range(5), store), device=CPU, batch_size=2, workers=0, advance=done.append
+    )
     assert {f.id: f.reason for f in failures} == {
         "r2": "r2.avi is cut short",
         "r3": "doubler gave a vector that is not finite",

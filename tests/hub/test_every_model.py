@@ -21,8 +21,8 @@ def small():
         yield
 
 
-def vectors(encoder):
-    rng = np.random.default_rng(5)
+def vectors(model):
+    encoder, rng = model.encoder, np.random.default_rng(5)
     if "ecg" in encoder.modalities:
         return encoder.encode(encoder.transform(Ecg(rng.normal(size=(5000, 12)).astype(np.float32), 500.0)))
     frames = rng.integers(0, 256, (6, 50, 70, 3), dtype=np.uint8)

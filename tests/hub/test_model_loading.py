@@ -45,8 +45,8 @@ def clip():
     return Clip(frames, np.arange(41), 41)
 
 
-def vectors(encoder):
-    return encoder.encode(encoder.transform(clip()))
+def vectors(model):
+    return model.encoder.encode(model.encoder.transform(clip()))
 
 
 def test_pinned_commit_then_no_network(hub, repository, pin, monkeypatch):

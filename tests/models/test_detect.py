@@ -97,10 +97,11 @@ def test_hubert_ecg_needs_no_remote_code(tmp_path):
 
 def test_a_registered_name_with_files_of_the_users(tmp_path, clip):
     folder = tiny_open_clip(tmp_path / "downloaded", safe=False)
-    encoder = load_model(ECHO_CLIP.upper(), weights=folder)
+    loaded = load_model(ECHO_CLIP.upper(), weights=folder)
+    encoder = loaded.encoder
     assert encoder.name == ECHO_CLIP
-    assert encoder.loaded_by == f"'{ECHO_CLIP}' is registered; the folder has open_clip_config.json -> open_clip"
-    assert encoder.weight_files == {"open_clip_pytorch_model.bin": "SHA-256 not known"}
+    assert loaded.loaded_by == f"'{ECHO_CLIP}' is registered; the folder has open_clip_config.json -> open_clip"
+    assert loaded.weight_files == {"open_clip_pytorch_model.bin": "SHA-256 not known"}
     assert encoder.sampling == FrameSampling(20, 2, "first")
     assert isinstance(encoder, TextEncoder)
     with pytest.raises(BadModel, match="there is no file or folder"):
@@ -117,7 +118,8 @@ def test_echo_clip_sees_cropped_bgr_frames(tmp_path, clip, variant, whole):
     import open_clip
 
     folder = tiny_open_clip(tmp_path / "clip", safe=False)
-    encoder = load_model(ECHO_CLIP, weights=folder, variant=variant)
+    loaded = load_model(ECHO_CLIP, weights=folder, variant=variant)
+    encoder = loaded.encoder
     _, _, transform = open_clip.create_model_and_transforms(f"local-dir:{folder}")
     images = []
     for frame in clip.frames:
@@ -128,13 +130,13 @@ def test_echo_clip_sees_cropped_bgr_frames(tmp_path, clip, variant, whole):
     parts = encoder.transform(clip)
     assert parts.dtype == torch.uint8
     torch.testing.assert_close(encoder.network.normalise(parts), torch.stack(images), rtol=0, atol=2e-6)
-    assert encoder.setting == ("" if variant == "echo_clip" else "variant-paper")
-    assert encoder.preprocessing["colour"] == "BGR"
-    assert encoder.preprocessing["border"] == {int: "truncate", round: "round"}[whole]
+    assert loaded.setting == ("" if variant == "echo_clip" else "variant-paper")
+    assert loaded.preprocessing["colour"] == "BGR"
+    assert loaded.preprocessing["border"] == {int: "truncate", round: "round"}[whole]
 
 
 def test_echo_clip_r_encodes_frames_and_refuses_prompts(tmp_path, clip):
-    encoder = load_model("mkaichristensen/echo-clip-r", weights=tiny_open_clip(tmp_path / "clip", safe=False))
+    encoder = load_model("mkaichristensen/echo-clip-r", weights=tiny_open_clip(tmp_path / "clip", safe=False)).encoder
     assert not isinstance(encoder, TextEncoder)
     assert "template vocabulary" in encoder.no_text_reason
     assert encoder.encode(encoder.transform(clip)).shape == (50, 16)
@@ -145,13 +147,18 @@ def test_echo_clip_r_encodes_frames_and_refuses_prompts(tmp_path, clip):
 
 def test_settings_beside_the_weights(tmp_path, clip):
     folder = tiny_timm(tmp_path / "vit")
-    plain = load_model(str(folder))
+    plain_loaded = load_model(str(folder))
+    plain = plain_loaded.encoder
     (folder / "cardiobench.json").write_text(
         json.dumps({"colour": "BGR", "frames": 4, "stride": 3, "start": "uniform", "pooling": "max"})
     )
-    encoder = load_model(str(folder))
+    loaded = load_model(str(folder))
+    encoder = loaded.encoder
     assert encoder.sampling == FrameSampling(4, 3, "uniform")
-    assert (encoder.token_pooling, plain.token_pooling) == ("max", "mean" if plain.token_pooling == "mean" else "cls")
+    assert (loaded.token_pooling, plain_loaded.token_pooling) == (
+        "max",
+        "mean" if plain_loaded.token_pooling == "mean" else "cls",
+    )
     swapped = Clip(clip.frames[..., ::-1], clip.indices, clip.n_frames)
     assert torch.equal(encoder.transform(clip), plain.transform(swapped))
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from cardiobench.models.device import placed
+from cardiobench.models.device import to_device
 
 
 class Both(torch.nn.Module):
@@ -20,7 +20,7 @@ def test_pictures_and_clips_in_one_network():
         network, clips = Both().eval(), torch.randn(2, 3, 4, 9, 8)
     with torch.inference_mode():
         before = network(clips)
-        assert placed(network, torch.device("cpu")) is network
+        assert to_device(network, torch.device("cpu")) is network
         torch.testing.assert_close(network(clips), before, rtol=0, atol=1e-6)
     assert network.picture.weight.is_contiguous(memory_format=torch.channels_last)
     assert not network.picture.weight.is_contiguous()

@@ -83,17 +83,18 @@ def test_none_is_left_out():
 @pytest.mark.parametrize("made", list(TINY), indirect=True)
 def test_the_same_clip_gives_the_same_embedding(made):
     name, folder = made
-    encoder = load_model(name, weights=folder)
+    loaded = load_model(name, weights=folder)
+    encoder = loaded.encoder
     assert isinstance(encoder, Encoder)
     assert encoder.name == name
-    assert encoder.loaded_by.startswith(f"'{name}' is registered; ")
-    assert list(encoder.weight_files) == list(card(name).weights)
-    assert encoder.preprocessing["colour"] == card(name).preprocessing["colour"]
+    assert loaded.loaded_by.startswith(f"'{name}' is registered; ")
+    assert list(loaded.weight_files) == list(card(name).weights)
+    assert loaded.preprocessing["colour"] == card(name).preprocessing["colour"]
     assert isinstance(encoder, TextEncoder) == card(name).text
     networks = [encoder.network, *([encoder.text_network] if card(name).text else [])]
     assert not any(module.training for network in networks for module in network.modules())
 
-    encode = PartEncoder(encoder, CPU)
+    encode = PartEncoder(loaded, CPU)
     parts = [encoder.transform(clip) for clip in clips()]
     # The network normalises by itself, on its device; only DINOv3's processor scales grey levels before it resizes.
     travelling = torch.float32 if "dinov3" in name else torch.uint8
@@ -119,9 +120,10 @@ def test_what_a_card_offers_is_there(made):
     seen = set()
     for pooling in card(name).poolings or (None,):
         for variant in card(name).variants or (None,):
-            encoder = load_model(name, weights=folder, pooling=pooling, variant=variant)
+            loaded = load_model(name, weights=folder, pooling=pooling, variant=variant)
+            encoder = loaded.encoder
             parts = encoder.transform(clip)
-            seen.add((encoder.setting, str(encoder.preprocessing), encoder.encode(parts).sum().item()))
+            seen.add((loaded.setting, str(loaded.preprocessing), encoder.encode(parts).sum().item()))
     offered = max(1, len(card(name).poolings)) * max(1, len(card(name).variants))
     for place in range(2):
         assert len({one[place] for one in seen}) == offered, "every choice has a key and a folder of its own"

@@ -150,9 +150,9 @@ def test_what_is_asked_of_a_model_itself(checkpoint, variant, tmp_path, monkeypa
     task = (ECG if "ecg" in model.modalities else ECHO)[0]
     what = {"models": (name,), "weights": weights, "variant": variant, "tasks": (task,)}
     outcome = evaluated(tmp_path, **what, protocols=asked, limit=2)
-    assert {record.protocol for record in outcome.records} == wanted
+    assert {record.protocol for record in outcome.analyses} == wanted
     assert {protocol for _, _, protocol, _ in outcome.not_applicable} <= set(asked) - wanted
-    for record in outcome.records:
+    for record in outcome.analyses:
         assert any(np.isfinite(value.value) for value in record.values.values()), record.protocol
         assert record.tables and all(len(table) for table in record.tables.values())
     if variant == "prompts":
@@ -175,7 +175,7 @@ def test_what_works_on_stored_vectors(checkpoint, task, protocols, patients, tmp
     outcome = evaluated(
         tmp_path, models=(name,), weights=weights, tasks=(task,), protocols=protocols, limit=patients, **few
     )
-    made = {record.protocol for record in outcome.records} | {result.protocol for result in outcome.results}
+    made = {record.protocol for record in outcome.analyses} | {result.protocol for result in outcome.results}
     assert {name.partition(".")[0] for name in made} == set(protocols), outcome.not_applicable
 
 

@@ -68,7 +68,8 @@ def test_transformers(tmp_path, clip, kind):
         model = model_class(config).eval()
     model.save_pretrained(tmp_path)
     processor.save_pretrained(tmp_path)
-    default = load_model(str(tmp_path))
+    default_loaded = load_model(str(tmp_path))
+    default = default_loaded.encoder
     parts = default.transform(clip)
     pixels = default.network.normalise(parts) if parts.dtype == torch.uint8 else parts
     with torch.no_grad():
@@ -80,11 +81,12 @@ def test_transformers(tmp_path, clip, kind):
         expected["cls"] = tokens[:, 0]
     seen = {}
     for how, vectors in expected.items():
-        encoder = load_model(str(tmp_path), pooling=how)
+        loaded = load_model(str(tmp_path), pooling=how)
+        encoder = loaded.encoder
         torch.testing.assert_close(encoder.encode(encoder.transform(clip)), vectors, rtol=1e-5, atol=1e-5)
-        assert encoder.preprocessing["pooling"] == encoder.token_pooling == how
-        assert encoder.setting == ("" if how == default.token_pooling else f"pooling-{how}")
-        seen[how] = str(sorted(encoder.preprocessing.items(), key=str))
+        assert loaded.preprocessing["pooling"] == loaded.token_pooling == how
+        assert loaded.setting == ("" if how == default_loaded.token_pooling else f"pooling-{how}")
+        seen[how] = str(sorted(loaded.preprocessing.items(), key=str))
     assert len(set(seen.values())) == len(seen), "another pooling is another embedding key"
 
 
@@ -99,8 +101,9 @@ def test_timm(tmp_path, clip, architecture, own):
     with seeded():
         model = timm.create_model(architecture, **small).eval()
     save_for_hf(model, tmp_path, safe_serialization=True)
-    default = load_model(str(tmp_path))
-    assert default.token_pooling == own
+    default_loaded = load_model(str(tmp_path))
+    default = default_loaded.encoder
+    assert default_loaded.token_pooling == own
     pixels = default.network.normalise(default.transform(clip))
     with torch.no_grad():
         tokens = model.forward_features(pixels)
@@ -108,7 +111,7 @@ def test_timm(tmp_path, clip, architecture, own):
     assert patches.shape[1] == pixels.shape[-1] ** 2 // 64
     expected = {"cls": tokens[:, 0], "mean": patches.mean(1), "max": patches.max(1).values}
     for how, vectors in expected.items():
-        encoder = load_model(str(tmp_path), pooling=how)
+        encoder = load_model(str(tmp_path), pooling=how).encoder
         torch.testing.assert_close(encoder.encode(encoder.transform(clip)), vectors, rtol=1e-5, atol=1e-5)
     if "dinov3" in architecture:  # timm's own default is the mean, which it can be asked for
         own_mean = timm.create_model(f"local-dir:{tmp_path}", pretrained=True).eval()

@@ -180,7 +180,7 @@ def test_shards(originals, tmp_path):
     assert len(shards) > 1
     frames = torch.zeros(1, 3, 32, 32)
     torch.testing.assert_close(
-        load_model(str(folder)).encode(frames), load_model(str(originals["siglip"])).encode(frames)
+        load_model(str(folder)).encoder.encode(frames), load_model(str(originals["siglip"])).encoder.encode(frames)
     )
     shards[-1].unlink()
     assert shards[-1].name in refusal(folder)
@@ -364,9 +364,10 @@ def test_own_code_is_run_only_when_trusted(tmp_path):
     message = refusal(folder)
     assert "--trust-remote-code" in message
     assert not mark.exists()
-    encoder = load_model(str(folder), trust_remote_code=True)
+    loaded = load_model(str(folder), trust_remote_code=True)
+    encoder = loaded.encoder
     assert mark.exists()
-    assert "own code" in encoder.loaded_by
+    assert "own code" in loaded.loaded_by
     frames = torch.ones(2, 3, 4, 4)
     expected = weights["layer.weight"].sum(dim=1) + 1
     torch.testing.assert_close(encoder.encode(frames), expected.expand(2, 6))

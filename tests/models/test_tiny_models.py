@@ -26,7 +26,7 @@ MAKERS = {"siglip": tiny_siglip, "timm": tiny_timm, "open_clip": tiny_open_clip}
 
 @pytest.fixture(scope="module", params=list(MAKERS))
 def encoder(request, tmp_path_factory) -> Encoder:
-    return load_model(str(MAKERS[request.param](tmp_path_factory.mktemp("models") / request.param)))
+    return load_model(str(MAKERS[request.param](tmp_path_factory.mktemp("models") / request.param))).encoder
 
 
 def seen(encoder, clip) -> torch.Tensor:
@@ -95,10 +95,11 @@ def test_siglip_equals_transformers(tmp_path, clip, processor):
     import transformers
 
     folder = tiny_siglip(tmp_path / "siglip", processor=processor)
-    encoder = load_model(str(folder))
-    assert encoder.loaded_by == "config.json has model_type 'siglip' -> transformers"
+    loaded = load_model(str(folder))
+    encoder = loaded.encoder
+    assert loaded.loaded_by == "config.json has model_type 'siglip' -> transformers"
     assert isinstance(encoder, TextEncoder)
-    assert bool(encoder.warnings) == (processor == "none")
+    assert bool(loaded.warnings) == (processor == "none")
 
     model = transformers.SiglipModel.from_pretrained(folder).eval()
     images = transformers.SiglipImageProcessor(size={"height": 32, "width": 32})(pil(clip.frames), return_tensors="pt")
@@ -119,11 +120,12 @@ def test_siglip_equals_transformers(tmp_path, clip, processor):
 
 
 def test_siglip_text_is_lower_case_and_independent_of_its_neighbours(tmp_path):
-    encoder = load_model(str(tiny_siglip(tmp_path / "siglip")))
+    loaded = load_model(str(tiny_siglip(tmp_path / "siglip")))
+    encoder = loaded.encoder
     one = encoder.encode_text(["APICAL FOUR CHAMBER VIEW"])
     torch.testing.assert_close(one, encoder.encode_text(["x", "apical four chamber view"])[1:])
     torch.testing.assert_close(one.norm(dim=-1), torch.ones(1))
-    assert encoder.preprocessing["text"] == {
+    assert loaded.preprocessing["text"] == {
         "tokenizer": "TokenizersBackend",
         "padding": "max_length 24",
         "lower_case": True,
@@ -132,11 +134,11 @@ def test_siglip_text_is_lower_case_and_independent_of_its_neighbours(tmp_path):
 
 def test_siglip_without_tokenizer_encodes_images_only(tmp_path, clip):
     folder = tiny_siglip(tmp_path / "siglip", processor="apart", tokenizer=False)
-    encoder = load_model(str(folder))
+    encoder = load_model(str(folder)).encoder
     assert isinstance(encoder, Encoder)
     assert not isinstance(encoder, TextEncoder)
     assert encoder.no_text_reason == f"no tokenizer files in {folder}"
-    whole = load_model(str(tiny_siglip(tmp_path / "whole")))
+    whole = load_model(str(tiny_siglip(tmp_path / "whole"))).encoder
     torch.testing.assert_close(encoder.encode(encoder.transform(clip)), whole.encode(whole.transform(clip)))
 
 
@@ -148,8 +150,9 @@ def test_timm_equals_timm(tmp_path, clip, classes, safe):
     import timm
 
     folder = tiny_timm(tmp_path / "vit", classes=classes, safe=safe)
-    encoder = load_model(str(folder))
-    assert encoder.loaded_by == "config.json has architecture 'vit_tiny_patch16_224' -> timm"
+    loaded = load_model(str(folder))
+    encoder = loaded.encoder
+    assert loaded.loaded_by == "config.json has architecture 'vit_tiny_patch16_224' -> timm"
     assert encoder.no_text_reason == "a timm model has no text tower"
     assert not isinstance(encoder, TextEncoder)
 
@@ -169,8 +172,9 @@ def test_open_clip_equals_open_clip(tmp_path, clip, text, safe):
     import open_clip
 
     folder = tiny_open_clip(tmp_path / "clip", text=text, safe=safe)
-    encoder = load_model(str(folder))
-    assert encoder.loaded_by == "the folder has open_clip_config.json -> open_clip"
+    loaded = load_model(str(folder))
+    encoder = loaded.encoder
+    assert loaded.loaded_by == "the folder has open_clip_config.json -> open_clip"
     assert isinstance(encoder, TextEncoder)
 
     model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{folder}")
@@ -186,7 +190,7 @@ def test_open_clip_equals_open_clip(tmp_path, clip, text, safe):
 
 def test_open_clip_text_tower_does_not_drop_out(tmp_path):
     # The library returns models in training mode, where the BERT text tower answers differently every time.
-    encoder = load_model(str(tiny_open_clip(tmp_path / "clip", text="bert")))
+    encoder = load_model(str(tiny_open_clip(tmp_path / "clip", text="bert"))).encoder
     torch.testing.assert_close(encoder.encode_text(TEXTS), encoder.encode_text(TEXTS), rtol=0, atol=0)
     torch.testing.assert_close(encoder.encode_text(TEXTS[:1]), encoder.encode_text(TEXTS)[:1], rtol=1e-5, atol=1e-6)
 
@@ -195,7 +199,7 @@ def test_open_clip_without_its_tokenizer_encodes_images_only(tmp_path):
     folder = tiny_open_clip(tmp_path / "clip", text="tokenizer")
     for file in folder.glob("token*"):
         file.unlink()
-    encoder = load_model(str(folder))
+    encoder = load_model(str(folder)).encoder
     assert not isinstance(encoder, TextEncoder)
     assert f"no tokenizer files in {folder}" in encoder.no_text_reason
     assert "org/tokenizer" in encoder.no_text_reason
@@ -228,8 +232,9 @@ def test_clip_equals_transformers(tmp_path, clip):
     images = transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
     model = saved(transformers.CLIPModel, config, tmp_path, images)
     words.save_pretrained(tmp_path)
-    encoder = load_model(str(tmp_path))
-    assert encoder.loaded_by == "config.json has model_type 'clip' -> transformers"
+    loaded = load_model(str(tmp_path))
+    encoder = loaded.encoder
+    assert loaded.loaded_by == "config.json has model_type 'clip' -> transformers"
     pixels = images(pil(clip.frames), return_tensors="pt")["pixel_values"]
     tokens = words(TEXTS, padding=True, return_tensors="pt")
     with torch.no_grad():
@@ -253,8 +258,9 @@ def test_siglip2_keeps_the_aspect_ratio_of_a_frame(tmp_path, clip):
         images := transformers.Siglip2ImageProcessor(patch_size=8, max_num_patches=16),
     )
     tiny_tokenizer().save_pretrained(tmp_path)
-    encoder = load_model(str(tmp_path))
-    assert encoder.loaded_by == "config.json has model_type 'siglip2' -> transformers"
+    loaded = load_model(str(tmp_path))
+    encoder = loaded.encoder
+    assert loaded.loaded_by == "config.json has model_type 'siglip2' -> transformers"
     parts = encoder.transform(clip)
     assert parts.shape == (5, 17, 192)
     inputs = images(pil(clip.frames), return_tensors="pt")
@@ -291,9 +297,10 @@ def image_models():
 def test_image_models_give_their_pooler_output(tmp_path, clip, kind):
     model_class, config, processor, readout = image_models()[kind]
     model = saved(model_class, config, tmp_path, processor)
-    encoder = load_model(str(tmp_path))
-    assert encoder.loaded_by == f"config.json has model_type '{kind}' -> transformers"
-    assert encoder.preprocessing["readout"] == readout
+    loaded = load_model(str(tmp_path))
+    encoder = loaded.encoder
+    assert loaded.loaded_by == f"config.json has model_type '{kind}' -> transformers"
+    assert loaded.preprocessing["readout"] == readout
     assert encoder.no_text_reason == f"a {kind} model has no text tower"
     pixels = processor(pil(clip.frames), return_tensors="pt")["pixel_values"]
     torch.testing.assert_close(seen(encoder, clip), pixels, rtol=1e-6, atol=1e-6)
@@ -314,13 +321,14 @@ def test_a_vit_without_pooler_is_read_at_its_class_token(tmp_path, clip, saved_a
         )
     else:
         model = saved(transformers.ViTForImageClassification, config, tmp_path, processor).vit
-    encoder = load_model(str(tmp_path))
-    assert encoder.preprocessing["class"] == "ViTModel"
+    loaded = load_model(str(tmp_path))
+    encoder = loaded.encoder
+    assert loaded.preprocessing["class"] == "ViTModel"
     pixels = seen(encoder, clip)
     with torch.no_grad():
         expected = model(pixel_values=pixels).last_hidden_state[:, 0]
     torch.testing.assert_close(encoder.encode(pixels), expected, rtol=1e-4, atol=1e-5)
-    assert encoder.preprocessing["readout"] == "class token"
+    assert loaded.preprocessing["readout"] == "class token"
 
 
 def test_videomae_takes_the_whole_clip_as_one_part(tmp_path, clip):
@@ -329,7 +337,7 @@ def test_videomae_takes_the_whole_clip_as_one_part(tmp_path, clip):
     config = transformers.VideoMAEConfig(**tower(image_size=32, patch_size=8, num_frames=4, tubelet_size=2))
     processor = transformers.VideoMAEImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
     model = saved(transformers.VideoMAEModel, config, tmp_path, processor)
-    encoder = load_model(str(tmp_path), device="cpu")  # as the runner does
+    encoder = load_model(str(tmp_path), device="cpu").encoder  # as the runner does
     assert encoder.sampling == FrameSampling(count=4, start="uniform")
     four = clip.frames[[0, 1, 3, 4]]  # 0, 4/3, 8/3, 4 rounded
     pixels = processor(pil(four), return_tensors="pt")["pixel_values"]
@@ -351,8 +359,9 @@ def test_vjepa2_is_read_without_its_predictor(tmp_path, clip, with_processor):
     )  # fmt: skip
     processor = transformers.VJEPA2VideoProcessor(crop_size=32)
     model = saved(transformers.VJEPA2Model, config, tmp_path, processor if with_processor else None)
-    encoder = load_model(str(tmp_path), device="cpu")  # as the runner does
-    assert bool(encoder.warnings) != with_processor
+    loaded = load_model(str(tmp_path), device="cpu")
+    encoder = loaded.encoder  # as the runner does
+    assert bool(loaded.warnings) != with_processor
     parts = encoder.transform(clip)
     assert parts.shape == (1, 4, 3, 32, 32)
     four = torch.from_numpy(clip.frames[[0, 1, 3, 4]]).permute(0, 3, 1, 2)

@@ -118,7 +118,7 @@ def real_study(name, patients=36):
     table = builder.table(None).frame
     rows = table[table["view"].isin(("A4C",))].head(patients).reset_index(drop=True)
     rows["split"] = np.where(np.arange(len(rows)) % 3 == 0, "test", "train")
-    encoder = load_model(name)
+    encoder = load_model(name).encoder
 
     def embedded(part, change=None):
         vectors = []

@@ -1,5 +1,6 @@
 """Disturbed recordings: decoded once for all disturbances, and not encoded where only the order of frames changes."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -41,12 +42,14 @@ def context(tmp_path):
 
 def test_another_order_of_frames_gives_the_stored_vectors_in_that_order(context, monkeypatch):
     task, source = catalog.task("phantom_echo/ef"), open_dataset("phantom_echo")
-    encoder = Counted(load_model("cardiobench/random-vit"))
-    clean = plan_dataset(encoder, source, [task], context.config)
+    model = load_model("cardiobench/random-vit")
+    encoder = Counted(model.encoder)
+    model = replace(model, encoder=encoder)
+    clean = plan_dataset(model, source, [task], context.config)
     lines = source.task_rows(task)
     few = lines[lines["split"] == "test"].index[:2].to_numpy()
     clean = SimpleNamespace(source=source, store=clean.store, to_encode=few)
-    encode_missing(encoder, {None: clean}, context)
+    encode_missing(model, {None: clean}, context)
     assert encoder.parts == 2 * 16
 
     read = []
@@ -54,9 +57,9 @@ def test_another_order_of_frames_gives_the_stored_vectors_in_that_order(context,
     changes = [c for c in Stress().perturbations([task]) if c.name in ("shuffle", "reverse", "drop", "gain")]
     plans = {}
     for change in changes:
-        store = plan_dataset(encoder, source, [task], context.config, change).store
+        store = plan_dataset(model, source, [task], context.config, change).store
         plans[change] = SimpleNamespace(source=source, store=store, to_encode=few)
-    encode_missing(encoder, plans, context, clean)
+    encode_missing(model, plans, context, clean)
     assert encoder.parts == 2 * 16 + 2 * 2 * 16, "gain has two severities; the others change the order alone"
     assert read == few.tolist(), "each recording is decoded once for all its disturbances"
 

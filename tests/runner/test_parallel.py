@@ -158,7 +158,7 @@ def test_all_cells_of_a_grid_are_counted_before_they_start(config):
 
     from cardiobench.protocols.cross_validation.protocol import CrossValidation
 
-    cell = SimpleNamespace(encoder=SimpleNamespace(modalities=("ecg",)), protocol=CrossValidation())
+    cell = SimpleNamespace(model=SimpleNamespace(modalities=("ecg",)), protocol=CrossValidation())
     tasks = [f"{name}/{label}" for name in ("ptb_xl", "code15", "georgia", "chapman_ningbo") for label in ("cd", "af")]
     asked = replace(config, models=tuple("abcdef"), tasks=tuple(tasks))
     assert len(prices.of_whole_run(cell, asked)) == 192 * 5

@@ -24,7 +24,6 @@ class Constant:
     def __init__(self, card: ModelCard):
         self.name = card.id
         self.preprocessing = card.preprocessing
-        self.loaded_by = f"'{card.id}' is registered -> {card.adapter}"
 
     def transform(self, recording: "Clip | Ecg") -> "torch.Tensor":
         """One part, whatever the recording: (1, 1)."""

@@ -227,7 +227,6 @@ class EcgMorphology:
         self.name = card.id
         self.dim = len(feature_vector(Ecg(np.zeros((10 * FS, len(LEADS)), dtype=np.float32), FS)))
         self.preprocessing = card.preprocessing
-        self.loaded_by = f"'{card.id}' is registered -> {card.adapter}"
 
     def transform(self, recording: Ecg) -> torch.Tensor:
         """The measurements of a record: (1, dim)."""

@@ -159,7 +159,6 @@ class MiniRocket:
         self.name = card.id
         self.revision = digest.hexdigest()[:12]
         self.preprocessing = card.preprocessing
-        self.loaded_by = f"'{card.id}' is registered -> {card.adapter}"
 
     def transform(self, recording: Ecg) -> torch.Tensor:
         """A record at 100 Hz, 10 s, standardised: (1, 12, 1000)."""

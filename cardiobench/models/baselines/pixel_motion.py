@@ -208,7 +208,6 @@ class PixelMotion:
         self.name = card.id
         self.dim = len(feature_vector(np.zeros((2, SIZE, SIZE, 3), dtype=np.uint8)))
         self.preprocessing = card.preprocessing
-        self.loaded_by = f"'{card.id}' is registered -> {card.adapter}"
 
     def transform(self, recording: Clip) -> torch.Tensor:
         """The measurements of a clip: (1, dim)."""

@@ -48,7 +48,6 @@ class RandomVit:
         self.name = card.id
         self.revision = weights_digest(self.network)
         self.preprocessing = card.preprocessing
-        self.loaded_by = f"'{card.id}' is registered -> {card.adapter}"
 
     def transform(self, recording: Clip) -> torch.Tensor:
         """Frames of a clip, (T, 3, 112, 112) in [-1, 1]."""

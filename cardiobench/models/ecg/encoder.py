@@ -37,7 +37,6 @@ class SignalEncoder:
     prepare: Prepare
     token_pooling: str
     preprocessing: Mapping[str, Any]
-    loaded_by: str
     warnings: tuple[str, ...] = ()
     pooling: str = "mean"
     modalities: tuple[str, ...] = ("ecg",)
@@ -106,7 +105,6 @@ def described(card: ModelCard, source: ModelFiles, weights: list, pooling: str, 
         "revision": source.revision(weights),
         "token_pooling": pooling,
         "preprocessing": {**card.preprocessing, **chosen},
-        "loaded_by": f"'{card.id}' is registered -> {card.adapter}",
     }
 
 

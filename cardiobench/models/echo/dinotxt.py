@@ -8,7 +8,7 @@ import torch
 
 from cardiobench.core.errors import BadModel, MissingExtra
 from cardiobench.models.cards import ModelCard
-from cardiobench.models.echo.encoder import CLIP_SCALE, loaded_by, no_scale
+from cardiobench.models.echo.encoder import CLIP_SCALE, no_scale
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.frames import frame_settings
 from cardiobench.models.image import ImageTextEncoder, Normalised
@@ -91,6 +91,5 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "", variant: str
         frames=frames,
         sampling=frames.sampling,
         preprocessing={**card.preprocessing},
-        loaded_by=loaded_by(card),
         warnings=() if scale_is_there else (no_scale(HEADS[0]),),
     )

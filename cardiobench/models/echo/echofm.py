@@ -5,7 +5,7 @@ import torch
 
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.cards import ModelCard
-from cardiobench.models.echo.encoder import ClipEncoder, loaded_by, refuse_unknown
+from cardiobench.models.echo.encoder import ClipEncoder, refuse_unknown
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.echofm import DIM, FRAMES, SIZE, EchoFM
 from cardiobench.models.pooling import pool
@@ -87,5 +87,4 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant:
         dim=DIM,
         sampling=FrameSampling(count=FRAMES, stride=1, start="first"),
         preprocessing={**card.preprocessing, "pooling": pooling},
-        loaded_by=loaded_by(card),
     )

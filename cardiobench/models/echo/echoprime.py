@@ -16,7 +16,7 @@ from cardiobench.models.echo.echoprime_clip import STRIDE, normalised, prepared
 from cardiobench.models.echo.echoprime_files import RETRIEVAL, read_retrieval
 from cardiobench.models.echo.echoprime_retrieval import VIEWS, WIDTH, Bank, SectionWeights, answers
 from cardiobench.models.echo.echoprime_text import EchoPrimePrompts, Videos, read_text_encoder
-from cardiobench.models.echo.encoder import CLIP_SCALE, ClipEncoder, loaded_by, no_scale, refuse_unknown
+from cardiobench.models.echo.encoder import CLIP_SCALE, ClipEncoder, no_scale, refuse_unknown
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.convnext import BASE, ConvNeXt
 from cardiobench.models.nets.mvit import FRAMES, MViT
@@ -152,7 +152,6 @@ def load(
         dim=WIDTH + len(VIEWS),
         sampling=SAMPLING,
         preprocessing={**card.preprocessing},
-        loaded_by=loaded_by(card),
         warnings=(lacking,) if absent else (),
         no_text_reason=f"its vectors hold the view too; prompts are compared with the video alone: --variant {PROMPTS}",
         native=("view",) if absent else ("view", *ASKED),
@@ -178,6 +177,5 @@ def _with_prompts(card: ModelCard, source: ModelFiles) -> EchoPrimePrompts:
         dim=WIDTH,
         sampling=SAMPLING,
         preprocessing={**{key: value for key, value in card.preprocessing.items() if key != "view"}, **facts},
-        loaded_by=loaded_by(card),
         warnings=(no_scale("EchoPrime's release"),),
     )

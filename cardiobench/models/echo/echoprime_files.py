@@ -93,11 +93,11 @@ def _table(path: Path) -> pd.DataFrame:
 
 def _studies(path: Path) -> list[str]:
     table = _table(path)
-    if "Analysis" not in table.columns:
+    if "Study" not in table.columns:
         raise BadModel(
             f"{path} has the columns {', '.join(map(str, table.columns))}, expected Study. Download it again."
         )
-    return [str(study) for study in table["Analysis"]]
+    return [str(study) for study in table["Study"]]
 
 
 def _embeddings(path: Path) -> torch.Tensor:

@@ -9,7 +9,7 @@ import torch
 from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.models.cards import ModelCard
-from cardiobench.models.device import placed
+from cardiobench.models.device import to_device
 
 
 @dataclass(eq=False, kw_only=True)
@@ -27,7 +27,6 @@ class ClipEncoder:
     dim: int
     sampling: FrameSampling
     preprocessing: Mapping[str, Any]
-    loaded_by: str
     warnings: tuple[str, ...] = ()
     no_text_reason: str = "it has no text tower"
     pooling: Literal["mean", "mean_l2"] = "mean"
@@ -43,7 +42,7 @@ class ClipEncoder:
 
     def to(self, device: torch.device) -> "ClipEncoder":
         """Move the network and return the encoder."""
-        placed(self.network, device)
+        to_device(self.network, device)
         return self
 
 
@@ -57,11 +56,6 @@ def no_scale(what: str) -> str:
         f"{what} holds no learned temperature: zero-shot probabilities use CLIP's first value, 1/0.07; it changes how sure "
         f"they are and not which class is the likeliest"
     )
-
-
-def loaded_by(card: ModelCard) -> str:
-    """The rule that chose the adapter of a registered model, in words."""
-    return f"'{card.id}' is registered -> {card.adapter}"
 
 
 def refuse_unknown(card: ModelCard, what: str, name: str, known: tuple[str, ...]) -> None:

@@ -9,7 +9,7 @@ import torch
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.echo.crop import centre, resized
-from cardiobench.models.echo.encoder import ClipEncoder, loaded_by, refuse_unknown
+from cardiobench.models.echo.encoder import ClipEncoder, refuse_unknown
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.panecho import DIM, FRAMES, PanEcho, time_code
 from cardiobench.models.nets.panecho_heads import activated, by_head, head
@@ -148,6 +148,5 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant:
         dim=DIM,
         sampling=FrameSampling(count=None if VARIANTS[variant] > 1 else FRAMES, start="first"),
         preprocessing={**card.preprocessing, "clips": VARIANTS[variant]},
-        loaded_by=loaded_by(card),
         clips=VARIANTS[variant],
     )

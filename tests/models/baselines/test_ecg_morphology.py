@@ -224,7 +224,7 @@ def test_real_conduction_disturbances(real, name, bound, strength):
     from sklearn.preprocessing import StandardScaler
 
     signals, labels, patients = real
-    encoder = load_model(f"cardiobench/{name}")
+    encoder = load_model(f"cardiobench/{name}").encoder
     features = torch.cat([encoder.encode(encoder.transform(Ecg(signal, 100.0))) for signal in signals]).numpy()
     model = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=1000, class_weight="balanced"))
     folds = StratifiedGroupKFold(5, shuffle=True, random_state=0)

@@ -22,7 +22,7 @@ from cardiobench.models.load import load_model
 
 @pytest.fixture(scope="module")
 def encoder():
-    return load_model("cardiobench/minirocket")
+    return load_model("cardiobench/minirocket").encoder
 
 
 @pytest.fixture(scope="module")

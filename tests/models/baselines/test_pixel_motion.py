@@ -144,7 +144,7 @@ def test_ejection_fraction_and_view_of_phantoms():
     from cardiobench.data.phantom.echo import echo_clip
     from cardiobench.data.phantom.echo_cohort import echo_patients
 
-    encoder = load_model("cardiobench/pixel-motion")
+    encoder = load_model("cardiobench/pixel-motion").encoder
     records = echo_patients(60)
     clips = [echo_clip(record.truth, frames=40) for record in records]
     features = np.concatenate(

@@ -14,7 +14,7 @@ def test_the_seed_decides_the_weights():
 
 
 def test_frames_are_scaled_to_one():
-    encoder = load_model("cardiobench/random-vit")
+    encoder = load_model("cardiobench/random-vit").encoder
     frames = np.zeros((2, 60, 80, 3), dtype=np.uint8)
     frames[1] = 255
     parts = encoder.transform(Clip(frames, np.arange(2), 2))
@@ -24,7 +24,7 @@ def test_frames_are_scaled_to_one():
 
 
 def test_it_is_frozen_and_tells_frames_apart():
-    encoder = load_model("cardiobench/random-vit")
+    encoder = load_model("cardiobench/random-vit").encoder
     assert not any(module.training for module in encoder.network.modules())
     assert not any(parameter.requires_grad for parameter in encoder.network.parameters())
     frames = np.random.default_rng(0).integers(0, 256, (4, 112, 112, 3), dtype=np.uint8)

@@ -61,7 +61,11 @@ def encoders(folders):
     made = {}
 
     def encoder(name):
-        return made.setdefault(name, None) or made.update({name: load_model(name, weights=folders(name))}) or made[name]
+        return (
+            made.setdefault(name, None)
+            or made.update({name: load_model(name, weights=folders(name)).encoder})
+            or made[name]
+        )
 
     return encoder
 

@@ -70,7 +70,7 @@ def candidate_bank(folder: Path, labels: object = None) -> None:
     torch.save(torch.from_numpy(vectors[:50]), folder / "candidate_embeddings_p1.pt")
     torch.save(torch.from_numpy(vectors[50:].copy()), folder / "candidate_embeddings_p2.pt")
     studies = [f"study-{number:03d}" for number in range(CANDIDATES)]
-    (folder / "candidate_studies.csv").write_text("\n".join(["Analysis", *studies]) + "\n")
+    (folder / "candidate_studies.csv").write_text("\n".join(["Study", *studies]) + "\n")
     if labels is None:
         labels = {}
         for phenotype in SECTION_OF:

@@ -38,13 +38,14 @@ def folder(tmp_path_factory):
 
 
 def test_encoder(folder, clips):
-    encoder = load_model(NAME, weights=folder)
+    loaded = load_model(NAME, weights=folder)
+    encoder = loaded.encoder
     assert isinstance(encoder, TextEncoder) and not isinstance(encoder, NativeHeads)
     assert (encoder.name, encoder.dim, encoder.pooling) == (NAME, 64, "mean_l2")
     assert encoder.sampling == FrameSampling(count=16, stride=1, start="key_frame")
-    assert list(encoder.weight_files) == [*dinotxt.BACKBONE, *dinotxt.HEADS] == list(card(NAME).weights)
+    assert list(loaded.weight_files) == [*dinotxt.BACKBONE, *dinotxt.HEADS] == list(card(NAME).weights)
     assert encoder.logit_scale == pytest.approx(math.exp(4.0))
-    assert not encoder.warnings
+    assert not loaded.warnings
     for network in (encoder.network, encoder.text_network):
         assert not any(module.training for module in network.modules())
         assert not any(tensor.requires_grad or tensor.is_meta for tensor in network.parameters())
@@ -54,7 +55,7 @@ def test_encoder(folder, clips):
     assert all(part.dtype == torch.uint8 for part in parts)
     vectors = encoder.encode(torch.cat(parts))
     assert vectors.isfinite().all() and vectors.std(dim=0).max() > 1e-3
-    again = load_model(NAME, weights=folder).encode(parts[1])
+    again = load_model(NAME, weights=folder).encoder.encode(parts[1])
     torch.testing.assert_close(again, vectors[len(parts[0]) :][: len(again)], rtol=0, atol=1e-5)
 
     texts = ["SEVERE AORTIC STENOSIS. ", "ejection fraction 35 %"]
@@ -65,7 +66,7 @@ def test_encoder(folder, clips):
 
 
 def test_every_tensor_of_both_files_is_in_the_network(folder):
-    encoder = load_model(NAME, weights=folder)
+    encoder = load_model(NAME, weights=folder).encoder
     read = {f"backbone.{k}": v for k, v in torch.load(folder / dinotxt.BACKBONE[0], weights_only=True).items()}
     rest = torch.load(folder / dinotxt.HEADS[0], weights_only=True)
     assert rest.pop("logit_scale").shape == (1,)
@@ -73,7 +74,10 @@ def test_every_tensor_of_both_files_is_in_the_network(folder):
     read |= {name.removeprefix(vision): tensor for name, tensor in rest.items() if name.startswith(vision)}
     for network, expected in (
         (encoder.network.network, read),
-        (encoder.text_network, {name.removeprefix(text): t for name, t in rest.items() if name.startswith(text)}),
+        (
+            encoder.text_network,
+            {name.removeprefix(text): t for name, t in rest.items() if name.startswith(text)},
+        ),
     ):
         state = network.state_dict()
         assert set(state) == set(expected)
@@ -91,7 +95,7 @@ def test_frames_are_prepared_as_the_authors_prepare_a_picture(folder, shape):
         v2.Normalize(mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)),
     ])  # fmt: skip
     expected = torch.stack([theirs(Image.fromarray(frame)) for frame in frames])
-    ours = load_model(NAME, weights=folder).network.normalise(dinotxt.prepared(frames))
+    ours = load_model(NAME, weights=folder).encoder.network.normalise(dinotxt.prepared(frames))
     torch.testing.assert_close(ours, expected, rtol=0, atol=2e-6)
 
 
@@ -106,9 +110,10 @@ def test_tokens_are_those_of_clip():
 
 def test_without_the_temperature_every_result_says_so(tmp_path):
     files = fake.dinotxt_folder(tmp_path, lambda backbone, rest: rest.pop("logit_scale"))
-    encoder = load_model(NAME, weights=files)
+    loaded = load_model(NAME, weights=files)
+    encoder = loaded.encoder
     assert encoder.logit_scale == pytest.approx(1 / 0.07)
-    assert len(encoder.warnings) == 1 and "no learned temperature" in encoder.warnings[0]
+    assert len(loaded.warnings) == 1 and "no learned temperature" in loaded.warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -31,18 +31,19 @@ def weights_of(download):
 
 @pytest.mark.slow
 def test_videos_and_sentences_share_a_space(download, clips):
-    encoder = load_model(NAME, weights=download, variant="prompts")
+    loaded = load_model(NAME, weights=download, variant="prompts")
+    encoder = loaded.encoder
     assert isinstance(encoder, TextEncoder) and not isinstance(encoder, NativeHeads)
-    assert encoder.dim == 512 and encoder.setting == "variant-prompts"
-    assert encoder.preprocessing["tokenizer"] == "BertTokenizer from vocab.txt"
-    assert set(encoder.weight_files) == {"model_data/weights/echo_prime_encoder.pt", "model_data/weights/echo_prime_text_encoder.pt"}  # fmt: skip
+    assert encoder.dim == 512 and loaded.setting == "variant-prompts"
+    assert loaded.preprocessing["tokenizer"] == "BertTokenizer from vocab.txt"
+    assert set(loaded.weight_files) == {"model_data/weights/echo_prime_encoder.pt", "model_data/weights/echo_prime_text_encoder.pt"}  # fmt: skip
     assert encoder.logit_scale == pytest.approx(1 / 0.07)
-    assert any("no learned temperature" in warning for warning in encoder.warnings)
+    assert any("no learned temperature" in warning for warning in loaded.warnings)
     networks = (encoder.network, encoder.text_network)
     assert not any(module.training for network in networks for module in network.modules())
     assert not any(tensor.is_meta for network in networks for tensor in (*network.parameters(), *network.buffers()))
 
-    usual = load_model(NAME, weights=download)
+    usual = load_model(NAME, weights=download).encoder
     assert not isinstance(usual, TextEncoder) and "--variant prompts" in usual.no_text_reason
     parts = torch.cat([encoder.transform(clip) for clip in clips])
     assert torch.equal(encoder.encode(parts), usual.encode(parts)[:, :512])
@@ -87,7 +88,7 @@ def test_what_is_missing_is_named(download):
     (weights_of(download) / "echo_prime_text_encoder.pt").unlink()
     with pytest.raises(BadModel, match=r"Accepted file names: echo_prime_text_encoder\.pt"):
         load_model(NAME, weights=download, variant="prompts")
-    assert load_model(NAME, weights=download).native == ("view", "ef", "as")
+    assert load_model(NAME, weights=download).encoder.native == ("view", "ef", "as")
 
 
 def test_doctor_says_how_prompts_can_be_used(download):
