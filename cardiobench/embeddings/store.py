@@ -8,20 +8,24 @@ and then renamed, so a shard that is there is whole; two runs at once write diff
 import hashlib
 import json
 import os
+import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cardiobench.core.errors import BadData, UnwritableOutput
+from cardiobench.core.io import write_atomic
 from cardiobench.results.paths import folder_name
 
 DEVICE = b"device"  # in a shard's metadata; no part of the key, since it is not meant to change a value
+MEMORY_SHARE = 0.5  # of this machine's memory; larger embeddings lie in a file that is mapped into memory
+POOLED_ROWS = 4096  # recordings that are pooled together in float64
 
 
 @dataclass(frozen=True)
@@ -41,23 +45,55 @@ class Embeddings:
     devices: tuple[str, ...] = ()
 
     def parts(self, number: int) -> np.ndarray:
-        """Vectors (P, dim) of one recording."""
+        """Return the vectors (P, dim) of one recording."""
         return self.vectors[self.offsets[number] : self.offsets[number + 1]]
 
     def pooled(self, pooling: str) -> np.ndarray:
-        """One float64 vector a recording, (n, dim): `mean` of the parts, or `mean_l2`: unit parts, mean, unit length again."""
-        vectors = self.vectors.astype(np.float64)
-        if pooling == "mean_l2":
-            vectors = l2_normalize(vectors)
-        counts = np.diff(self.offsets)[:, None]
-        pooled = np.add.reduceat(vectors, self.offsets[:-1], axis=0) / counts
-        return l2_normalize(pooled) if pooling == "mean_l2" else pooled
+        """Return one read-only float32 vector per recording, (n, dim).
+
+        Args:
+            pooling: `mean` of the parts, or `mean_l2`: parts of unit length, their mean, unit length again. The mean
+                of one part per recording is the stored vectors themselves, without a copy.
+        """
+        count = len(self.ids)
+        if pooling == "mean" and len(self.vectors) == count:
+            pooled = self.vectors.view()
+        else:
+            pooled = np.empty((count, self.vectors.shape[1]), dtype=np.float32)
+            for start in range(0, count, POOLED_ROWS):
+                stop = min(start + POOLED_ROWS, count)
+                first, last = self.offsets[start], self.offsets[stop]
+                parts = self.vectors[first:last].astype(np.float64)
+                parts = l2_normalize(parts) if pooling == "mean_l2" else parts
+                sums = np.add.reduceat(parts, self.offsets[start:stop] - first, axis=0)
+                means = sums / np.diff(self.offsets[start : stop + 1])[:, None]
+                pooled[start:stop] = l2_normalize(means) if pooling == "mean_l2" else means
+        pooled.flags.writeable = False
+        return pooled
 
 
 def l2_normalize(vectors: np.ndarray) -> np.ndarray:
-    """Vectors scaled to length one; a zero vector stays zero."""
+    """Return vectors (..., dim) scaled to length one, in float64; a zero vector stays zero."""
+    vectors = np.asarray(vectors, dtype=np.float64)
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.where(length > 0, length, 1.0)
+
+
+@dataclass(frozen=True)
+class _Match:
+    """Recordings that are asked for and stored in one shard.
+
+    Attributes:
+        shard: the file.
+        positions: among those asked for, (k,).
+        starts: first row of each in the shard, (k,).
+        lengths: number of rows of each, (k,).
+    """
+
+    shard: Path
+    positions: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
 
 
 class EmbeddingStore:
@@ -69,96 +105,132 @@ class EmbeddingStore:
         self.folder = Path(root) / folder_name(model) / dataset / self.key
         self._text = text
 
-    def stored(self) -> set[tuple[str, str]]:
-        """(id, stamp) of every recording that is stored."""
-        found: set[tuple[str, str]] = set()
-        for shard in self._shards():
-            table = _open(shard)
-            found.update(zip(table["id"].to_pylist(), table["stamp"].to_pylist(), strict=True))
-        return found
+    def missing(self, ids: Sequence[str], fingerprints: Sequence[str]) -> np.ndarray:
+        """Return positions of the recordings that are not stored, or whose file has changed since.
+
+        Args:
+            ids: of recordings, each once.
+            fingerprints: of their files.
+        """
+        absent = np.ones(len(ids), dtype=bool)
+        for match in self._matches(ids, fingerprints):
+            absent[match.positions] = False
+        return np.flatnonzero(absent)
 
     def append(
         self,
         ids: Sequence[str],
-        stamps: Sequence[str],
+        fingerprints: Sequence[str],
         parts: Sequence[np.ndarray],
         *,
         rank: int = 0,
         device: str = "",
     ) -> Path:
-        """Write one shard: for each recording its id, its stamp and its parts' vectors (P, dim); and the device's name."""
+        """Write one shard.
+
+        Args:
+            ids: of recordings.
+            fingerprints: of their files.
+            parts: vectors (P, dim) of each recording's parts.
+            rank: of this process, for the shard's name.
+            device: that the vectors were computed on.
+
+        Returns:
+            The shard's file.
+
+        Raises:
+            UnwritableOutput: the disk is full or read-only; what was written before is kept.
+        """
         lengths = [len(vectors) for vectors in parts]
         flat = np.ascontiguousarray(np.concatenate(parts), dtype=np.float32)
         table = pa.table(
             {
                 "id": np.repeat(np.asarray(ids, dtype=object), lengths),
-                "stamp": np.repeat(np.asarray(stamps, dtype=object), lengths),
+                "stamp": np.repeat(np.asarray(fingerprints, dtype=object), lengths),
                 "part": np.concatenate([np.arange(n, dtype=np.int32) for n in lengths]),
                 "vector": pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1]),
             }
         ).replace_schema_metadata({DEVICE: device})
         name = f"{time.time_ns():020d}-rank{rank}-{os.getpid()}.arrow"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            note = self.folder / "key.json"
-            if not note.is_file():
-                _write_whole(note, lambda path: path.write_text(self._text, encoding="utf-8"))
-            _write_whole(self.folder / name, lambda path: _write_table(path, table))
-        except OSError as error:
-            raise UnwritableOutput(
-                f"embeddings cannot be written to {self.folder} ({error.strerror or error}). "
+            if not (self.folder / "key.json").is_file():
+                write_atomic(self.folder / "key.json", lambda path: path.write_text(self._text, encoding="utf-8"))
+            return write_atomic(self.folder / name, lambda path: _write_table(path, table))
+        except UnwritableOutput as error:
+            raise type(error)(
+                f"embeddings cannot be written to {self.folder} ({error}). "
                 "Free the disk or choose another folder with --cache-dir; what is written already is kept."
-            ) from None
-        return self.folder / name
+            ) from error
 
-    def load(self, ids: Sequence[str], stamps: Sequence[str]) -> Embeddings:
-        """The vectors of these recordings in this order; raises `BadData` naming those that are not stored."""
-        wanted = dict(zip(ids, stamps, strict=True))
-        found: dict[str, np.ndarray] = {}
-        devices: set[str] = set()
-        for shard in self._shards():
-            table = _open(shard)
-            keep = pc.is_in(table["id"], pa.array([i for i in wanted if i not in found], type=pa.string()))
-            table = table.filter(keep)
-            if not table.num_rows:
-                continue
-            column = table["vector"].combine_chunks()
-            vectors = column.flatten().to_numpy().reshape(len(column), -1)
-            names = np.asarray(table["id"].to_pylist(), dtype=object)
-            marks = table["stamp"].to_pylist()
-            starts = np.flatnonzero(np.r_[True, names[1:] != names[:-1]])
-            for start, stop in zip(starts, [*starts[1:], len(names)], strict=True):
-                name = names[start]
-                if marks[start] == wanted[name] and name not in found:
-                    found[name] = vectors[start:stop]
-                    devices.add((table.schema.metadata or {}).get(DEVICE, b"").decode())
-        absent = [name for name in wanted if name not in found]
-        if absent:
+    def load(self, ids: Sequence[str], fingerprints: Sequence[str]) -> Embeddings:
+        """Read the vectors of some recordings into one read-only float32 array, each shard once.
+
+        Args:
+            ids: of recordings, each once; the vectors come in this order.
+            fingerprints: of their files.
+
+        Raises:
+            BadData: recordings that are not stored; names the first ones.
+        """
+        matches = list(self._matches(ids, fingerprints))
+        lengths = np.zeros(len(ids), dtype=np.int64)
+        for match in matches:
+            lengths[match.positions] = match.lengths
+        names = tuple(ids)
+        if not lengths.all():
+            absent = [names[position] for position in np.flatnonzero(lengths == 0)[:5]]
             raise BadData(
-                f"{len(absent)} of {len(wanted)} recordings have no embedding in {self.folder}: {', '.join(absent[:5])}. Run the line again."
+                f"{(lengths == 0).sum()} of {len(names)} recordings have no embedding in {self.folder}: "
+                f"{', '.join(absent)}. Run the line again."
             )
-        chosen = [found[name] for name in ids]
-        offsets = np.r_[0, np.cumsum([len(vectors) for vectors in chosen])]
-        vectors = np.concatenate(chosen) if chosen else np.empty((0, 0), np.float32)
-        return Embeddings(tuple(ids), vectors, offsets, tuple(sorted(devices - {""})))
+        offsets = np.r_[0, np.cumsum(lengths)]
+        vectors = np.empty((0, 0), dtype=np.float32)
+        devices = set()
+        for match in matches:
+            table = _open(match.shard)
+            devices.add((table.schema.metadata or {}).get(DEVICE, b"").decode())
+            column = table["vector"].combine_chunks()
+            stored = column.flatten().to_numpy().reshape(len(column), -1)
+            if not vectors.size:
+                vectors = _allocate((int(offsets[-1]), stored.shape[1]), self.folder)
+            step = np.arange(match.lengths.sum()) - np.repeat(np.cumsum(match.lengths) - match.lengths, match.lengths)
+            source = np.repeat(match.starts, match.lengths) + step
+            vectors[np.repeat(offsets[match.positions], match.lengths) + step] = stored[source]
+        vectors.flags.writeable = False
+        return Embeddings(names, vectors, offsets, tuple(sorted(devices - {""})))
 
-    def _shards(self) -> list[Path]:
-        return sorted(self.folder.glob("*.arrow"))
+    def _matches(self, ids: Sequence[str], fingerprints: Sequence[str]) -> Iterator[_Match]:
+        """Yield where the recordings are stored, each at the first place that holds the file's fingerprint."""
+        wanted, marks = pd.Index(np.asarray(ids, dtype=object)), np.asarray(fingerprints, dtype=object)
+        left = np.ones(len(wanted), dtype=bool)
+        for shard in sorted(self.folder.glob("*.arrow")):
+            if not left.any():
+                return
+            table = _open(shard).select(["id", "stamp"])
+            names = table["id"].to_numpy()
+            starts = np.flatnonzero(np.r_[True, names[1:] != names[:-1]])
+            lengths = np.diff(np.r_[starts, len(names)])
+            positions = wanted.get_indexer(names[starts])
+            good = positions >= 0
+            good[good] = left[positions[good]] & (marks[positions[good]] == table["stamp"].to_numpy()[starts[good]])
+            positions, first = np.unique(positions[good], return_index=True)
+            if len(positions):
+                left[positions] = False
+                yield _Match(shard, positions, starts[good][first], lengths[good][first])
+
+
+def _allocate(shape: tuple[int, int], folder: Path) -> np.ndarray:
+    """Return an empty float32 matrix, in a nameless file of `folder` where it would fill half the memory."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if shape[0] * shape[1] * 4 <= MEMORY_SHARE * memory:
+        return np.empty(shape, dtype=np.float32)
+    with tempfile.TemporaryFile(dir=folder) as file:  # the mapping keeps the file until the last array is gone
+        return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
 
 
 def _write_table(path: Path, table: pa.Table) -> None:
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-
-
-def _write_whole(path: Path, write) -> None:
-    """Write under a name of this process, then rename: nobody ever sees half a file."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        write(temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _open(shard: Path) -> pa.Table:
@@ -167,8 +239,3 @@ def _open(shard: Path) -> pa.Table:
             return pa.ipc.open_file(source).read_all()
     except pa.ArrowInvalid as error:
         raise BadData(f"{shard} is not a whole Arrow file ({error}). Delete it and run the line again.") from None
-
-
-def missing(have: set[tuple[str, str]], ids: Iterable[str], stamps: Iterable[str]) -> list[int]:
-    """Positions of the recordings that are not stored yet, or whose file has changed since."""
-    return [number for number, pair in enumerate(zip(ids, stamps, strict=True)) if pair not in have]

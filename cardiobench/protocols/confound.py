@@ -233,7 +233,8 @@ def of_hospitals(data: TaskData, most: int, seed: int) -> Records:
     kept = np.isin(where, known)
     chosen, where = chosen[kept], where[kept]
     codes = np.searchsorted(known, where)
-    return Records(tuple(known.tolist()), data.features[chosen], data.labels[chosen], codes, data.patients[chosen])
+    features = data.features[chosen].astype(np.float64)
+    return Records(tuple(known.tolist()), features, data.labels[chosen], codes, data.patients[chosen])
 
 
 def place_alone(records: Records) -> np.ndarray:

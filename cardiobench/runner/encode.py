@@ -137,9 +137,9 @@ def reorder(
         plan: where those in the new order go.
         rank: of this process.
     """
-    there = clean.store.stored()
-    known = [number for number in numbers if tuple(changed.frame[["id", "fingerprint"]].iloc[number]) in there]
-    if known:
+    asked = changed.frame.iloc[numbers]
+    known = np.delete(numbers, clean.store.missing(asked["id"], asked["fingerprint"]))
+    if len(known):
         lines = changed.frame.iloc[known]
         stored = clean.store.load(lines["id"], lines["fingerprint"])
         parts = [stored.parts(place) for place in range(len(known))]

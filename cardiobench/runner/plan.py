@@ -17,7 +17,7 @@ from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import READER_VERSION
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import EmbeddingStore, missing
+from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
 
@@ -111,7 +111,7 @@ def plan_dataset(
     key = embedding_key(model, source, change) | ({"seed": config.seed} if change else {})
     store = EmbeddingStore(config.cache_dir / "embeddings", model.name, source.spec.name, key)
     part = source.frame.loc[lines]
-    gaps = missing(store.stored(), part["id"], part["fingerprint"])
+    gaps = store.missing(part["id"], part["fingerprint"])
     return DatasetPlan(source, tuple(tasks), lines, store, lines[gaps])
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from cardiobench.core.errors import BadData, UnwritableOutput
-from cardiobench.embeddings.store import Embeddings, EmbeddingStore, folder_name, missing
+from cardiobench.embeddings.store import Embeddings, EmbeddingStore, folder_name
 
 
 def store(folder, **key):
@@ -37,7 +37,7 @@ def test_absent_ids_are_named(tmp_path):
 
 def test_a_replaced_file_is_missing_again(tmp_path):
     kept = filled(tmp_path)
-    assert missing(kept.stored(), ["a", "b", "c"], ["1", "other", "1"]) == [1]
+    assert kept.missing(["a", "b", "c"], ["1", "other", "1"]).tolist() == [1]
     kept.append(["b"], ["other"], [np.zeros((1, 2))])
     np.testing.assert_array_equal(kept.load(["b"], ["other"]).parts(0), [[0, 0]])
     np.testing.assert_array_equal(kept.load(["b"], ["1"]).parts(0), [[9, 8]])
@@ -61,11 +61,11 @@ def test_shards_are_plain_arrow_files(tmp_path):
 def test_half_a_shard_is_refused_by_name_and_a_leftover_is_ignored(tmp_path):
     kept = filled(tmp_path)
     (kept.folder / ".x.arrow.1.tmp").write_bytes(b"half")
-    assert len(kept.stored()) == 3
+    assert not len(kept.missing(["a", "b", "c"], ["1"] * 3))
     shard = sorted(kept.folder.glob("*.arrow"))[0]
     shard.write_bytes(shard.read_bytes()[:100])
     with pytest.raises(BadData, match=shard.name):
-        kept.stored()
+        kept.missing(["a"], ["1"])
 
 
 def test_the_devices_of_the_vectors_that_are_asked_for_are_known(tmp_path):
@@ -83,6 +83,36 @@ def test_pooling_by_hand():
     np.testing.assert_allclose(
         embeddings.pooled("mean_l2"), [np.array([0.3, 0.9]) / np.sqrt(0.9), [1.0, 0.0]], rtol=1e-7
     )
+
+
+def test_pooling_in_blocks_is_pooling_at_once(monkeypatch):
+    monkeypatch.setattr("cardiobench.embeddings.store.POOLED_ROWS", 3)
+    rng = np.random.default_rng(0)
+    offsets = np.r_[0, np.cumsum(rng.integers(1, 5, size=10))]
+    embeddings = Embeddings(tuple("abcdefghij"), rng.normal(size=(offsets[-1], 4)).astype(np.float32), offsets)
+    expected = [embeddings.parts(number).mean(axis=0, dtype=np.float64) for number in range(10)]
+    np.testing.assert_allclose(embeddings.pooled("mean"), expected, rtol=2**-23)
+
+
+def test_the_mean_of_one_part_is_the_stored_vectors_and_nobody_can_change_them(tmp_path):
+    kept = store(tmp_path)
+    kept.append(["a", "b"], ["1", "1"], [np.ones((1, 2)), np.zeros((1, 2))])
+    embeddings = kept.load(["b", "a"], ["1", "1"])
+    pooled = embeddings.pooled("mean")
+    assert pooled.dtype == np.float32 and np.shares_memory(pooled, embeddings.vectors)
+    for array in (pooled, embeddings.pooled("mean_l2"), embeddings.vectors):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_vectors_that_would_fill_the_memory_lie_in_a_file_that_is_gone_afterwards(tmp_path, monkeypatch):
+    kept = filled(tmp_path)
+    files = sorted(kept.folder.iterdir())
+    in_memory = kept.load(["c", "a", "b"], ["1"] * 3)
+    monkeypatch.setattr("cardiobench.embeddings.store.MEMORY_SHARE", 0)
+    mapped = kept.load(["c", "a", "b"], ["1"] * 3)
+    assert isinstance(mapped.vectors, np.memmap) and sorted(kept.folder.iterdir()) == files
+    np.testing.assert_array_equal(mapped.vectors, in_memory.vectors)
 
 
 def test_an_unwritable_folder_is_said_so(tmp_path):

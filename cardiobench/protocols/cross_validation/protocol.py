@@ -99,7 +99,8 @@ class CrossValidation(PredictionProtocol):
         rows = self.select_rows(data.rows, data.task, variant)
         indices = np.flatnonzero(data.rows["id"].isin(rows["id"]))
         with threadpool_limits(1):  # one core per cell, and so the same sums everywhere
-            scores = self.cross_validate(name, data.features[indices], data.labels[indices], data.patients[indices])
+            features = data.features[indices].astype(np.float64)
+            scores = self.cross_validate(name, features, data.labels[indices], data.patients[indices])
         details = {"size": size, "classifier": name, "records": len(indices), **summary(scores)}
         details["grid"] = {key: list(values) for key, values in self.grids[name].items()}
         return ProtocolOutput(indices, scores.probabilities, details, out_of_fold=True)

@@ -140,4 +140,4 @@ def _part(name: str, data: TaskData, lines: dict[str, np.ndarray], classes: tupl
     chosen = np.stack([lines[label][:each] for label in classes], axis=1).reshape(-1)
     labels = np.tile(np.arange(len(classes)), each)
     ids = data.rows["id"].to_numpy(str)[chosen]
-    return Drawn(name, data.features[chosen], labels, data.patients[chosen], ids)
+    return Drawn(name, data.features[chosen].astype(np.float64), labels, data.patients[chosen], ids)
