@@ -42,7 +42,7 @@ def push_all(results: Sequence[ScoreResult], folder: Path, console: Console) -> 
 
 
 def _folder_of(results: Sequence[ScoreResult], name: str, folder: Path) -> Path:
-    """Where this run's results of a model are: beside them may be those of other revisions, which are not to be pushed."""
+    """Return the folder of this run's results of a model; beside it may be other revisions, which are not to be pushed."""
     revisions = {str(result.model["revision"])[:12] for result in results if result.model["name"] == name}
     found = [path for one in revisions for path in (folder / folder_name(name)).glob(f"{one}*") if path.is_dir()]
     return found[0] if len(found) == 1 else folder

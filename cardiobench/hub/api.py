@@ -37,7 +37,7 @@ class Account:
     organisations: tuple[str, ...] = ()
 
     def owns(self, repository: str) -> bool:
-        """Whether a repository is the user's own or one of the user's organisations'."""
+        """Return whether a repository is the user's own or one of the user's organisations'."""
         return repository.partition("/")[0] in (self.name, *self.organisations)
 
 
@@ -45,14 +45,14 @@ NOBODY = Account("")
 
 
 def connect() -> "HfApi":
-    """The client; endpoint and token are those of huggingface_hub (HF_ENDPOINT, HF_TOKEN, `hf auth login`)."""
+    """Return the client; endpoint and token are those of huggingface_hub (HF_ENDPOINT, HF_TOKEN, `hf auth login`)."""
     from huggingface_hub import HfApi
 
     return HfApi(library_name="cardiobench")
 
 
 def whoami(api: "HfApi") -> Account:
-    """Who is logged in; `NOBODY` where there is no token, which is enough to read and to rehearse.
+    """Return the account of the token; `NOBODY` without one, which is enough to read and for a dry run.
 
     Raises:
         HubError: the token is not valid, or the Hub is out of reach.
@@ -67,21 +67,21 @@ def whoami(api: "HfApi") -> Account:
 
 
 def client_errors() -> tuple[type[Exception], ...]:
-    """What the client raises when the Hub refuses or does not answer, or a name cannot be one."""
+    """Return the exceptions of the client for a refusal, no answer, or an invalid name."""
     from huggingface_hub.errors import HFValidationError, HTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
     return HTTPError, OfflineModeIsEnabled, LocalEntryNotFoundError, HFValidationError
 
 
 def status(error: BaseException | None) -> int:
-    """HTTP status of a refusal; 0 where there was no answer."""
+    """Return HTTP status of a refusal; 0 where there was no answer."""
     code = getattr(getattr(error, "response", None), "status_code", 0)
     # A download that fails says only "not in the cache"; the reason is its cause.
     return code or (status(error.__cause__) if error is not None and error.__cause__ is not None else 0)
 
 
 def pause_before_retry(error: BaseException, attempt: int) -> float | None:
-    """Seconds to wait before trying again; None where trying again is of no use.
+    """Return seconds to wait before trying again; None where trying again is of no use.
 
     Args:
         error: what the client raised.
@@ -115,7 +115,7 @@ def hub_errors(what: str) -> Iterator[None]:
 
 
 def explanation(what: str, error: BaseException) -> HubError:
-    """The message for a refusal of the Hub, or for no answer. Of the server's own words only one line is shown."""
+    """Return the message for a refusal of the Hub, or for no answer. Of the server's own words only one line is shown."""
     from huggingface_hub.errors import HFValidationError, OfflineModeIsEnabled
 
     if isinstance(error, OfflineModeIsEnabled) or isinstance(error.__cause__, OfflineModeIsEnabled):
@@ -131,5 +131,5 @@ def explanation(what: str, error: BaseException) -> HubError:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, without the pages that some libraries add."""
+    """Return the first line of an error's message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -1,7 +1,7 @@
 """A card, README.md: its front matter, and the list of evaluation results in it; everything else stays byte for byte."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -21,16 +21,16 @@ Key = Callable[[Mapping[str, Any]], Any]
 """Of a metric of an entry: whose it is and what it measured; None for a metric that is not ours."""
 
 
-def text_of(content: bytes | None, what: str) -> str:
-    """A card as text, empty where there is none; line ends and marks of byte order stay."""
+def text_of(content: bytes | None, source: str) -> str:
+    """Return a card as text, empty where there is none; line ends and marks of byte order stay."""
     try:
         return (content or b"").decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BadData(f"{what} is not UTF-8 ({error.reason} at byte {error.start}); it was left as it is.") from None
+        raise BadData(f"{source} is not UTF-8 ({error.reason} at byte {error.start}); it was left as it is.") from None
 
 
-def merge_results(card: str, name: str, entries: Sequence[Entry], key: Key, what: str) -> str:
-    """The card with these entries in its `model-index`.
+def merge_results(card: str, name: str, entries: Sequence[Entry], key: Key, source: str) -> str:
+    """Return the card with these entries in its `model-index`.
 
     An entry takes the place of the one that holds the same measurements (`key`); what others wrote stays byte for byte.
 
@@ -39,7 +39,7 @@ def merge_results(card: str, name: str, entries: Sequence[Entry], key: Key, what
         name: of the model, for a card without any results.
         entries: results as they stand in a model-index; all metrics of one share one key.
         key: what tells measurements apart.
-        what: the card's name, for errors.
+        source: the card's name, for errors.
 
     Raises:
         BadData: the front matter is not valid YAML, or written in a way that cannot be changed in place.
@@ -47,7 +47,7 @@ def merge_results(card: str, name: str, entries: Sequence[Entry], key: Key, what
     found = FRONT.match(card)
     if SPACED.match(card):
         raise BadData(
-            f"{what} begins with '---' and spaces, which the Hub's library does not read. Take the spaces away."
+            f"{source} begins with '---' and spaces, which the Hub's library does not read. Take the spaces away."
         )
     if not found:
         newline = yaml_text.newline_of(card)
@@ -55,27 +55,35 @@ def merge_results(card: str, name: str, entries: Sequence[Entry], key: Key, what
         mark = "\ufeff" if card.startswith("\ufeff") else ""
         return f"{mark}---{newline}{text}---{newline}{card.removeprefix(mark)}"
     text = found["yaml"]
-    changed = yaml_text.apply(text, _edits(text, name, entries, key, what, yaml_text.newline_of(card)))
-    _check(text, changed, entries, key, what)
+    changed = yaml_text.apply(text, _edits(text, name, entries, key, source, yaml_text.newline_of(card)))
+    _check(text, changed, entries, key, source)
     return card[: found.start("yaml")] + changed + card[found.end("yaml") :]
 
 
-def results_block(card: str, what: str) -> str:
-    """The text of the `model-index` in a card's front matter; empty where there is none."""
-    found = FRONT.match(card)
-    tree = yaml_text.parse(found["yaml"], what)[1] if found else None
+def results_block(card: str, source: str) -> str:
+    """Return the text of the `model-index` in a card's front matter; empty where there is none."""
+    match = FRONT.match(card)
+    text = match["yaml"] if match else ""
+    tree = yaml_text.parse(text, source)[1]
     pairs = tree.value if isinstance(tree, yaml.MappingNode) else []
-    starts = [name.start_mark.index for name, _ in pairs] + [len(found["yaml"]) if found else 0]
+    starts = [name.start_mark.index for name, _ in pairs] + [len(text)]
     for number, (name, _) in enumerate(pairs):
         if name.value == INDEX:
-            return found["yaml"][starts[number] : starts[number + 1]]
+            return text[starts[number] : starts[number + 1]]
     return ""
 
 
 def with_block(card: str, block: str) -> str:
-    """The card with a block of text at the end of its front matter."""
-    end = FRONT.match(card).end("yaml")
-    return card[:end] + block + card[end:]
+    """Return the card with a block of text at the end of its front matter."""
+    match = FRONT.match(card)
+    if match is None:
+        raise BadData("the card has no front matter to add results to")
+    return insert(card, match.end("yaml"), block)
+
+
+def insert(text: str, position: int, addition: str) -> str:
+    """Return the text with an addition at a position."""
+    return text[:position] + addition + text[position:]
 
 
 def _new_block(name: str, entries: Sequence[Entry], newline: str) -> str:
@@ -83,53 +91,68 @@ def _new_block(name: str, entries: Sequence[Entry], newline: str) -> str:
 
 
 def _edits(
-    text: str, name: str, entries: Sequence[Entry], key: Key, what: str, newline: str
+    text: str, name: str, entries: Sequence[Entry], key: Key, source: str, newline: str
 ) -> list[yaml_text.TextEdit]:
-    content, tree = yaml_text.parse(text, f"the front matter of {what}")
+    content, tree = yaml_text.parse(text, f"the front matter of {source}")
     if content is None:
         return [(len(text), len(text), _new_block(name, entries, newline))]
-    if not isinstance(content, dict) or tree.flow_style:
-        raise BadData(f"the front matter of {what} is no list of keys and values; it was left as it is.")
+    if not isinstance(tree, yaml.MappingNode) or tree.flow_style:
+        raise BadData(f"the front matter of {source} is no list of keys and values; it was left as it is.")
     node = yaml_text.child(tree, INDEX)
     if node is None:
         return [(len(text), len(text), _new_block(name, entries, newline))]
     models = content[INDEX] or []
     if not _well_formed(models):
-        raise _unchangeable(what)
+        raise _unchangeable(source)
     if isinstance(node, yaml.ScalarNode):
         return yaml_text.fill(text, node, [{"name": name, "results": list(entries)}], 0)
+    assert isinstance(node, yaml.SequenceNode), "what is neither empty nor a list is not well formed"
     lists = [(model, yaml_text.child(part, "results")) for model, part in zip(models, node.value, strict=True)]
-    there = [(model["results"], part) for model, part in lists if isinstance(part, yaml.SequenceNode)]
-    if not there:
+    filled = [(model["results"], part) for model, part in lists if isinstance(part, yaml.SequenceNode)]
+    if not filled:
         empty = next((part for _, part in lists if isinstance(part, yaml.ScalarNode)), None)
         if empty is not None:
             return yaml_text.fill(text, empty, entries, node.start_mark.column + 2)
         return yaml_text.change_items(text, node, {}, (), [{"name": name, "results": list(entries)}])
     edits: list[yaml_text.TextEdit] = []
-    waiting = {key(entry["metrics"][0]): entry for entry in entries}
-    for number, (results, part) in enumerate(there):
-        replaced, removed = {}, []
-        for position, old in enumerate(results):
-            keys = [key(metric) for metric in old.get("metrics") or ()]
-            mine = [one for one in keys if any(one == key(entry["metrics"][0]) for entry in entries)]
-            if not mine:
-                continue
-            if len(set(keys)) == 1 and keys[0] in waiting:
-                new = waiting.pop(keys[0])
-                if new != old:
-                    replaced[position] = new
-            elif len(mine) == len(keys):
-                removed.append(position)
-            else:  # rewritten by another tool, which put measurements of several people into one entry
-                metrics = yaml_text.child(part.value[position], "metrics")
-                gone = [place for place, one in enumerate(keys) if one in mine]
-                edits += yaml_text.change_items(text, metrics, {}, gone)
-        added = list(waiting.values()) if number == len(there) - 1 else []
-        edits += yaml_text.change_items(text, part, replaced, removed, added)
+    ours = {key(entry["metrics"][0]) for entry in entries}
+    new = {key(entry["metrics"][0]): entry for entry in entries}
+    for number, (results, part) in enumerate(filled, 1):
+        edits += _list_edits(text, results, part, key, ours, new, last=number == len(filled))
     return edits
 
 
-def _check(before: str, after: str, entries: Sequence[Entry], key: Key, what: str) -> None:
+def _list_edits(
+    text: str,
+    results: Sequence[Entry],
+    node: yaml.SequenceNode,
+    key: Key,
+    ours: Collection[Any],
+    new: dict[Any, Entry],
+    last: bool,
+) -> list[yaml_text.TextEdit]:
+    """Return the edits of one list of results; entries that were placed leave `new`, the last list takes the rest."""
+    edits: list[yaml_text.TextEdit] = []
+    replaced: dict[int, Entry] = {}
+    removed: list[int] = []
+    for position, old in enumerate(results):
+        keys = [key(metric) for metric in old.get("metrics") or ()]
+        own = [number for number, one in enumerate(keys) if one in ours]
+        if own and len(set(keys)) == 1 and keys[0] in new:
+            entry = new.pop(keys[0])
+            if entry != old:
+                replaced[position] = entry
+        elif own and len(own) == len(keys):
+            removed.append(position)
+        elif own:  # rewritten by another tool, which put measurements of several people into one entry
+            metrics = yaml_text.child(node.value[position], "metrics")
+            assert isinstance(metrics, yaml.SequenceNode), "an entry with measurements has a list of them"
+            edits += yaml_text.change_items(text, metrics, {}, own)
+    added = list(new.values()) if last else []
+    return edits + yaml_text.change_items(text, node, replaced, removed, added)
+
+
+def _check(before: str, after: str, entries: Sequence[Entry], key: Key, source: str) -> None:
     """Refuse an edit that would have changed anything else, as odd ways of writing YAML might."""
     try:
         old, new = yaml.safe_load(before) or {}, yaml.safe_load(after)
@@ -140,11 +163,11 @@ def _check(before: str, after: str, entries: Sequence[Entry], key: Key, what: st
     except (yaml.YAMLError, KeyError, TypeError, AttributeError):
         same = complete = False
     if not (same and complete):
-        raise _unchangeable(what)
+        raise _unchangeable(source)
 
 
 def _well_formed(models: Any) -> bool:
-    """Whether a model-index is what it should be: models with results with metrics, any of them empty."""
+    """Return whether a model-index is what it should be: models with results with metrics, any of them empty."""
 
     def mappings(value: Any) -> bool:
         return value is None or (isinstance(value, list) and all(isinstance(item, dict) for item in value))
@@ -155,15 +178,15 @@ def _well_formed(models: Any) -> bool:
     )
 
 
-def _unchangeable(what: str) -> BadData:
+def _unchangeable(source: str) -> BadData:
     return BadData(
-        f"{what} writes its {INDEX} in a way that cannot be changed without touching the rest of it. Write it as the Hub's "
+        f"{source} writes its {INDEX} in a way that cannot be changed without touching the rest of it. Write it as the Hub's "
         "documentation does, in block style (one '- ' a line), and push again."
     )
 
 
 def _others(content: Mapping[str, Any], mine: set[str], key: Key) -> Any:
-    """Everything in a front matter but our own measurements."""
+    """Return everything in a front matter but our own measurements."""
     rest = {name: value for name, value in content.items() if name != INDEX}
     kept = []
     for model in content.get(INDEX) or ():

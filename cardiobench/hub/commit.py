@@ -1,6 +1,7 @@
 """One commit to a Hub repository: read what is there, show what would change, commit it; again when overtaken or cut off."""
 
 import hashlib
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -39,7 +40,7 @@ class Target:
 
 @dataclass(frozen=True)
 class RepoOptions:
-    """How a repository that is not there is made."""
+    """How a repository is made where there is none."""
 
     private: bool = False
     sdk: str | None = None
@@ -64,22 +65,29 @@ class Snapshot:
     @cached_property
     def files(self) -> "Mapping[str, RepoFile]":
         """Path -> what the Hub knows of the file."""
+        from huggingface_hub.hf_api import RepoFile
+
         if not self.commit:
             return {}
         listed = self.api.list_repo_tree(
             self.target.id, recursive=True, revision=self.commit, repo_type=self.target.kind
         )
-        return {entry.path: entry for entry in listed if hasattr(entry, "blob_id")}
+        return {entry.path: entry for entry in listed if isinstance(entry, RepoFile)}
 
     def read(self, path: str) -> bytes | None:
-        """Content of a file; None where there is none."""
+        """Return content of a file; None where there is none."""
         if path not in self.files:
             return None
         cached = self.api.hf_hub_download(self.target.id, path, revision=self.commit, repo_type=self.target.kind)
         return Path(cached).read_bytes()
 
+    def read_matching(self, pattern: str) -> dict[str, bytes]:
+        """Return path -> content of the files whose whole path matches a pattern, in the order of the paths."""
+        paths = sorted(path for path in self.files if re.fullmatch(pattern, path))
+        return {path: content for path in paths if (content := self.read(path)) is not None}
+
     def holds(self, path: str, content: Content | None) -> bool:
-        """Whether the file is already what it should be; compared by digest, nothing is downloaded."""
+        """Return whether the file is already what it should be; compared by digest, nothing is downloaded."""
         entry = self.files.get(path)
         if entry is None or content is None:
             return entry is None and content is None
@@ -162,7 +170,7 @@ def write(
 
 
 def read_snapshot(api: "HfApi", target: Target, user: Account, create: RepoOptions | None) -> Snapshot:
-    """The branch as it is now; an empty one where it may be made."""
+    """Return the branch as it is now; an empty one where it may be made."""
     from huggingface_hub.errors import HTTPError, RevisionNotFoundError
 
     try:
@@ -170,14 +178,14 @@ def read_snapshot(api: "HfApi", target: Target, user: Account, create: RepoOptio
     except RevisionNotFoundError:
         if create is None:
             raise HubError(f"{target}: there is no such branch.") from None
-        return Snapshot(api, target, private=api.repo_info(target.id, repo_type=target.kind).private)
+        return Snapshot(api, target, private=bool(api.repo_info(target.id, repo_type=target.kind).private))
     except HTTPError as error:
         # The Hub answers 401 to somebody without a token who asks for a repository that is not there.
         absent = status(error) == 404 or (status(error) == 401 and user == NOBODY)
         if create is None or not absent:
             raise
         return Snapshot(api, target, private=create.private)
-    return Snapshot(api, target, facts.sha, bool(facts.private))
+    return Snapshot(api, target, facts.sha or "", bool(facts.private))
 
 
 def _changed(snapshot: Snapshot, plan_changes: PlanChanges) -> dict[str, Content | None]:
@@ -185,13 +193,13 @@ def _changed(snapshot: Snapshot, plan_changes: PlanChanges) -> dict[str, Content
 
 
 def _old(snapshot: Snapshot, path: str) -> bytes | None:
-    """Content before, for the diff; of a large file nothing is fetched."""
+    """Return the content before, for the diff; of a large file nothing is fetched."""
     entry = snapshot.files.get(path)
     return None if entry is None else b"\0" if entry.lfs else snapshot.read(path)
 
 
 def _open_pull_request(api: "HfApi", target: Target, title: str, user: Account) -> Target:
-    """The user's open pull request of that title, which a second push goes to; the branch itself when there is none."""
+    """Find the user's open pull request of that title, which a second push goes to; the branch itself when there is none."""
     found = api.get_repo_discussions(
         target.id,
         repo_type=target.kind,
@@ -240,7 +248,7 @@ def _commit(
     except ValueError as error:  # how the client says that the Hub's check of a card failed
         raise HubError(f"{target}: the Hub does not accept README.md: {first_line(error)}") from None
     url = done.pr_url if new_pull_request else done.commit_url
-    return CommitResult(target, changes, url, new_pull_request or target.revision.startswith("refs/pr/"))
+    return CommitResult(target, changes, url or "", new_pull_request or target.revision.startswith("refs/pr/"))
 
 
 def _create(api: "HfApi", target: Target, create: RepoOptions) -> None:

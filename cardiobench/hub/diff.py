@@ -7,7 +7,7 @@ SHOWN = 60  # lines of a file that is new as a whole
 
 
 def describe(old: bytes | None, new: bytes | Path | None, path: str) -> str:
-    """The change of one file: a unified diff of text, the size of anything else.
+    """Describe the change of one file: a unified diff of text, the size of anything else.
 
     Args:
         old: content before; None where there was no file.
@@ -32,12 +32,12 @@ def describe(old: bytes | None, new: bytes | Path | None, path: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text without signs that could steer a terminal."""
+    """Return the text without signs that could steer a terminal."""
     return "".join(sign if sign.isprintable() or sign == "\t" else "�" for sign in text)
 
 
 def _text(content: bytes | None) -> str | None:
-    """Content as text; empty for no file, None for what is not text."""
+    """Return content as text; empty for no file, None for what is not text."""
     try:
         text = (content or b"").decode("utf-8")
     except UnicodeDecodeError:

@@ -16,19 +16,19 @@ HEADLINE = ("probe", "cross_validation", "native", "zero_shot", "knn")
 
 
 def path(dataset: str) -> str:
-    """The file of a dataset's results in a model repository."""
+    """Return the file of a dataset's results in a model repository."""
     return f".eval_results/cardiobench-{dataset}.yaml"
 
 
 def primary_protocol(protocols: Iterable[str]) -> str:
-    """The protocol, with its variant, that speaks for a task."""
+    """Return the protocol, with its variant, that speaks for a task."""
     last = len(HEADLINE)
     order = {name: number for number, name in enumerate(HEADLINE)}
     return min(protocols, key=lambda label: (order.get(label.partition(".")[0], last), label))
 
 
 def entries(result: ScoreResult, user: str, url: str, revision: str | None) -> list[dict[str, Any]]:
-    """One entry for each metric that the dataset's eval.yaml lists; the Hub's own class writes it."""
+    """Return one entry for each metric that the dataset's eval.yaml lists; the Hub's own class writes it."""
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
     return eval_result_entries_to_yaml(
@@ -49,20 +49,20 @@ def entries(result: ScoreResult, user: str, url: str, revision: str | None) -> l
     )
 
 
-def merge(content: bytes | None, new: Sequence[dict[str, Any]], what: str) -> bytes:
-    """The file with these entries in it; entries of other users, and everything else in it, stay byte for byte.
+def merge(content: bytes | None, new: Sequence[dict[str, Any]], source: str) -> bytes:
+    """Return the file with these entries in it; entries of other users, and everything else in it, stay byte for byte.
 
     Raises:
         BadData: the file is not a list of entries.
     """
     text = (content or b"").decode("utf-8")
-    existing, tree = yaml_text.parse(text, what)
+    existing, tree = yaml_text.parse(text, source)
     if existing is None:
         newline = yaml_text.newline_of(text)
         lead = text if not text or text.endswith(("\n", "\r")) else text + newline
         return (lead + yaml_text.block(new, 0, newline)).encode()
     if not isinstance(tree, yaml.SequenceNode):
-        raise BadData(f"{what} is not a list of evaluation results; it was left as it is.")
+        raise BadData(f"{source} is not a list of evaluation results; it was left as it is.")
     waiting = {_key(entry): entry for entry in new}
     replaced, removed = {}, []
     for position, old in enumerate(existing):
@@ -75,16 +75,16 @@ def merge(content: bytes | None, new: Sequence[dict[str, Any]], what: str) -> by
     edits = yaml_text.change_items(text, tree, replaced, removed, list(waiting.values()))
     changed = yaml_text.apply(text, edits)
     kept = [repr(entry) for entry in existing if _key(entry) not in {_key(entry) for entry in new}]
-    after = yaml_text.parse(changed, what)[0]
+    after = yaml_text.parse(changed, source)[0]
     if [repr(entry) for entry in after if _key(entry) not in {_key(entry) for entry in new}] != kept:
         raise BadData(
-            f"{what} is written in a way that cannot be changed in place. Write one '- ' a line and push again."
+            f"{source} is written in a way that cannot be changed in place. Write one '- ' a line and push again."
         )
     return changed.encode()
 
 
 def _key(entry: Any) -> tuple | None:
-    """What makes two entries the same measurement: dataset, task, and the user whose run of this benchmark it is."""
+    """Return what identifies a measurement: dataset, task, and the user whose run of this benchmark it is."""
     if not isinstance(entry, dict) or not isinstance(entry.get("dataset"), dict):
         return None
     source = entry.get("source") or {}

@@ -13,7 +13,7 @@ BENCHMARK = "CardioBench"
 
 
 def entry(result: ScoreResult, user: str, url: str, revision: str | None) -> dict[str, Any]:
-    """One result with all its metrics.
+    """Return one result with all its metrics.
 
     Args:
         result: of one task under one protocol.
@@ -40,12 +40,12 @@ def entry(result: ScoreResult, user: str, url: str, revision: str | None) -> dic
 
 
 def task_type(kind: str, modality: str) -> str:
-    """A task type that the Hub knows; it has none for signals, nor for numbers read from pictures."""
+    """Return a task type that the Hub knows; it has none for signals, nor for numbers read from pictures."""
     return "image-classification" if modality == "echo" and kind != "regression" else "other"
 
 
 def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
-    """One metric; `args` tells what belongs to the number, and whose it is."""
+    """Return one metric; `args` tells what belongs to the number, and whose it is."""
     estimate = result.overall[name]
     args: dict[str, Any] = {
         "benchmark": BENCHMARK,
@@ -76,7 +76,7 @@ def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
 
 
 def key(found: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """Whose metric it is, of which task and protocol; None for one that is not of this benchmark."""
+    """Return user, task and protocol of a metric; None for one that is not of this benchmark."""
     args = found.get("args") if isinstance(found, Mapping) else None
     if not isinstance(args, Mapping) or args.get("benchmark") != BENCHMARK:
         return None

@@ -14,17 +14,17 @@ SAFE = re.compile(r"[\w.-]+")
 
 
 def dataset_id(result: ScoreResult) -> str:
-    """The dataset's repository: `cardiobench/tmed2`."""
+    """Return the dataset's repository: `cardiobench/tmed2`."""
     return f"{NAMESPACE}/{result.task.partition('/')[0]}"
 
 
 def task_id(result: ScoreResult, metric: str) -> str:
-    """The entry of the dataset's eval.yaml: `tmed2_as_f1_macro`."""
+    """Return the entry of the dataset's eval.yaml: `tmed2_as_f1_macro`."""
     return f"{result.task.replace('/', '_')}_{metric}"
 
 
 def result_path(result: ScoreResult, user: str) -> str:
-    """Where a user's result lies in a model's repository: `cardiobench/<user>/<protocol>/<dataset>__<target>.json`."""
+    """Return a result's path in a model's repository: `cardiobench/<user>/<protocol>/<dataset>__<target>.json`."""
     parts = (user, result.label, *result.task.split("/"))
     if len(parts) != 4 or not all(SAFE.fullmatch(part) and part.strip(".") for part in parts):
         raise BadData(f"a result of task '{result.task}', protocol '{result.label}' has no name for a file.")
@@ -32,18 +32,18 @@ def result_path(result: ScoreResult, user: str) -> str:
 
 
 def defined(result: ScoreResult) -> list[str]:
-    """The metrics that have a value; the one that ranks models first."""
+    """Return the metrics that have a value; the one that ranks models first."""
     names = [result.metric, *(name for name in result.overall if name != result.metric)]
     return [name for name in names if math.isfinite(result.overall[name].value)]
 
 
 def listed_metrics(result: ScoreResult) -> list[str]:
-    """Those of them that the dataset's eval.yaml has an entry for."""
+    """Return the defined metrics that the dataset's eval.yaml has an entry for."""
     return [name for name in catalog.task(result.task).metrics if name in defined(result)]
 
 
 def notes(result: ScoreResult, metric: str) -> str:
-    """Protocol, interval, number of patients, floor, flags: what has to be read with the number."""
+    """Return protocol, interval, number of patients, floor, flags: what has to be read with the number."""
     estimate, floor = result.overall[metric], result.floors.get("best_constant")
     parts = [f"protocol {result.label}"]
     if math.isfinite(estimate.low):
@@ -62,5 +62,5 @@ def notes(result: ScoreResult, metric: str) -> str:
 
 
 def known(answer: bool | None) -> str:
-    """Yes, no or unknown."""
+    """Return yes, no or unknown."""
     return "unknown" if answer is None else "yes" if answer else "no"

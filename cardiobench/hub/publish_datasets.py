@@ -7,7 +7,7 @@ from cardiobench.data import catalog
 from cardiobench.data.prepare import NOTE, companion_files
 from cardiobench.data.prepared import find_prepared, read_note
 from cardiobench.data.spec import DatasetSpec
-from cardiobench.hub.cards import FRONT
+from cardiobench.hub.cards import FRONT, insert
 from cardiobench.hub.commit import Content, PlanChanges, RepoOptions, Snapshot, Target
 from cardiobench.hub.publish import Publication
 
@@ -32,7 +32,7 @@ def publications(
     i_may_redistribute: bool = False,
     prepared: Path | None = None,
 ) -> list[Publication]:
-    """The two branches of a dataset's repository: `main`, and `script` with the builder as a loading script.
+    """Return the two branches of a dataset's repository: `main`, and `script` with the builder as a loading script.
 
     Args:
         name: of the dataset.
@@ -77,12 +77,13 @@ def publications(
 
 
 def free_to_go(spec: DatasetSpec, *, twin: bool) -> bool:
-    """Whether the recordings may be seen by everybody: generated ones, and those whose licence says so."""
+    """Return whether the recordings may be seen by everybody: generated ones, and those whose licence says so."""
     return spec.generated or twin or spec.redistributable
 
 
 def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChanges:
-    """Files of the main branch; recordings are those of a prepared folder, where one is given."""
+    """Return files of the main branch; recordings are those of a prepared folder, where one is given."""
+    card = companion_files(name)["README.md"].decode()
     files: dict[str, Content] = dict(companion_files(name))
     files["builder.py"] = (catalog.dataset_folder(name) / "builder.py").read_bytes()
     ours = ["splits/"]
@@ -91,7 +92,7 @@ def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChange
         files[NOTE] = (folder / NOTE).read_bytes()
         ours.append("data/")
         if read_note(folder, catalog.spec(name))["twin"]:
-            files["README.md"] = _after_front_matter(files["README.md"].decode(), TWIN).encode()
+            files["README.md"] = _after_front_matter(card, TWIN).encode()
 
     def plan_changes(snapshot: Snapshot) -> dict[str, Content | None]:
         if needs_private and not snapshot.private:
@@ -106,12 +107,12 @@ def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChange
 
 
 def plan_script(name: str, repository: str) -> PlanChanges:
-    """Files of the branch for `datasets` 3: the builder under the repository's name, and how to call it."""
+    """Return files of the branch for `datasets` 3: the builder under the repository's name, and how to call it."""
     card = SCRIPT_CARD.format(title=catalog.spec(name).title, id=repository)
     script = (catalog.dataset_folder(name) / "builder.py").read_bytes()
     return lambda snapshot: {f"{name}.py": script, "README.md": card.encode()}
 
 
 def _after_front_matter(card: str, text: str) -> str:
-    end = FRONT.match(card).end()
-    return card[:end] + text + card[end:]
+    match = FRONT.match(card)
+    return insert(card, match.end() if match else 0, text)

@@ -14,7 +14,7 @@ GRADIO = "3.19.1"
 
 
 def publication(name: str, namespace: str, *, private: bool = False) -> Publication:
-    """The Space of a metric."""
+    """Return the Space of a metric."""
     folder = resources.folder("hf_metrics") / name
     places = {"{GRADIO}": GRADIO, "{COMMIT}": source_commit(folder)}
     if namespace != "cardiobench":
@@ -57,5 +57,5 @@ def source_commit(folder: Path) -> str:
 
 
 def publications(names: list[str], namespace: str, *, private: bool = False) -> list[Publication]:
-    """The Spaces of these metrics; of all when none is named."""
+    """Return the Spaces of these metrics; of all when none is named."""
     return [publication(name, namespace, private=private) for name in names or list_metrics()]

@@ -22,7 +22,7 @@ accelerate launch -m cardiobench.eval --model {id}
 
 
 def publications(names: Sequence[str], namespace: str, *, private: bool = False) -> list[Publication]:
-    """The repositories of these baselines; of all when none is named.
+    """Return the repositories of these baselines; of all when none is named.
 
     Raises:
         UnknownName: there is no such model.
@@ -41,7 +41,7 @@ def publications(names: Sequence[str], namespace: str, *, private: bool = False)
 
 
 def publication(model: ModelCard, namespace: str, *, private: bool = False) -> Publication:
-    """The repository of one baseline."""
+    """Return the repository of one baseline."""
     text = hub_card(model)
 
     def plan_changes(snapshot: Snapshot) -> dict[str, bytes]:
@@ -55,7 +55,7 @@ def publication(model: ModelCard, namespace: str, *, private: bool = False) -> P
 
 
 def hub_card(model: ModelCard) -> str:
-    """The card with the front matter that the Hub knows."""
+    """Return the card with the front matter that the Hub knows."""
     front = {
         "license": model.licence.lower(),
         "library_name": "cardiobench",

@@ -1,7 +1,5 @@
 """Results from a model's repository, as they were pushed."""
 
-import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,13 +8,14 @@ from cardiobench.hub import naming
 from cardiobench.hub.api import connect, hub_errors, whoami
 from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.results.paths import folder_name
+from cardiobench.results.record import parse_json
 from cardiobench.results.score_result import ScoreResult
 
-PUSHED = re.compile(rf"{naming.NAMESPACE}/(?P<user>[\w.-]+)/[\w.-]+/[\w.-]+__[\w.-]+\.json")
+PUSHED = rf"{naming.NAMESPACE}/[\w.-]+/[\w.-]+/[\w.-]+__[\w.-]+\.json"
 
 
 def pull(repository: str, revision: str = "main") -> list[tuple[str, ScoreResult]]:
-    """All results in a model's repository.
+    """Read all results in a model's repository.
 
     Args:
         repository: `org/model`.
@@ -34,28 +33,28 @@ def pull(repository: str, revision: str = "main") -> list[tuple[str, ScoreResult
     target = Target("model", repository, revision)
     with hub_errors(str(target)):
         snapshot = read_snapshot(api, target, whoami(api), None)
-        files = {path: snapshot.read(path) for path in sorted(snapshot.files) if PUSHED.fullmatch(path)}
+        files = snapshot.read_matching(PUSHED)
     if not files:
         raise MissingData(
             f"{target} holds no CardioBench results. Those that wait in a pull request: --revision refs/pr/1"
         )
-    found = []
+    results = []
     for path, content in files.items():
         try:
-            found.append((PUSHED.fullmatch(path)["user"], ScoreResult.from_json(json.loads(content))))
-        except (ValueError, AttributeError) as error:
+            results.append((path.split("/")[1], ScoreResult.from_json(parse_json(content))))
+        except BadData as error:
             raise BadData(f"{path} of {target} is not a result file: {error}") from None
-    return found
+    return results
 
 
-def save(found: Sequence[tuple[str, ScoreResult]], out: Path) -> list[Path]:
+def save(results: Sequence[tuple[str, ScoreResult]], out: Path) -> list[Path]:
     """Write pulled results as `<out>/<user>/<org>__<model>/<revision>/<protocol>/<dataset>__<target>.json`.
 
     Raises:
         BadData: a name in a result that would lead out of the folder.
     """
     saved = []
-    for user, result in found:
+    for user, result in results:
         model, revision = str(result.model.get("name", "")), str(result.model.get("revision", ""))[:12]
         parts = [user, folder_name(model), revision, result.label, result.task.replace("/", "__")]
         if not all(naming.SAFE.fullmatch(part) and part.strip(".") for part in parts):

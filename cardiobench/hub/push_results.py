@@ -4,13 +4,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.hub import cards, eval_results, model_index, naming
 from cardiobench.hub.api import Account, connect, status, whoami
 from cardiobench.hub.commit import CommitResult, PlanChanges, Snapshot, Target, write
 from cardiobench.results.analysis_result import is_analysis
+from cardiobench.results.record import parse_json
 from cardiobench.results.score_result import ScoreResult
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ UNNAMED = "you"  # stands for the user where a rehearsal has no token
 
 
 def find_results(folder: Path) -> list[ScoreResult]:
-    """Every result below a folder, or the one result of a file; `MissingData` when there is none.
+    """Read every result below a folder, or the one result of a file; `MissingData` when there is none.
 
     Records of studies, which lie beside them, are no scores of a task and have no place on a model's card.
     """
@@ -36,7 +37,7 @@ def find_results(folder: Path) -> list[ScoreResult]:
 
 
 def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> list[ScoreResult]:
-    """The results of a model, under the name of its repository.
+    """Return the results of a model, under the name of its repository.
 
     Args:
         results: of any models.
@@ -104,12 +105,13 @@ def push(
 def plan_changes(
     results: Sequence[ScoreResult], repository: str, user: Account, endpoint: str, revisions: Mapping[str, str | None]
 ) -> PlanChanges:
-    """What the files of the repository should be with these results in them."""
+    """Return what the files of the repository should be with these results in them."""
     name = user.name or UNNAMED
 
     def files(snapshot: Snapshot) -> dict[str, bytes]:
         wanted: dict[str, bytes] = {}
-        index, listed = [], {}
+        index: list[dict[str, Any]] = []
+        listed: dict[str, list[dict[str, Any]]] = {}
         for new in results:
             path = naming.result_path(new, name)
             result = keep_existing(snapshot.read(path), new)
@@ -119,8 +121,8 @@ def plan_changes(
             if naming.defined(result):
                 index.append(model_index.entry(result, name, url, revision))
             if result.label == eval_results.primary_protocol(_protocols(result, results, snapshot, name)):
-                found = eval_results.entries(result, name, url, revision)
-                listed.setdefault(eval_results.path(result.task.partition("/")[0]), []).extend(found)
+                entries = eval_results.entries(result, name, url, revision)
+                listed.setdefault(eval_results.path(result.task.partition("/")[0]), []).extend(entries)
         card = cards.text_of(snapshot.read("README.md"), f"README.md of {repository}")
         wanted["README.md"] = cards.merge_results(
             card or f"\n# {repository.partition('/')[2]}\n",
@@ -151,19 +153,19 @@ def dataset_revision(api: "HfApi", name: str, version: str) -> str | None:
 
 
 def to_bytes(result: ScoreResult) -> bytes:
-    """The result file, as `ScoreResult.save` writes it."""
+    """Return the result file, as `ScoreResult.save` writes it."""
     return (json.dumps(result.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def keep_existing(existing: bytes | None, new: ScoreResult) -> ScoreResult:
-    """The result that is there where the new one says the same, else the new one.
+    """Return the existing result if the new one says the same, else the new one.
 
     When it was made, with which versions, and at which commit of the model's repository does not count: pushing results
     makes a commit there itself, and running the same line again would never come to an end.
     """
     try:
-        old = ScoreResult.from_json(json.loads(existing)) if existing else None
-    except (ValueError, AttributeError, BadData):
+        old = ScoreResult.from_json(parse_json(existing)) if existing else None
+    except BadData:
         old = None
     return old if old is not None and _without_stamp(old) == _without_stamp(new) else new
 
@@ -178,7 +180,7 @@ def _datasets(results: Sequence[ScoreResult]) -> set[tuple[str, str]]:
 
 
 def _protocols(result: ScoreResult, results: Sequence[ScoreResult], snapshot: Snapshot, user: str) -> set[str]:
-    """Under which protocols the user has results of a task: those of now, and those that are there already."""
+    """Return the protocols under which the user has results of a task, in this push and in the repository."""
     now = {other.label for other in results if other.task == result.task}
     file, home = f"/{result.task.replace('/', '__')}.json", f"{naming.NAMESPACE}/{user}/"
     before = {path.split("/")[2] for path in snapshot.files if path.startswith(home) and path.endswith(file)}

@@ -116,7 +116,7 @@ def push_to_dataset(
 
 
 def plan_changes(results: Sequence[ScoreResult], repository: str, user: str) -> PlanChanges:
-    """The card where there is none, and one file with the results that the user's files there do not hold."""
+    """Return the card where there is none, and one file with the results that the user's files there do not hold."""
 
     def files(snapshot: Snapshot) -> dict[str, bytes]:
         wanted: dict[str, bytes] = {}
@@ -135,7 +135,7 @@ def plan_changes(results: Sequence[ScoreResult], repository: str, user: str) -> 
 
 
 def records(result: ScoreResult, user: str) -> list[dict[str, Any]]:
-    """The rows of one result, a metric each."""
+    """Return the rows of one result, one per metric."""
     rows = []
     for metric, estimate in result.overall.items():
         ranks = metric == result.metric
@@ -179,12 +179,12 @@ def records(result: ScoreResult, user: str) -> list[dict[str, Any]]:
 
 
 def result_id(result: ScoreResult) -> str:
-    """First 16 hex digits of the SHA-256 of the result file."""
+    """Return first 16 hex digits of the SHA-256 of the result file."""
     return hashlib.sha256(to_bytes(result)).hexdigest()[:16]
 
 
 def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
-    """The rows as a Parquet file of exactly these columns and types."""
+    """Return the rows as a Parquet file of exactly these columns and types."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -196,16 +196,12 @@ def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
 
 
 def _known(snapshot: Snapshot, user: str) -> set[str]:
-    """Results that the user's files there hold."""
+    """Return results that the user's files there hold."""
     import pyarrow.parquet as pq
 
-    own = re.compile(rf"data/{re.escape(user)}-[0-9a-f]{{16}}\.parquet")
-    known: set[str] = set()
-    for path in snapshot.files:
-        if own.fullmatch(path):
-            table = pq.read_table(io.BytesIO(snapshot.read(path)), columns=["result_id"])
-            known |= set(table["result_id"].to_pylist())
-    return known
+    files = snapshot.read_matching(rf"data/{re.escape(user)}-[0-9a-f]{{16}}\.parquet")
+    tables = [pq.read_table(io.BytesIO(content), columns=["result_id"]) for content in files.values()]
+    return {name for table in tables for name in table["result_id"].to_pylist()}
 
 
 def _number(value: float) -> float | None:

@@ -11,24 +11,24 @@ TextEdit = tuple[int, int, str]
 """Characters from start to stop become the text."""
 
 
-def parse(text: str, what: str) -> tuple[Any, yaml.Node | None]:
-    """The content, and the tree that knows where in the text each part stands; raises `BadData` on what is not YAML."""
+def parse(text: str, source: str) -> tuple[Any, yaml.Node | None]:
+    """Return the content, and the tree that knows where in the text each part stands; raises `BadData` on what is not YAML."""
     try:
         return yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
-        raise BadData(f"{what} is not valid YAML ({reason}). Mend it first; it was left as it is.") from None
+        raise BadData(f"{source} is not valid YAML ({reason}). Mend it first; it was left as it is.") from None
 
 
 def apply(text: str, edits: Iterable[TextEdit]) -> str:
-    """The text after edits that do not overlap."""
+    """Return the text after edits that do not overlap."""
     for start, stop, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[stop:]
     return text
 
 
 def child(mapping: yaml.Node | None, key: str) -> yaml.Node | None:
-    """The value of a key; None where there is none."""
+    """Return the value of a key; None where there is none."""
     pairs = mapping.value if isinstance(mapping, yaml.MappingNode) else ()
     return next((value for name, value in pairs if name.value == key), None)
 
@@ -40,7 +40,7 @@ def change_items(
     removed: Iterable[int] = (),
     added: Sequence[Any] = (),
 ) -> list[TextEdit]:
-    """Edits of a list: some items replaced where they stand, some removed, some added at its end.
+    """Return the edits that replace, remove and add items of a list.
 
     Args:
         text: that the node belongs to.
@@ -76,7 +76,7 @@ def change_items(
 
 
 def fill(text: str, node: yaml.Node, items: Sequence[Any], column: int) -> list[TextEdit]:
-    """Edits that put a list in the place of an empty value."""
+    """Return the edits that put a list in the place of an empty value."""
     newline = newline_of(text)
     content = newline + block(items, column, newline)[: -len(newline)]
     start = node.start_mark.index
@@ -86,20 +86,20 @@ def fill(text: str, node: yaml.Node, items: Sequence[Any], column: int) -> list[
 
 
 def block(items: Sequence[Any], column: int, newline: str) -> str:
-    """Items of a list in block style, their dashes in that column; every line ends."""
+    """Return items of a list in block style, their dashes in that column; every line ends."""
     dumped = yaml.safe_dump(list(items), sort_keys=False, allow_unicode=True, width=10_000)
     return "".join(f"{' ' * column}{line}{newline}" for line in dumped.splitlines())
 
 
 def flow(item: Any) -> str:
-    """One item on one line."""
+    """Return one item on one line."""
     return yaml.safe_dump(
         item, sort_keys=False, allow_unicode=True, width=float("inf"), default_flow_style=True
     ).strip()
 
 
 def newline_of(text: str) -> str:
-    """The line end that the text uses first; a line feed where it has none."""
+    """Return the line end that the text uses first; a line feed where it has none."""
     end = text.find("\n")
     if end < 0:
         return "\r" if "\r" in text else "\n"
@@ -107,7 +107,7 @@ def newline_of(text: str) -> str:
 
 
 def _lines_of(text: str, item: yaml.Node, column: int) -> tuple[int, int]:
-    """From the beginning of the line of an item's dash to the end of its last line, without comments that follow it."""
+    """Return start and stop of an item's lines, from its dash to the end of its last line, without comments that follow."""
     start = item.start_mark.index
     while start and not (text[start] == "-" and _column(text, start) == column):
         start -= 1
@@ -125,8 +125,8 @@ def _column(text: str, index: int) -> int:
 
 
 def _end(node: yaml.Node) -> int:
-    """Where the text of a node ends; PyYAML's own mark of a block is where the next thing begins."""
-    if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
+    """Return where the text of a node ends; PyYAML's own mark of a block is where the next thing begins."""
+    if not isinstance(node, yaml.CollectionNode) or node.flow_style or not node.value:
         return node.end_mark.index
     last = node.value[-1]
     return max(_end(part) for part in last) if isinstance(last, tuple) else _end(last)

@@ -21,7 +21,7 @@ INTRODUCTION = (
 
 
 def build(collection: Collection) -> "gradio.Blocks":
-    """The app over results that were loaded once.
+    """Build the app over results that were loaded once.
 
     Raises:
         MissingExtra: gradio is not installed.
@@ -85,7 +85,7 @@ def launch(
 
 
 def theme():
-    """Fonts of the machine: none is fetched."""
+    """Return a theme with the fonts of the machine: none is fetched."""
     import gradio as gr
 
     return gr.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])

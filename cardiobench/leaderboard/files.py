@@ -52,7 +52,7 @@ def write_files(dataset: str, out: Path) -> list[Path]:
 
 
 def publication(dataset: str, space: str, *, private: bool = False) -> Publication:
-    """The Space on the Hub."""
+    """Return the Space on the Hub."""
     content = {name: text.encode() for name, text in files(dataset).items()}
     return Publication(
         Target("space", space),

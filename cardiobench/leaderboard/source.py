@@ -11,7 +11,7 @@ from cardiobench.results.collect import Collection, EditedResult, Entry, Problem
 
 
 def load(sources: Sequence[str], revision: str = "main") -> Collection:
-    """Results of folders, or of one dataset on the Hub where the first source is no folder.
+    """Load results of folders, or of one dataset on the Hub where the first source is no folder.
 
     Args:
         sources: folders, or `org/name`.
@@ -33,12 +33,12 @@ def load(sources: Sequence[str], revision: str = "main") -> Collection:
 
 
 def is_repository(name: str) -> bool:
-    """Whether it could be `org/name` on the Hub."""
+    """Return whether a name could be `org/name` on the Hub."""
     return name.count("/") == 1 and not name.startswith((".", "/", "~")) and not name.endswith("/")
 
 
 def from_dataset(repository: str, revision: str = "main") -> Collection:
-    """Results of a dataset as `cardiobench push --to-dataset` writes it.
+    """Load the results of a dataset as `cardiobench push --to-dataset` writes it.
 
     Raises:
         MissingData: it holds no Parquet file of results.
@@ -48,7 +48,7 @@ def from_dataset(repository: str, revision: str = "main") -> Collection:
     target = Target("dataset", repository, revision)
     with hub_errors(str(target)):
         snapshot = read_snapshot(api, target, whoami(api), None)
-        files = {path: snapshot.read(path) for path in sorted(snapshot.files) if path.endswith(".parquet")}
+        files = snapshot.read_matching(r".*\.parquet")
     if not files:
         raise MissingData(
             f"{target} holds no results. Add yours: cardiobench push RESULTS --to-dataset {repository} --yes"
@@ -69,7 +69,7 @@ def from_dataset(repository: str, revision: str = "main") -> Collection:
 
 
 def _texts(path: str, content: bytes, problems: list[Problem]) -> list[tuple[str, str]]:
-    """(result id, JSON) of a Parquet file, each result once."""
+    """Return (result id, JSON) of a Parquet file, each result once."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

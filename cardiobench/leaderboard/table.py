@@ -43,17 +43,17 @@ class Choice:
     above: bool = False
 
     def takes(self, model: str, protocol: str) -> bool:
-        """Whether a row is asked for."""
+        """Return whether a row is selected."""
         return self.model.strip().lower() in model.lower() and self.protocol in ("", protocol)
 
 
 def kinds(collection: Collection) -> list[str]:
-    """Names of the overview's tables."""
+    """Return names of the overview's tables."""
     return [board.name for board in overview_tables(collection.entries)]
 
 
 def overview(collection: Collection, kind: str, choice: Choice = Choice()) -> pd.DataFrame:
-    """Models by tasks: how far from the floor to a perfect score, marks, score and interval."""
+    """Return models by tasks: skill from floor to perfect score, marks, score and interval."""
     board = next((board for board in overview_tables(collection.entries) if board.name == kind), None)
     if board is None:
         return pd.DataFrame(columns=["model", "protocol", "coverage"])
@@ -74,7 +74,7 @@ def _text(cell: ScoreCell | str) -> str:
 
 
 def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.DataFrame:
-    """The scores of a task, best first; the rank counts all of them, asked for or not."""
+    """Return the scores of a task, best first; the rank counts all of them, selected or not."""
     by_result = {id(entry.result): entry for entry in collection.entries if entry.result.task == task}
     ranked = tables.ordered([entry.result for entry in by_result.values()])
     rows = [
@@ -105,7 +105,7 @@ def _row(rank: int, entry: Entry) -> dict[str, str]:
 
 
 def about(collection: Collection, task: str) -> str:
-    """One line about a task, plain text."""
+    """Return one line about a task, plain text."""
     first = next(entry.result for entry in collection.entries if entry.result.task == task)
     direction = "higher" if first.higher_is_better else "lower"
     data = f"{first.dataset.get('name')} version {first.dataset.get('version') or 'unknown'}"
@@ -113,11 +113,11 @@ def about(collection: Collection, task: str) -> str:
 
 
 def problems(collection: Collection) -> pd.DataFrame:
-    """What was found and is not ranked."""
+    """Return the table of what is not ranked, and why."""
     rows = [(shorten(p.file, 200), p.kind, p.message, shorten(p.subject, LONG)) for p in collection.problems]
     return pd.DataFrame(rows, columns=list(PROBLEMS))
 
 
 def tasks_of(entries: Sequence[Entry]) -> list[str]:
-    """Names of the tasks."""
+    """Return names of the tasks."""
     return sorted({entry.result.task for entry in entries})

@@ -1,4 +1,4 @@
-"""How answers meet their truth: by an inner join as published, or whole and checked."""
+"""How predictions meet their truth: by an inner join as published, or whole and checked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from cardiobench.core.errors import BadData, BadPredictions, first_n
 from cardiobench.data.spec import VIEWS
 from cardiobench.data.tables import read_table
 from cardiobench.reproduction.profiles import Profile
-from cardiobench.reproduction.sheet import PROBABILITIES, TableSpec, Truth
+from cardiobench.reproduction.table_spec import PROBABILITIES, TableSpec, Truth
 from cardiobench.scoring.groups import group_labels
 from cardiobench.scoring.metrics import ScoringInput
 
@@ -37,18 +37,22 @@ class Joined:
     notes: tuple[str, ...]
 
 
-def read_truth(sheet: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame:
-    """The rows of the truth in the order of the published evaluator: key, patient, truth and the breakdowns.
+# sample, chosen rows, counted labels, notes
+_Scored = tuple[ScoringInput, np.ndarray, Sequence[str], list[str]]
+
+
+def read_truth(spec: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame:
+    """Read the rows of the truth in the order of the published evaluator: key, patient, truth and the breakdowns.
 
     Raises:
         MissingData: a file is not there.
         BadData: it lacks a column, has no test row, or a label that is none.
     """
-    truth = sheet.truth
+    truth = spec.truth
     constant = truth.label in VIEWS
     needed = [truth.key, truth.split[0], truth.patient[0], *truth.where, *([] if constant else [truth.label])]
     frame = pd.concat([read_table(splits / file, needed) for file in truth.files], ignore_index=True)
-    for grouping in sheet.groups:
+    for grouping in spec.groups:
         first = frame.drop_duplicates(truth.key).set_index(truth.key)
         values = pd.DataFrame({grouping.group.column: grouping.value(first)})
         frame[f"group {grouping.group.name}"] = frame[truth.key].map(
@@ -74,7 +78,7 @@ def read_truth(sheet: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame
     if truth.once:
         frame = frame.drop_duplicates(truth.key)
     repeated = frame.loc[frame[truth.key].duplicated(), truth.key].unique()
-    if len(repeated) and not (sheet.repeats and profile.as_published):
+    if len(repeated) and not (spec.repeats and profile.as_published):
         raise BadData(f"{', '.join(truth.files)} repeat {len(repeated)} ids: {first_n(repeated)}.")
     patient = frame[truth.patient[0]].astype(str).str.extract(truth.patient[1], expand=False)
     if patient.isna().any():
@@ -82,8 +86,8 @@ def read_truth(sheet: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame
         raise BadData(
             f"{', '.join(truth.files)}: {len(odd)} values of {truth.patient[0]} name no patient: {first_n(odd)}."
         )
-    groups = [f"group {grouping.group.name}" for grouping in sheet.groups]
-    return pd.DataFrame({"key": frame[truth.key], "patient": patient, "truth": _labels(frame, sheet)}).join(
+    groups = [f"group {grouping.group.name}" for grouping in spec.groups]
+    return pd.DataFrame({"key": frame[truth.key], "patient": patient, "truth": _labels(frame, spec)}).join(
         frame[groups]
     )
 
@@ -98,24 +102,24 @@ def _in_split(frame: pd.DataFrame, truth: Truth, profile: Profile) -> np.ndarray
     return frame[column].isin(spelled).to_numpy()
 
 
-def _labels(frame: pd.DataFrame, sheet: TableSpec) -> pd.Series:
-    """Values, class codes or view codes; a view that is none of the six is -1."""
-    truth = sheet.truth
-    if sheet.kind == "view":
+def _labels(frame: pd.DataFrame, spec: TableSpec) -> pd.Series:
+    """Return values, class codes or view codes; a view that is none of the six is -1."""
+    truth = spec.truth
+    if spec.kind == "view":
         text = frame[truth.label].astype(str).str.strip().str.upper() if truth.label not in VIEWS else None
-        code = {view.upper(): place for place, view in enumerate(VIEWS)}
+        code = {view.upper(): position for position, view in enumerate(VIEWS)}
         if text is None:
             return pd.Series(code[truth.label], index=frame.index)
         return text.map(lambda label: code.get(truth.view(label).upper(), -1))
     values = pd.to_numeric(frame[truth.label], errors="coerce")
-    if sheet.kind == "classification" and not values.isin([0, 1]).all():
+    if spec.kind == "classification" and not values.isin([0, 1]).all():
         odd = frame.loc[~values.isin([0, 1]), truth.label].unique()
         raise BadData(f"{', '.join(truth.files)}: {truth.label} has to be 0 or 1; found {first_n(map(repr, odd))}.")
     return values
 
 
-def join(sheet: TableSpec, truth: pd.DataFrame, path: Path, profile: Profile) -> Joined:
-    """Set one file of answers against its truth.
+def join(spec: TableSpec, truth: pd.DataFrame, path: Path, profile: Profile) -> Joined:
+    """Set one file of predictions against its truth.
 
     Rows that only one of the two has are left out and named: the published evaluator drops them unsaid, and the
     example files that come with it have some.
@@ -123,53 +127,55 @@ def join(sheet: TableSpec, truth: pd.DataFrame, path: Path, profile: Profile) ->
     Raises:
         BadPredictions: columns lack, ids repeat, or an answer is none.
     """
-    columns = [sheet.truth.key, sheet.answer, *(PROBABILITIES[:-1] if sheet.kind == "view" else ())]
-    answers = _read_answers(path, columns, sheet.key_from)
-    if not profile.as_published and "prob_Other" in answers:
+    columns = [spec.truth.key, spec.column, *(PROBABILITIES[:-1] if spec.kind == "view" else ())]
+    predictions = _read_predictions(path, columns, spec.key_from)
+    if not profile.as_published and "prob_Other" in predictions:
         columns = [*columns, "prob_Other"]
-    answers, source = answers[columns], f"{path.parent.name}/{path.name}"
-    answers = answers.set_axis(["key", *answers.columns[1:]], axis=1)
+    predictions, source = predictions[columns], f"{path.parent.name}/{path.name}"
+    predictions = predictions.set_axis(["key", *predictions.columns[1:]], axis=1)
     notes = []
-    repeated = answers.loc[answers["key"].duplicated(), "key"].unique()
-    if len(repeated) and not sheet.repeats:
+    repeated = predictions.loc[predictions["key"].duplicated(), "key"].unique()
+    if len(repeated) and not spec.repeats:
         if not profile.as_published:
             raise BadPredictions(f"{source} repeats {len(repeated)} ids: {first_n(repeated)}. Give one row per id.")
-        answers = answers.drop_duplicates("key")
+        predictions = predictions.drop_duplicates("key")
         notes.append(f"{len(repeated)} ids stand twice, of which the first counts: {first_n(repeated)}")
     elif len(repeated) and not profile.as_published:
         raise BadPredictions(f"{source} repeats {len(repeated)} ids: {first_n(repeated)}. Give one row per id.")
-    if truth["key"].dtype.kind != answers["key"].dtype.kind:
+    if truth["key"].dtype.kind != predictions["key"].dtype.kind:
         raise BadPredictions(
-            f"{source}: ids such as {answers['key'].iloc[0]!r} are of another type than {truth['key'].iloc[0]!r} "
-            f"in {', '.join(sheet.truth.files)}. Write them in the same way."
+            f"{source}: ids such as {predictions['key'].iloc[0]!r} are of another type than {truth['key'].iloc[0]!r} "
+            f"in {', '.join(spec.truth.files)}. Write them in the same way."
         )
-    merged = truth.merge(answers, on="key")
-    notes += _coverage(truth["key"], answers["key"], sheet)
+    merged = truth.merge(predictions, on="key")
+    notes += _coverage(truth["key"], predictions["key"], spec)
     if merged.empty:
         raise BadPredictions(
-            f"{source} answers none of the {len(truth)} ids of {', '.join(sheet.truth.files)} "
-            f"(its first is {answers['key'].iloc[0]!r}, theirs {truth['key'].iloc[0]!r})."
+            f"{source} answers none of the {len(truth)} ids of {', '.join(spec.truth.files)} "
+            f"(its first is {predictions['key'].iloc[0]!r}, theirs {truth['key'].iloc[0]!r})."
         )
     scored = (
-        _views(sheet, merged, source, profile) if sheet.kind == "view" else _answers(sheet, merged, source, profile)
+        _views(spec, merged, source, profile)
+        if spec.kind == "view"
+        else _values_or_classes(spec, merged, source, profile)
     )
     sample, rows, counted, more = scored
-    kept = merged[rows]
-    groups = {g.group.name: kept[f"group {g.group.name}"].to_numpy() for g in sheet.groups}
-    return Joined(sample, kept["patient"].to_numpy(), groups, counted, len(truth), (*notes, *more))
+    scored_rows = merged[rows]
+    groups = {g.group.name: scored_rows[f"group {g.group.name}"].to_numpy() for g in spec.groups}
+    return Joined(sample, scored_rows["patient"].to_numpy(), groups, counted, len(truth), (*notes, *more))
 
 
-def _read_answers(path: Path, columns: Sequence[str], key_from: str) -> pd.DataFrame:
-    """A file of answers; the key may be named by a longer id, up to its first `_`."""
+def _read_predictions(path: Path, columns: Sequence[str], key_from: str) -> pd.DataFrame:
+    """Read a file of answers; the key may be named by a longer id, up to its first `_`."""
     if not key_from:
         return read_table(path, columns)
-    answers = read_table(path, columns[1:])
-    if columns[0] not in answers and key_from in answers:
-        answers[columns[0]] = answers[key_from].astype(str).str.partition("_")[0]
-    return answers if columns[0] in answers else read_table(path, columns)  # which says that the key lacks
+    predictions = read_table(path, columns[1:])
+    if columns[0] not in predictions and key_from in predictions:
+        predictions[columns[0]] = predictions[key_from].astype(str).str.partition("_")[0]
+    return predictions if columns[0] in predictions else read_table(path, columns)  # which says that the key lacks
 
 
-def _coverage(wanted: pd.Series, given: pd.Series, sheet: TableSpec) -> list[str]:
+def _coverage(wanted: pd.Series, given: pd.Series, spec: TableSpec) -> list[str]:
     missing, extra = wanted[~wanted.isin(given)], given[~given.isin(wanted)]
     notes = []
     if len(missing):
@@ -179,27 +185,25 @@ def _coverage(wanted: pd.Series, given: pd.Series, sheet: TableSpec) -> list[str
     return notes
 
 
-def _answers(sheet: TableSpec, merged: pd.DataFrame, source: str, profile: Profile):
-    """Sample, chosen rows and notes of a regression or classification."""
-    guess = pd.to_numeric(merged[sheet.answer], errors="coerce").replace([np.inf, -np.inf], np.nan)
+def _values_or_classes(spec: TableSpec, merged: pd.DataFrame, source: str, profile: Profile) -> _Scored:
+    """Return sample, chosen rows and notes of a regression or classification."""
+    predicted = pd.to_numeric(merged[spec.column], errors="coerce").replace([np.inf, -np.inf], np.nan)
     truth = merged["truth"].astype(np.float64)
-    rows = _without_gaps((guess.notna() & truth.notna()).to_numpy(), merged, sheet, source, profile)
-    guess, truth = guess[rows].to_numpy(np.float64), truth[rows].to_numpy()
-    if sheet.kind == "regression":
-        return ScoringInput(truth, guess), rows, (), _dropped(rows)
-    odd = ~np.isin(guess, (0, 1))
+    rows = _without_gaps((predicted.notna() & truth.notna()).to_numpy(), merged, spec, source, profile)
+    predicted, truth = predicted[rows].to_numpy(np.float64), truth[rows].to_numpy()
+    if spec.kind == "regression":
+        return ScoringInput(truth, predicted), rows, (), _dropped(rows)
+    odd = ~np.isin(predicted, (0, 1))
     if odd.any():
         raise BadPredictions(
-            f"{source}: {int(odd.sum())} of {len(guess)} values of {sheet.answer} are neither 0 nor 1: "
+            f"{source}: {int(odd.sum())} of {len(predicted)} values of {spec.column} are neither 0 nor 1: "
             f"{first_n(merged.loc[rows, 'key'][odd])}."
         )
-    return ScoringInput(truth.astype(np.int64), guess.astype(np.int64)), rows, (), _dropped(rows)
+    return ScoringInput(truth.astype(np.int64), predicted.astype(np.int64)), rows, (), _dropped(rows)
 
 
-def _without_gaps(
-    good: np.ndarray, merged: pd.DataFrame, sheet: TableSpec, source: str, profile: Profile
-) -> np.ndarray:
-    """The rows to score; refuses gaps unless the published evaluator leaves them out."""
+def _without_gaps(good: np.ndarray, merged: pd.DataFrame, spec: TableSpec, source: str, profile: Profile) -> np.ndarray:
+    """Return the rows to score; refuses gaps unless the published evaluator leaves them out."""
     if good.all():
         return good
     count = (
@@ -207,7 +211,7 @@ def _without_gaps(
     )
     if not profile.as_published:
         raise BadPredictions(f"{source}: {count}. Every row needs one.")
-    if sheet.keeps_gaps:
+    if spec.keeps_gaps:
         raise BadPredictions(
             f"{source}: {count}. The published evaluator stops here with an IndexError; there is nothing to reproduce."
         )
@@ -221,15 +225,15 @@ def _dropped(rows: np.ndarray) -> list[str]:
     return [f"{count} rows without a finite answer are left out"] if count else []
 
 
-def _views(sheet: TableSpec, merged: pd.DataFrame, source: str, profile: Profile):
-    """Sample, chosen rows, counted labels and notes of a view table."""
+def _views(spec: TableSpec, merged: pd.DataFrame, source: str, profile: Profile) -> _Scored:
+    """Return sample, chosen rows, counted labels and notes of a view table."""
     known = merged[list(PROBABILITIES[:-1])].apply(pd.to_numeric, errors="coerce")
     other = (1 - known.sum(axis=1)).clip(0, 1)
     if not profile.as_published and "prob_Other" in merged:
         other = pd.to_numeric(merged["prob_Other"], errors="coerce")
     table = np.column_stack([known, other]).astype(np.float64)
     valid = merged["truth"].to_numpy() >= 0
-    rows = _without_gaps(np.isfinite(table).all(axis=1) & valid, merged, sheet, source, profile)
+    rows = _without_gaps(np.isfinite(table).all(axis=1) & valid, merged, spec, source, profile)
     table = table[rows]
     odd = ~((table >= 0) & (table <= 1)).all(axis=1) | (table.sum(axis=1) <= 0)
     if odd.any():
@@ -238,10 +242,10 @@ def _views(sheet: TableSpec, merged: pd.DataFrame, source: str, profile: Profile
             f"{first_n(merged.loc[rows, 'key'][odd])}."
         )
     answered = table.argmax(axis=1)
-    labels = merged.loc[valid, sheet.answer] if profile.as_published else np.array(VIEWS, dtype=object)[answered]
+    labels = merged.loc[valid, spec.column] if profile.as_published else np.array(VIEWS, dtype=object)[answered]
     counted = [label if label in VIEWS else "Other" for label in labels]
     notes = _dropped(rows)
-    differing = int((np.array(VIEWS, dtype=object)[answered] != merged.loc[rows, sheet.answer]).sum())
+    differing = int((np.array(VIEWS, dtype=object)[answered] != merged.loc[rows, spec.column]).sum())
     if differing:
         notes.append(f"view_pred is not the most probable view in {differing} of {len(answered)} rows")
     return (

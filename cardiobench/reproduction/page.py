@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pandas as pd
 from cardiobench.core.errors import UnwritableOutput
 from cardiobench.reproduction.profiles import BY_PATIENT, PAPER
 from cardiobench.reproduction.reproduce import Tables
-from cardiobench.reproduction.sheets import SHEETS
+from cardiobench.reproduction.table_specs import TABLE_SPECS
 from cardiobench.results.formatting import markdown_text
 
 PAGE = "side_by_side.md"
@@ -41,9 +42,9 @@ intervals of 1000 resamples.
 
 
 def page(paper: Tables, default: Tables) -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     parts = [HEAD]
-    for dataset in dict.fromkeys(sheet.dataset for sheet in SHEETS):
+    for dataset in dict.fromkeys(spec.dataset for spec in TABLE_SPECS):
         tables = [_scores(file, paper, default) for file in _files(dataset) if file in paper.frames | default.frames]
         if tables:
             parts += [f"## {dataset}\n", *tables, *_remarks(dataset, paper, default)]
@@ -64,12 +65,12 @@ def write_page(paper: Tables, default: Tables, out: Path) -> Path:
 
 
 def _files(dataset: str) -> list[str]:
-    sheets = [sheet for sheet in SHEETS if sheet.dataset == dataset]
-    return list(dict.fromkeys(file for sheet in sheets for file in (sheet.file, sheet.groups_file) if file))
+    specs = [spec for spec in TABLE_SPECS if spec.dataset == dataset]
+    return list(dict.fromkeys(file for spec in specs for file in (spec.file, spec.groups_file) if file))
 
 
 def _scores(file: str, paper: Tables, default: Tables) -> str:
-    """The table of one file: a line a number of a model or group."""
+    """Return the table of one file: one line per number of a model or group."""
     left, right = _lines(paper.frames.get(file)), _lines(default.frames.get(file))
     rows = [
         (*key, _cell(left.get(key)), _cell(right.get(key)), _width(left.get(key), right.get(key)))
@@ -80,24 +81,24 @@ def _scores(file: str, paper: Tables, default: Tables) -> str:
 
 
 def _lines(frame: pd.DataFrame | None) -> dict[tuple[str, str], dict]:
-    """(whose, number) -> its value and interval."""
+    """Return (row, number) -> its value and interval."""
     if frame is None:
         return {}
-    found = {}
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
     for row in frame.to_dict("records"):
         sizes = f"n = {row['n']}"
         if "patients" in row:
             sizes += f" of {row['expected']} expected, {row['patients']} patients"
-        whose = " ".join(str(row[name]) for name in ("target", "model", "grouping", "group") if name in row)
-        found[whose, "rows"] = {"text": sizes}
+        name = " ".join(str(row[part]) for part in ("target", "model", "grouping", "group") if part in row)
+        lines[name, "rows"] = {"text": sizes}
         for column, value in row.items():
             if f"{column}_ci_lo" in row:
-                found[whose, column] = {
+                lines[name, column] = {
                     "value": value, "low": row[f"{column}_ci_lo"], "high": row[f"{column}_ci_hi"]
                 }  # fmt: skip
             elif "grouping" in row and isinstance(value, float) and not np.isnan(value):
-                found[whose, column] = {"value": value}
-    return found
+                lines[name, column] = {"value": value}
+    return lines
 
 
 def _cell(line: dict | None) -> str:
@@ -117,14 +118,14 @@ def _width(left: dict | None, right: dict | None) -> str:
 
 
 def _remarks(dataset: str, paper: Tables, default: Tables) -> list[str]:
-    """What is to know of a dataset's rows, each with the profile that it holds for."""
-    said: dict[str, list[str]] = {}
-    for profile, made in ((PAPER, paper), (BY_PATIENT, default)):
-        for before, found in (("", made.notes), ("not scored: ", made.failures)):
-            for file, text in found:
+    """Return the notes on a dataset's rows, each with the profile that it holds for."""
+    notes: dict[str, list[str]] = {}
+    for profile, tables in ((PAPER, paper), (BY_PATIENT, default)):
+        for prefix, sentences in (("", tables.notes), ("not scored: ", tables.failures)):
+            for file, text in sentences:
                 if file.startswith(f"{dataset}/"):
-                    said.setdefault(f"{file}: {before}{text}", []).append(profile.name)
-    lines = [text if len(names) == 2 else f"{text} ({names[0]} only)" for text, names in said.items()]
+                    notes.setdefault(f"{file}: {prefix}{text}", []).append(profile.name)
+    lines = [text if len(names) == 2 else f"{text} ({names[0]} only)" for text, names in notes.items()]
     return [_listed(lines)] if lines else []
 
 

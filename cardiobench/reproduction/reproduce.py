@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,8 @@ from cardiobench.core.tables import write_csv
 from cardiobench.data.spec import VIEWS
 from cardiobench.reproduction.join import Joined, join, read_truth
 from cardiobench.reproduction.profiles import Profile
-from cardiobench.reproduction.sheet import Grouping, TableSpec
-from cardiobench.reproduction.sheets import SHEETS
+from cardiobench.reproduction.table_spec import Grouping, TableSpec
+from cardiobench.reproduction.table_specs import TABLE_SPECS
 from cardiobench.reproduction.tables import point, summary
 from cardiobench.scoring.bootstrap import RESAMPLES
 
@@ -22,7 +23,7 @@ SPLITS, PREDICTIONS = "splits", "example_predictions"
 
 @dataclass
 class Tables:
-    """What came of a folder.
+    """Tables of a folder, and what could not be had.
 
     Attributes:
         frames: file below the output folder -> its table.
@@ -42,85 +43,88 @@ class Tables:
 
 
 def reproduce(
-    inputs: Path, profile: Profile, resamples: int = RESAMPLES, sheets: Sequence[TableSpec] = SHEETS
+    inputs: Path, profile: Profile, resamples: int = RESAMPLES, specs: Sequence[TableSpec] = TABLE_SPECS
 ) -> Tables:
-    """Every table that a folder has predictions and truth for.
+    """Reproduce every table that a folder has predictions and truth for.
 
     Args:
         inputs: holds `splits/` and `example_predictions/`, laid out as the published evaluator's.
         profile: as published, or by patient.
         resamples: B; the published evaluator takes 1000.
-        sheets: which tables; all of them by default.
+        specs: which tables; all of them by default.
 
     Raises:
         MissingData: it holds none of them.
     """
-    made, rows = Tables(), {}
-    for sheet in sheets:
-        for file, row in _rows(sheet, inputs, profile, made, resamples):
+    tables = Tables()
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for spec in specs:
+        for file, row in _rows(spec, inputs, profile, tables, resamples):
             rows.setdefault(file, []).append(row)
-    if not rows and not made.failures:
+    if not rows and not tables.failures:
         raise MissingData(
-            f"{inputs} has neither {SPLITS}/ with {SHEETS[0].truth.files[0]} nor another pair of truth and predictions "
-            f"({PREDICTIONS}/{SHEETS[0].predictions}/*.csv)."
+            f"{inputs} has neither {SPLITS}/ with {TABLE_SPECS[0].truth.files[0]} nor another pair of truth and predictions "
+            f"({PREDICTIONS}/{TABLE_SPECS[0].predictions}/*.csv)."
         )
-    by = {sheet.file: ["target", "model"] if sheet.target else ["model"] for sheet in SHEETS}
-    by |= {sheet.per_class: ["model"] for sheet in SHEETS if sheet.per_class}
-    for file, found in rows.items():
-        frame = pd.DataFrame(found)
-        made.frames[file] = frame.sort_values(by[file]) if file in by else frame
-    return made
+    by = {spec.file: ["target", "model"] if spec.target else ["model"] for spec in TABLE_SPECS}
+    by |= {spec.per_class: ["model"] for spec in TABLE_SPECS if spec.per_class}
+    for file, lines in rows.items():
+        frame = pd.DataFrame(lines)
+        tables.frames[file] = frame.sort_values(by[file]) if file in by else frame
+    return tables
 
 
-def _rows(sheet: TableSpec, inputs: Path, profile: Profile, made: Tables, resamples: int) -> Iterator[tuple[str, dict]]:
-    """Each row with the file it belongs to; what cannot be had is noted."""
-    paths = sorted((inputs / PREDICTIONS / sheet.predictions).glob("*.csv"))
-    lacking = [file for file in sheet.truth.files if not (inputs / SPLITS / file).is_file()]
+def _rows(
+    spec: TableSpec, inputs: Path, profile: Profile, tables: Tables, resamples: int
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each row with the file it belongs to; what cannot be had is noted."""
+    paths = sorted((inputs / PREDICTIONS / spec.predictions).glob("*.csv"))
+    lacking = [file for file in spec.truth.files if not (inputs / SPLITS / file).is_file()]
     if not paths or lacking:
-        what = f"{SPLITS}/{lacking[0]}" if lacking else f"{PREDICTIONS}/{sheet.predictions}/*.csv"
-        made.absent.append(f"{sheet.predictions}: no {what}")
+        what = f"{SPLITS}/{lacking[0]}" if lacking else f"{PREDICTIONS}/{spec.predictions}/*.csv"
+        tables.absent.append(f"{spec.predictions}: no {what}")
         return
     for path in paths:
-        name = f"{sheet.predictions}/{path.name}"
-        chosen = sheet.by_name(sheet, path.stem)
+        name = f"{spec.predictions}/{path.name}"
+        chosen = spec.by_name(spec, path.stem)
         if isinstance(chosen, str):
-            made.notes.append((name, chosen))
+            tables.notes.append((name, chosen))
             continue
         try:
             joined = join(chosen, read_truth(chosen, inputs / SPLITS, profile), path, profile)
         except CardioBenchError as error:
-            made.failures.append((name, str(error)))
+            tables.failures.append((name, str(error)))
             continue
-        made.notes += [(name, note) for note in joined.notes]
+        tables.notes += [(name, note) for note in joined.notes]
         yield from _file_rows(chosen, path.stem, joined, profile, resamples)
         for grouping in chosen.groups if profile.as_published else ():
             for label, why in grouping.lost.items():
                 count = int((joined.groups[grouping.group.name] == label).sum())
                 if count:
-                    made.notes.append(
+                    tables.notes.append(
                         (name, f"the {count} rows of {grouping.group.name} {label} are not reported: {why}")
                     )
 
 
 def _file_rows(
-    sheet: TableSpec, model: str, joined: Joined, profile: Profile, resamples: int
-) -> Iterator[tuple[str, dict]]:
-    """Rows of all tables that one prediction file has a row in."""
-    row = {"target": sheet.target} if sheet.target else {}
+    spec: TableSpec, model: str, joined: Joined, profile: Profile, resamples: int
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of all tables that one prediction file has a row in."""
+    row: dict[str, Any] = {"target": spec.target} if spec.target else {}
     row |= {"model": model, "n": len(joined.sample)}
-    row |= summary(sheet.kind, joined.sample, joined.patients, profile, resamples)
+    row |= summary(spec.kind, joined.sample, joined.patients, profile, resamples)
     if not profile.as_published:
         row |= {"patients": len(set(joined.patients)), "expected": joined.expected}
-    yield sheet.file, row
-    if sheet.kind == "view":
-        yield sheet.counted, {"model": model, **{view: list(joined.counted).count(view) for view in VIEWS}}
-        yield sheet.per_class, per_class_accuracy(joined, profile) | {"model": model}
-    for grouping in sheet.groups:
-        yield from ((sheet.groups_file, line) for line in breakdown(grouping, model, joined, profile))
+    yield spec.file, row
+    if spec.kind == "view":
+        yield spec.counted, {"model": model, **{view: list(joined.counted).count(view) for view in VIEWS}}
+        yield spec.per_class, per_class_accuracy(joined, profile) | {"model": model}
+    for grouping in spec.groups:
+        yield from ((spec.groups_file, line) for line in breakdown(grouping, model, joined, profile))
 
 
 def per_class_accuracy(joined: Joined, profile: Profile) -> dict[str, float]:
-    """Share of right answers in all rows and among the rows of each true view, in percent, with their counts."""
+    """Compute the accuracy over all rows and among the rows of each true view, in percent, with their counts."""
     truth, right = joined.sample.y_true, joined.sample.y_true == joined.sample.y_pred
 
     def percent(chosen: np.ndarray) -> float:
@@ -138,23 +142,23 @@ EMPTY = ("R2", "Pearson_r", "Spearman_rho")  # columns that the published table 
 
 
 def breakdown(grouping: Grouping, model: str, joined: Joined, profile: Profile) -> list[dict]:
-    """A row a group, and one with the largest difference between two groups in every number."""
+    """Return a row per group, and one with the largest difference between two groups in every number."""
     labels = joined.groups[grouping.group.name]
     reported = [label for label in grouping.reported if not (profile.as_published and label in grouping.lost)]
-    found, sizes = [], []
+    numbers, sizes = [], []
     for label in reported:
         rows = np.flatnonzero(labels == label)
         if len(rows):
-            found.append(point("regression", joined.sample.take(rows), profile))
+            numbers.append(point("regression", joined.sample.take(rows), profile))
             sizes.append((label, len(rows)))
-    if not found:
+    if not numbers:
         return []
     shared = {"model": model, "grouping": grouping.group.name}
-    gaps = {f"delta {column.replace('R2(%)', 'R2')}": _gap([row[column] for row in found]) for column in found[0]}
-    blank = dict.fromkeys([*found[0]], np.nan), dict.fromkeys([*gaps, *EMPTY], np.nan)
+    gaps = {f"delta {column.replace('R2(%)', 'R2')}": _gap([row[column] for row in numbers]) for column in numbers[0]}
+    blank = dict.fromkeys([*numbers[0]], np.nan), dict.fromkeys([*gaps, *EMPTY], np.nan)
     lines = [
         {**row, **shared, "group": label, "n": n, "delta_row": False, **blank[1]}
-        for row, (label, n) in zip(found, sizes, strict=True)
+        for row, (label, n) in zip(numbers, sizes, strict=True)
     ]
     total = sum(n for _, n in sizes)
     gap = {**shared, "group": "delta(max−min)", "n": total, "delta_row": True}

@@ -1,7 +1,5 @@
 """The numbers of a table: formulas of `hf_metrics/` in the units of the paper, their bootstrap and their rounding."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from cardiobench.reproduction.profiles import Profile
@@ -12,7 +10,7 @@ DECIMALS = {"regression": 2, "classification": 4, "view": 2}
 
 
 def numbers(kind: str, sample: ScoringInput, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
-    """Every number of a table in each resample, in its column's unit (percent where the name says so).
+    """Compute every number of a table in each resample, in its column's unit (percent where the name says so).
 
     Args:
         kind: regression, classification or view.
@@ -23,12 +21,11 @@ def numbers(kind: str, sample: ScoringInput, weights: np.ndarray, profile: Profi
     Returns:
         {column: (b,)}, in the order of the table.
     """
-    found = {"regression": _regression, "classification": _classification, "view": _view}[kind](
-        sample, weights, profile
-    )
+    compute = {"regression": _regression, "classification": _classification, "view": _view}[kind]
+    columns = compute(sample, weights, profile)
     if profile.as_published:
-        return {column: np.round(values, DECIMALS[kind]) for column, values in found.items()}
-    return found
+        return {column: np.round(values, DECIMALS[kind]) for column, values in columns.items()}
+    return columns
 
 
 def _regression(sample: ScoringInput, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
@@ -52,7 +49,7 @@ def _regression(sample: ScoringInput, weights: np.ndarray, profile: Profile) -> 
 
 
 def _range_of_each(truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Largest minus smallest true value among the rows drawn in each resample, (b,)."""
+    """Return largest minus smallest true value among the rows drawn in each resample, (b,)."""
     rising = np.argsort(truth, kind="stable")
     drawn = weights.take(rising, axis=1) > 0
     last = len(truth) - 1 - drawn[:, ::-1].argmax(axis=1)
@@ -64,8 +61,8 @@ def _classification(sample: ScoringInput, weights: np.ndarray, profile: Profile)
 
 
 def _view(sample: ScoringInput, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
-    found, report = _hits(sample, weights, "F1_macro(%)")
-    return found | {
+    columns, report = _hits(sample, weights, "F1_macro(%)")
+    return columns | {
         "Brier_multiclass(%)": report["brier"] * 100,
         "NLL_multiclass(%)": report["nll"] * 100,
         "ECE_top1(%)": report["ece"] * 100,
@@ -75,27 +72,28 @@ def _view(sample: ScoringInput, weights: np.ndarray, profile: Profile) -> dict[s
 def _hits(
     sample: ScoringInput, weights: np.ndarray, f1_column: str
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The three columns that both kinds of classification have, and the whole report."""
+    """Return the three columns that both kinds of classification have, and the whole report."""
     classification = load_metric("classification_report")
+    assert classification.compute_resamples is not None, "the report of classification has weighted formulas"
     report = classification.compute_resamples(**classification.inputs(sample), weights=weights, areas=False)
-    found = {
+    columns = {
         "Accuracy(%)": report["accuracy"] * 100,
         "Balanced_Accuracy(%)": report["balanced_accuracy"] * 100,
         f1_column: load_metric("f1_macro").resamples(sample, weights)["f1_macro"] * 100,
     }
-    return found, report
+    return columns, report
 
 
 def point(kind: str, sample: ScoringInput, profile: Profile) -> dict[str, float]:
-    """The numbers of the rows themselves."""
+    """Compute the numbers of the rows themselves."""
     once = np.ones((1, len(sample)))
     return {column: float(values[0]) for column, values in numbers(kind, sample, once, profile).items()}
 
 
 def summary(
-    kind: str, sample: ScoringInput, patients: Sequence[str], profile: Profile, resamples: int = RESAMPLES
+    kind: str, sample: ScoringInput, patients: np.ndarray, profile: Profile, resamples: int = RESAMPLES
 ) -> dict[str, float]:
-    """Each number with the mean and the 95 % interval of its resamples, as the columns of a table.
+    """Compute each number with the mean and the 95 % interval of its resamples, as the columns of a table.
 
     Args:
         kind: regression, classification or view.
@@ -104,9 +102,9 @@ def summary(
         profile: which one.
         resamples: B.
     """
-    units = [f"{row:09d}" for row in range(len(sample))] if profile.as_published else patients
+    units = [f"{row:09d}" for row in range(len(sample))] if profile.as_published else list(patients)
     drawn = resample(lambda weights: numbers(kind, sample, weights, profile), units, resamples, profile.seed)
-    columns = {}
+    columns: dict[str, float] = {}
     for column, value in point(kind, sample, profile).items():
         mean, low, high = _mean_and_interval(drawn[column], profile, len(set(units)))
         if profile.as_published:
@@ -117,7 +115,7 @@ def summary(
 
 def _mean_and_interval(values: np.ndarray, profile: Profile, units: int) -> tuple[float, float, float]:
     if profile.as_published:  # an undefined resample makes all three undefined
-        return float(np.mean(values)), *(float(np.quantile(values, q)) for q in (0.025, 0.975))
+        return float(np.mean(values)), float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))
     defined = values[~np.isnan(values)]
     if units < 2 or not len(defined):
         return np.nan, np.nan, np.nan

@@ -166,7 +166,7 @@ def problem_kind(error: BadData) -> str:
 
 
 def _unfinished(folder: Path) -> list[Problem]:
-    """Answers without a score, and files that were being written when a run stopped."""
+    """List predictions without a score, and files that were being written when a run stopped."""
     advice = "Run the line that made it again: it goes on where it stopped"
     lone = [
         Problem(path.relative_to(folder).as_posix(), "half-finished", f"answers without a score. {advice}")
@@ -180,7 +180,7 @@ def _unfinished(folder: Path) -> list[Problem]:
 
 
 def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
-    """The edition of each task that counts: real before synthetic, whole before part, then the one with most results."""
+    """Choose one version of each task's data: real before synthetic, whole before part, then the one with most results."""
     by_task: dict[str, list[Entry]] = {}
     for entry in entries:
         by_task.setdefault(entry.result.task, []).append(entry)
@@ -203,7 +203,7 @@ def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
 def _of_ranked_data(
     records: Iterable[tuple[Path, AnalysisResult]], entries: Sequence[Entry]
 ) -> tuple[list[tuple[Path, AnalysisResult]], list[Problem]]:
-    """The records of the data that is ranked, or of data of which nothing is; the others become problems."""
+    """Keep analyses of the data that is ranked, or of data of which nothing is; the others become problems."""
     ranked: dict[str, set[tuple]] = {}
     for entry in entries:
         facts = entry.result.dataset
@@ -224,13 +224,13 @@ def _of_ranked_data(
 
 
 def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
-    """Whether data are of one of these editions, or of nobody's; a record may not say how many patients were used."""
+    """Return whether data are of one of these versions, or of nobody's; a record may not say how many patients were used."""
     own = data_version_key(facts)
     return not editions or any(own[:3] == one[:3] and ("limit" not in facts or own[3] == one[3]) for one in editions)
 
 
 def _newest(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
-    """Of results of one model, task, protocol and way of preprocessing the newest."""
+    """Keep the newest result of each model, task, protocol and preprocessing."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         result = entry.result

@@ -12,7 +12,7 @@ COLUMNS = {"id", "patient_id", "y_true", "y_pred"}
 
 
 def load_predictions(path: Path) -> pd.DataFrame:
-    """Predictions as the runner wrote them: id, patient_id, y_true, y_pred and, for classes, a probability column each.
+    """Read predictions as the runner wrote them: id, patient_id, y_true, y_pred and, for classes, a probability column each.
 
     Raises:
         BadPredictions: no such file, or none that can be read, or one without rows or without those columns.

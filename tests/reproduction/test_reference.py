@@ -11,10 +11,10 @@ from benchmarks import reference_loop
 from cardiobench.cli.main import main
 from cardiobench.reproduction.profiles import BY_PATIENT, PAPER
 from cardiobench.reproduction.reproduce import reproduce
-from cardiobench.reproduction.sheets import SHEETS
+from cardiobench.reproduction.table_specs import TABLE_SPECS
 
 CAMUS_EF, PEDIATRIC_EF = (
-    [sheet for sheet in SHEETS if sheet.predictions == name] for name in ("CAMUS/EF", "EchoNet-Pediatric/EF")
+    [spec for spec in TABLE_SPECS if spec.predictions == name] for name in ("CAMUS/EF", "EchoNet-Pediatric/EF")
 )
 
 

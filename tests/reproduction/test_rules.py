@@ -10,7 +10,7 @@ from cardiobench.cli.main import main
 from cardiobench.core.errors import MissingData
 from cardiobench.reproduction.profiles import BY_PATIENT, PAPER
 from cardiobench.reproduction.reproduce import reproduce
-from cardiobench.reproduction.sheets import SHEETS
+from cardiobench.reproduction.table_specs import TABLE_SPECS
 
 STOPS = ("EchoNet-Dynamic/view", "CAMUS/view", "EchoNet-Pediatric/view", "EchoNet-LVH/view")
 GOES_ON = ("CardiacNet/view", "HMCQU/view", "TMED2/view", "segRWMA/view")
@@ -37,7 +37,7 @@ def only(inputs, folder):
 
 
 def made_of(inputs, dataset, profile=PAPER, resamples=3):
-    return reproduce(inputs, profile, resamples, [sheet for sheet in SHEETS if sheet.dataset == dataset])
+    return reproduce(inputs, profile, resamples, [spec for spec in TABLE_SPECS if spec.dataset == dataset])
 
 
 def frame(inputs, file, profile=PAPER):

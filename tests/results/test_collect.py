@@ -78,7 +78,7 @@ def test_a_number_or_name_that_was_edited_is_refused(tmp_path, change):
         (lambda content: content["overall"]["f1_macro"].update(value=7.0), "is no score"),
         (lambda content: content["overall"]["f1_macro"].update(low=0.9, high=0.1), "is no score"),
         (lambda content: content["coverage"].update(scored=999), "999 scored of"),
-        (lambda content: content["beats_floor"].update(verdict="surely"), "surely"),
+        (lambda content: content["beats_floor"].update(verdict="surely"), "beats_floor.verdict: Input should be 'yes'"),
         (
             lambda content: content["overall"]["f1_macro"].update(value="0.9"),
             "overall.f1_macro.value: Input should be a valid number",

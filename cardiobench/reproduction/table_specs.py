@@ -9,7 +9,7 @@ from dataclasses import replace
 import pandas as pd
 
 from cardiobench.data.spec import Group
-from cardiobench.reproduction.sheet import Grouping, TableSpec, Truth
+from cardiobench.reproduction.table_spec import Grouping, TableSpec, Truth
 
 
 def _views(truth: Truth, predictions: str, files: tuple[str, str, str], **options) -> TableSpec:
@@ -18,22 +18,22 @@ def _views(truth: Truth, predictions: str, files: tuple[str, str, str], **option
     return TableSpec("view", predictions, "view_pred", truth, file, counted, per_class, **options)
 
 
-def _no_underscore(sheet: TableSpec, name: str) -> TableSpec | str:
-    return "files with '_' in their name are left out" if "_" in name else sheet
+def _no_underscore(spec: TableSpec, name: str) -> TableSpec | str:
+    return "files with '_' in their name are left out" if "_" in name else spec
 
 
-def _image_level_after_underscore(sheet: TableSpec, name: str) -> TableSpec:
+def _image_level_after_underscore(spec: TableSpec, name: str) -> TableSpec:
     if "_" not in name:
-        return sheet
-    return replace(sheet, truth=replace(sheet.truth, files=(_IMAGES,), key="query_key", patient=_TMED_IMAGE))
+        return spec
+    return replace(spec, truth=replace(spec.truth, files=(_IMAGES,), key="query_key", patient=_TMED_IMAGE))
 
 
-def _view_in_name(sheet: TableSpec, name: str) -> TableSpec | str:
-    found = re.search("a2c|a3c|a4c", name, flags=re.IGNORECASE)
-    if not found:
+def _view_in_name(spec: TableSpec, name: str) -> TableSpec | str:
+    match = re.search("a2c|a3c|a4c", name, flags=re.IGNORECASE)
+    if not match:
         return "its name does not say which view it answers (a2c, a3c or a4c)"
-    where = {**sheet.truth.where, "view": found.group().upper()}
-    return replace(sheet, truth=replace(sheet.truth, where=where))
+    where = {**spec.truth.where, "view": match.group().upper()}
+    return replace(spec, truth=replace(spec.truth, where=where))
 
 
 def _sex(frame: pd.DataFrame) -> pd.Series:
@@ -101,13 +101,13 @@ def _thickness(name: str) -> Truth:
     )
 
 
-def _only_view_of_name(sheet: TableSpec, name: str) -> TableSpec:
-    """Patients that have the view that the name of a CAMUS file ends on; all of them without one."""
+def _only_view_of_name(spec: TableSpec, name: str) -> TableSpec:
+    """Select the patients that have the view that the name of a CAMUS file ends on; all of them without one."""
     view = next((view for view in ("2CH", "4CH") if f"_{view.lower()}" in name.lower()), None)
-    return replace(sheet, truth=replace(sheet.truth, having={"view": view})) if view else sheet
+    return replace(spec, truth=replace(spec.truth, having={"view": view})) if view else spec
 
 
-SHEETS = (
+TABLE_SPECS = (
     TableSpec("regression", "EchoNet-Dynamic/EF", "EF_pred", DYNAMIC, "EchoNet-Dynamic/EF_metrics_bootstrap.csv"),
     _views(
         replace(DYNAMIC, label="A4C"),

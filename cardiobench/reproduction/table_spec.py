@@ -65,7 +65,7 @@ class TableSpec:
     Attributes:
         kind: regression, classification or view.
         predictions: folder below that of the predictions; one CSV a model.
-        answer: column of the answers; of views the label that is counted beside the probabilities.
+        column: of the predictions; of views the label that is counted beside the probabilities.
         truth: what they are set against.
         file: of the scores; of views also `counted` and `per_class`.
         target: value of the column `target`, for tables that have one.
@@ -78,7 +78,7 @@ class TableSpec:
 
     kind: str
     predictions: str
-    answer: str
+    column: str
     truth: Truth
     file: str
     counted: str = ""
@@ -86,7 +86,7 @@ class TableSpec:
     target: str = ""
     groups: tuple[Grouping, ...] = ()
     groups_file: str = ""
-    by_name: "Callable[[TableSpec, str], TableSpec | str]" = lambda sheet, name: sheet
+    by_name: "Callable[[TableSpec, str], TableSpec | str]" = lambda spec, name: spec
     keeps_gaps: bool = False
     key_from: str = ""
     repeats: bool = False
