@@ -8,12 +8,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+import torch
+from torchvision.models.convnext import CNBlockConfig, ConvNeXt
+from torchvision.models.video.mvit import MSBlockConfig, MViT
 
 from cardiobench.models import cards
 from cardiobench.models.cards import card
 from cardiobench.models.echo import dinotxt as dinotxt_adapter
 from cardiobench.models.echo import echofm as echofm_adapter
-from cardiobench.models.nets import convnext, ecg_jepa_kim, echoprime_text, mvit, net1d, wav2vec2_cmsc
+from cardiobench.models.echo import echoprime as echoprime_adapter
+from cardiobench.models.nets import ecg_jepa_kim, echoprime, echoprime_text, net1d, panecho, wav2vec2_cmsc
 from tests.models.ecg.fake import FAKES, hubert
 from tests.models.echo import fake
 from tests.models.test_every_model import TINY
@@ -37,12 +41,10 @@ def smaller_networks() -> Iterator[None]:
     In full size they are loaded and run in tests/models/echo, tests/models/ecg and tests/models/nets.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mvit, "BLOCKS", [(1, 2, 8), (4, 2, 2), (8, 2, 1)])
-        patch.setattr(mvit, "STEM", 32)
-        patch.setattr(mvit, "HEAD_DIM", 32)
-        for sizes, width in ((convnext.TINY, 768), (convnext.BASE, 128)):
-            patch.setitem(sizes, "depths", (1, 1, 1, 1))
-            patch.setitem(sizes, "dims", (16, 32, 64, width))
+        for module in (echoprime, echoprime_adapter):
+            patch.setattr(module, "video_encoder", small_mvit)
+            patch.setattr(module, "view_classifier", partial(small_convnext, 128))
+        patch.setattr(panecho, "convnext_tiny", partial(small_convnext, 768))
         patch.setattr(net1d, "STAGES", tuple((width, 1) for width, _ in net1d.STAGES))
         patch.setattr(wav2vec2_cmsc, "LAYERS", 1)
         patch.setattr(ecg_jepa_kim, "DEPTH", 1)
@@ -53,6 +55,26 @@ def smaller_networks() -> Iterator[None]:
         patch.setattr(echoprime_text, "bert_config", small_bert)
         patch.setattr(dinotxt_adapter, "DinoTxt", partial(dinotxt_adapter.DinoTxt, **fake.SMALL_DINOTXT))
         yield
+
+
+def small_mvit() -> MViT:
+    """A network of the same kind as MViTv2-S, of three blocks."""
+    blocks = [
+        MSBlockConfig(heads, before, after, [3, 3, 3], [3, 3, 3], [1, 2, 2], [1, stride, stride])
+        for heads, before, after, stride in ((1, 32, 32, 8), (4, 32, 128, 2), (8, 128, 256, 1))
+    ]
+    return MViT(
+        (224, 224), 16, blocks, True, False, True, True, num_classes=echoprime.WIDTH,
+        norm_layer=partial(torch.nn.LayerNorm, eps=1e-6),
+    )  # fmt: skip
+
+
+def small_convnext(width: int, num_classes: int = 1000) -> ConvNeXt:
+    """A ConvNeXt of four blocks whose last stage has `width` channels."""
+    widths = (16, 32, 64, width)
+    return ConvNeXt(
+        [CNBlockConfig(*pair, 1) for pair in zip(widths, (*widths[1:], None), strict=True)], num_classes=num_classes
+    )
 
 
 def small_bert():

@@ -20,6 +20,7 @@ from cardiobench.models.cards import card
 from cardiobench.models.detect import HUBERT_ECG, KEYS, RULES, detect
 from cardiobench.models.files import given_files
 from cardiobench.models.load import load_model, plan_model
+from tests.models.golden import Golden
 from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
 
 ECHO_CLIP = "mkaichristensen/echo-clip"
@@ -42,11 +43,9 @@ def clip() -> Clip:
     return Clip(frames, np.arange(50), 50, 30.0)
 
 
-def keys_of(shared, name):
+def keys_of(name):
     golden, prefix = DESCRIBED[name]
-    described = json.loads((shared / "golden" / "models" / f"{golden}.json").read_text())
-    entries = next(described[key] for key in ("keys", "state_dict", "shapes") if key in described)
-    return [prefix + (entry if isinstance(entry, str) else entry.get("key", entry.get("name"))) for entry in entries]
+    return [prefix + key for key in Golden(golden).shapes]
 
 
 def test_every_network_of_the_benchmark_has_its_keys():
@@ -56,8 +55,8 @@ def test_every_network_of_the_benchmark_has_its_keys():
 
 @pytest.mark.parametrize("name", list(DESCRIBED))
 @pytest.mark.parametrize("wrapped", [True, False])
-def test_weights_alone_are_known_by_their_published_keys(shared, tmp_path, name, wrapped):
-    state = {key: torch.zeros(1) for key in keys_of(shared, name)}
+def test_weights_alone_are_known_by_their_published_keys(tmp_path, name, wrapped):
+    state = {key: torch.zeros(1) for key in keys_of(name)}
     torch.save({"state_dict": state, "epoch": 3} if wrapped else state, tmp_path / "mine.pt")
     for given in (tmp_path, tmp_path / "mine.pt"):
         found = detect(given_files(str(given), given))

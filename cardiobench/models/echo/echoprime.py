@@ -14,12 +14,11 @@ from cardiobench.data.spec import VIEWS as BENCHMARK_VIEWS
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.echo.echoprime_clip import STRIDE, normalised, prepared
 from cardiobench.models.echo.echoprime_files import RETRIEVAL, read_retrieval
-from cardiobench.models.echo.echoprime_retrieval import VIEWS, WIDTH, Bank, SectionWeights, answers
+from cardiobench.models.echo.echoprime_retrieval import VIEWS, Bank, SectionWeights, answers
 from cardiobench.models.echo.echoprime_text import EchoPrimePrompts, Videos, read_text_encoder
 from cardiobench.models.echo.encoder import CLIP_SCALE, ClipEncoder, no_scale, refuse_unknown
 from cardiobench.models.files import ModelFiles
-from cardiobench.models.nets.convnext import BASE, ConvNeXt
-from cardiobench.models.nets.mvit import FRAMES, MViT
+from cardiobench.models.nets.echoprime import FRAMES, WIDTH, video_encoder, view_classifier
 from cardiobench.models.weights import load_exactly, read_weights
 
 log = logging.getLogger(__name__)
@@ -40,8 +39,8 @@ class Vectors(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.video = MViT(WIDTH)
-        self.view = ConvNeXt(**BASE, classes=len(VIEWS))
+        self.video = video_encoder()
+        self.view = view_classifier(len(VIEWS))
 
     def forward(self, blocks: torch.Tensor) -> torch.Tensor:
         """Prepared clips uint8 (N, 17, 224, 224, 3) to (N, 523): the video's vector, and the view of its first frame, one-hot."""
@@ -164,7 +163,7 @@ def _with_prompts(card: ModelCard, source: ModelFiles) -> EchoPrimePrompts:
     """The video encoder and the report encoder."""
     paths = source.weights(VIDEO)
     with torch.device("meta"):
-        video = MViT(WIDTH)
+        video = video_encoder()
     load_exactly(video, read_weights(paths), f"{card.id} ({paths[0].name})")
     text_network, tokenize, facts = read_text_encoder(source, card.id)
     return EchoPrimePrompts(

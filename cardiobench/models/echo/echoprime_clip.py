@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from cardiobench.models.echo.crop import crop_and_scale
-from cardiobench.models.nets.mvit import FRAMES, SIZE
+from cardiobench.models.nets.echoprime import FRAMES, SIZE
 
 STRIDE = 2
 # Of the grey levels 0 to 255, for red, green and blue.

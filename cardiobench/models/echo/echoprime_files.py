@@ -10,8 +10,9 @@ import pandas as pd
 import torch
 
 from cardiobench.core.errors import BadModel
-from cardiobench.models.echo.echoprime_retrieval import PHENOTYPES, SECTION_OF, VIEWS, WIDTH, Bank, SectionWeights
+from cardiobench.models.echo.echoprime_retrieval import PHENOTYPES, SECTION_OF, VIEWS, Bank, SectionWeights
 from cardiobench.models.files import ModelFiles, first_line
+from cardiobench.models.nets.echoprime import WIDTH
 
 SECTIONS = "MIL_weights.csv"
 STUDIES = "candidate_studies.csv"

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-WIDTH = 512
+from cardiobench.models.nets.echoprime import WIDTH
+
 NEAREST = 50
 VIEWS = (
     "A2C",

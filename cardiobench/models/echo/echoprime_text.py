@@ -12,7 +12,6 @@ from cardiobench.models.echo.echoprime_clip import normalised, prepared
 from cardiobench.models.echo.encoder import ClipEncoder
 from cardiobench.models.files import ModelFiles, digest, resolve_model_files
 from cardiobench.models.nets.echoprime_text import EchoPrimeText
-from cardiobench.models.nets.mvit import MViT
 from cardiobench.models.weights import load_exactly, read_weights
 
 TEXT = ("echo_prime_text_encoder.pt", "echo_prime_text_encoder.safetensors")
@@ -27,7 +26,7 @@ Tokens = tuple[torch.Tensor, torch.Tensor]
 class Videos(torch.nn.Module):
     """The video encoder on prepared clips."""
 
-    def __init__(self, video: MViT):
+    def __init__(self, video: torch.nn.Module):
         super().__init__()
         self.video = video
 

@@ -2,8 +2,8 @@
 
 import torch
 from torch import nn
+from torchvision.models import convnext_tiny
 
-from cardiobench.models.nets.convnext import TINY, ConvNeXt
 from cardiobench.models.nets.panecho_heads import HEADS
 
 FRAMES = 16
@@ -58,7 +58,8 @@ class ImageEncoder(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.model = ConvNeXt(**TINY)
+        self.model = convnext_tiny()
+        self.model.classifier[2] = nn.Identity()
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Images (N, 3, H, W) to features (N, 768)."""
@@ -70,6 +71,7 @@ class TimeCode(nn.Module):
 
     def __init__(self):
         super().__init__()
+        self.pe: torch.Tensor
         self.register_buffer("pe", time_code())
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:

@@ -9,23 +9,16 @@ from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import LEADS
 from cardiobench.models.ecg import ecg_fm, ecg_jepa_kim, ecg_jepa_weimann, ecgfounder, hubert_ecg
 from cardiobench.models.signal import interpolate, windows
-from tests.models.nets.golden import module
+from tests.models.golden import Golden
 
-SALT = "A"
 FS = 500
 
 
-@pytest.fixture(scope="module")
-def golden(shared):
-    folder = shared / "golden" / "models"
-    return folder, module(folder, "fill"), module(folder, "compare")
-
-
-def inputs(fill, spec):
+def inputs(golden):
     """Case, signal (n, 12) and rate of each case of a golden file; some have a lead that is constant."""
-    for case in spec["cases"]:
+    for case in golden.spec["cases"]:
         samples, tag = re.search(r"\(12,(\d+)\), salt, 'ecg', tag='(\w+)'", case["input"]).groups()
-        signal = fill.make_input((12, int(samples)), SALT, "ecg", tag).T
+        signal = golden.input((12, int(samples)), "ecg", tag).T
         flat = re.search(r"lead (\d+) set to ([\d.]+)", case["input"])
         if flat:
             signal[:, int(flat[1])] = float(flat[2])
@@ -36,23 +29,23 @@ def close(got, wanted, atol):
     np.testing.assert_allclose(got, wanted, rtol=0, atol=atol)
 
 
-def test_ecg_fm_is_the_published_code(golden):
-    folder, fill, compare = golden
-    spec, stored = compare.load("prep_ecgfm", SALT, folder)
-    for case, signal, fs in inputs(fill, spec):
+def test_ecg_fm_is_the_published_code():
+    golden = Golden("prep_ecgfm")
+    stored = golden.arrays
+    for case, signal, fs in inputs(golden):
         at_500 = ecg_fm.resampled(signal, fs)
         ready = ecg_fm.standardised(at_500)
         close(at_500.std(axis=0)[:, None], stored[f"std/{case}"], 1e-6)
         close(ready.T[:, ::10], stored[f"standardised/{case}[:, ::10]"], 1e-6)
         parts = ecg_fm.prepare(signal, fs)
-        assert len(parts) == spec["cases"][case]["n_segments"]
+        assert len(parts) == golden.spec["cases"][case]["n_segments"]
         close(parts[-1][:, ::10], stored[f"last_segment/{case}[:, ::10]"], 1e-6)
 
 
-def test_ecgfounder_is_the_published_code(golden):
-    folder, fill, compare = golden
-    _, stored = compare.load("prep_ecgfounder", SALT, folder)
-    signal = fill.make_input((12, 5000), SALT, "ecg", "ecgf").T
+def test_ecgfounder_is_the_published_code():
+    golden = Golden("prep_ecgfounder")
+    stored = golden.arrays
+    signal = golden.input((12, 5000), "ecg", "ecgf").T
     clean = ecgfounder.filtered(signal)
     close(clean.T[:, ::4], stored["filtered[:, ::4]"], 1e-6)
     close(np.concatenate([clean[:60], clean[-60:]]).T, stored["filtered_edges"], 1e-6)
@@ -60,15 +53,15 @@ def test_ecgfounder_is_the_published_code(golden):
     close(ecgfounder.prepare(signal, FS, "zscore")[0, :, ::8], stored["zscore_only[:, ::8]"], 1e-5)
     mimic = signal[:, [0, 1, 2, 3, 5, 4, *range(6, 12)]]  # aVF before aVL: the golden run put them right first
     close(ecgfounder.prepare(mimic, FS)[0, :, ::16], stored["mimic_reordered_filtered_zscored[:, ::16]"], 1e-5)
-    shorter = fill.make_input((12, 4000), SALT, "ecg", "ecgf400").T
+    shorter = golden.input((12, 4000), "ecg", "ecgf400").T
     close(ecgfounder.resampled(shorter, 5000).T[:, ::8], stored["resample_4000_to_5000[:, ::8]"], 1e-6)
     assert ecgfounder.resampled(shorter, 2000).T.shape == tuple(stored["resample_halving_shape"])
 
 
-def test_hubert_ecg_is_the_published_code(golden):
-    folder, fill, compare = golden
-    spec, stored = compare.load("prep_hubert_ecg", SALT, folder)
-    for case, signal, fs in inputs(fill, spec):
+def test_hubert_ecg_is_the_published_code():
+    golden = Golden("prep_hubert_ecg")
+    stored = golden.arrays
+    for case, signal, fs in inputs(golden):
         close(hubert_ecg.preprocessed(signal, fs).T[:, ::10], stored[f"preprocessed/{case}[:, ::10]"], 1e-5)
         close(hubert_ecg.prepare(signal, fs)[0], stored[f"model_input/{case}"], 1e-5)
 

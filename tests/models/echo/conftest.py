@@ -2,17 +2,6 @@ import numpy as np
 import pytest
 
 from cardiobench.data.media.types import Clip
-from tests.models.echo import fake
-
-
-@pytest.fixture(scope="session")
-def echoprime(tmp_path_factory):
-    return fake.echoprime_folder(tmp_path_factory.mktemp("EchoPrime") / "EchoPrime")
-
-
-@pytest.fixture(scope="session")
-def panecho(tmp_path_factory):
-    return fake.panecho_file(tmp_path_factory.mktemp("PanEcho"))
 
 
 def clip_of(n_frames: int, height: int = 60, width: int = 80, seed: int = 0) -> Clip:

@@ -8,11 +8,9 @@ import torch
 
 from cardiobench.models.echo import dinotxt
 from cardiobench.models.echo.echoprime_retrieval import SECTION_OF, VIEWS
-from cardiobench.models.nets import echoprime_text
-from cardiobench.models.nets.convnext import BASE, ConvNeXt
+from cardiobench.models.nets import echoprime, echoprime_text
 from cardiobench.models.nets.dinotxt import DinoTxt
 from cardiobench.models.nets.echofm import EchoFM
-from cardiobench.models.nets.mvit import MViT
 from cardiobench.models.nets.panecho import PanEcho
 from tests.models.tiny import WORDS
 
@@ -94,8 +92,8 @@ def echoprime_folder(folder: Path, *, bank: bool = True, reports: bool = False) 
     """A clone of EchoPrime's repository with the release unpacked into it; with `reports` its report encoder too."""
     weights = folder / "model_data" / "weights"
     weights.mkdir(parents=True)
-    torch.save(drawn_state(lambda: MViT(512)), weights / "echo_prime_encoder.pt")
-    torch.save(drawn_state(lambda: ConvNeXt(**BASE, classes=11), seed=1), weights / "view_classifier.pt")
+    torch.save(drawn_state(echoprime.video_encoder), weights / "echo_prime_encoder.pt")
+    torch.save(drawn_state(lambda: echoprime.view_classifier(11), seed=1), weights / "view_classifier.pt")
     if bank:
         section_weights(folder / "assets" / "MIL_weights.csv")
         candidate_bank(folder / "model_data" / "candidates_data")
@@ -141,7 +139,7 @@ MODEL_ARGS = {
 
 
 def echofm_file(folder: Path, change=lambda state: None) -> Path:
-    """`echofm_vitl.pth`: {"model": tensors, "model_args": settings}; 1.4 GB, to be deleted after use."""
+    """`echofm_vitl.pth`: {"model": tensors, "model_args": settings}."""
     folder.mkdir(parents=True, exist_ok=True)
     state = drawn_state(EchoFM, seed=3)
     change(state)

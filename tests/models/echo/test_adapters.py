@@ -1,9 +1,11 @@
-"""The echo models from made-up checkpoints in their published containers: load, encode, answer, refuse."""
+"""The echo models from made-up checkpoints in their published containers: load, encode, answer, refuse.
+
+The networks are small ones of the same kind; in full size they are compared with the published code in tests/models/nets.
+"""
 
 import json
 import os
 import pickle
-import shutil
 
 import numpy as np
 import pytest
@@ -18,22 +20,35 @@ from cardiobench.models.echo.echoprime_retrieval import VIEWS
 from cardiobench.models.echo.panecho import ANSWERS
 from cardiobench.models.files import given_files
 from cardiobench.models.load import load_model
+from tests.models.checkpoints import smaller_networks
 from tests.models.echo import fake
 from tests.models.echo.conftest import clip_of
 
 
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    with smaller_networks():
+        yield
+
+
+@pytest.fixture(scope="module")
+def echoprime(small, tmp_path_factory):
+    return fake.echoprime_folder(tmp_path_factory.mktemp("EchoPrime") / "EchoPrime")
+
+
+@pytest.fixture(scope="module")
+def panecho(small, tmp_path_factory):
+    return fake.panecho_file(tmp_path_factory.mktemp("PanEcho"))
+
+
 @pytest.fixture(scope="module")
 def prime(echoprime):
-    return load_model("echonet/EchoPrime", weights=echoprime).encoder
+    return load_model("echonet/EchoPrime", weights=echoprime)
 
 
 @pytest.fixture(scope="module")
 def pan(panecho):
     return load_model("CarDS-Yale/PanEcho", weights=panecho, variant="one_clip").encoder
-
-
-def network_of(encoder):
-    return encoder.network
 
 
 def check_encoder(encoder, name, dim, clips):
@@ -57,16 +72,15 @@ def check_encoder(encoder, name, dim, clips):
     return vectors
 
 
-@pytest.mark.slow
 def test_echoprime(prime, clips):
+    assert prime.preprocessing["variant"] == "by_name" and not prime.warnings
+    prime = prime.encoder
     vectors = check_encoder(prime, "echonet/EchoPrime", 523, clips)
     assert set(vectors[:, 512:].unique().tolist()) == {0.0, 1.0}
     assert (vectors[:, 512:].sum(dim=1) == 1).all()
     assert prime.sampling == FrameSampling(count=16, stride=2, start="first")
     assert isinstance(prime, NativeHeads) and prime.native == ("view", "ef", "as")
     assert set(prime.native) == set(card("echonet/EchoPrime").native)
-    assert not prime.warnings
-    assert prime.preprocessing["variant"] == "by_name"
 
 
 def studies():
@@ -89,7 +103,6 @@ def share_of_nearest(study, row, folder):
     return np.nanmean([labels.get(names[place], np.nan) for place in nearest])
 
 
-@pytest.mark.slow
 def test_the_released_code_answers_stenosis_from_another_section(prime, echoprime):
     """By name from the row of the aortic valve; as released from row 5 of the table, the atrial septum."""
     rng = np.random.default_rng(5)
@@ -98,7 +111,7 @@ def test_the_released_code_answers_stenosis_from_another_section(prime, echoprim
     several = np.concatenate([videos, np.eye(11)[rng.choice(weighted, (12, 3))]], axis=2).astype(np.float32)
     released = load_model("echonet/EchoPrime", weights=echoprime, variant="upstream_compat").encoder
     shares = {}
-    for encoder, section in ((prime, "Aortic Valve"), (released, "Atrial Septum")):
+    for encoder, section in ((prime.encoder, "Aortic Valve"), (released, "Atrial Septum")):
         row = fake.SECTIONS.index(section)
         shares[section] = [share_of_nearest(study, row, echoprime) for study in several]
         # straight lines through (0, 0), the published cut (0.78, 0.5) and (1, 1)
@@ -107,16 +120,15 @@ def test_the_released_code_answers_stenosis_from_another_section(prime, echoprim
     assert np.count_nonzero(np.not_equal(*shares.values())) >= 6
 
 
-@pytest.mark.slow
 def test_answers_of_echoprime(prime, echoprime, caplog):
-    fractions, shares = (prime.predict_native(target, studies()) for target in ("ef", "as"))
+    fractions, shares = (prime.encoder.predict_native(target, studies()) for target in ("ef", "as"))
     assert fractions.shape == shares.shape == (2,)
     assert ((fractions > 20) & (fractions < 70)).all()
     assert ((shares >= 0) & (shares <= 1)).all()
-    views = prime.predict_native("view", studies())
+    views = prime.encoder.predict_native("view", studies())
     np.testing.assert_allclose(views, [[1 / 3, 0, 1 / 3, 0, 1 / 3, 0], [0, 0, 0, 0, 0, 1]])
-    assert prime.native_details["ef"]["units_without_weighted_view"] == 1
-    assert prime.native_details["as"]["units_without_weighted_view"] == 0
+    assert prime.encoder.native_details["ef"]["units_without_weighted_view"] == 1
+    assert prime.encoder.native_details["as"]["units_without_weighted_view"] == 0
     assert "1 of 2 units have only views without weight" in caplog.text
 
     released = load_model("echonet/EchoPrime", weights=echoprime, variant="upstream_compat")
@@ -136,7 +148,6 @@ def linked(folder, target):
     return target
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["MIL_weights.csv", "candidate_labels.pkl"])
 def test_echoprime_without_its_bank_has_embeddings_and_views(echoprime, tmp_path, name):
     folder = linked(echoprime, tmp_path / "EchoPrime")
@@ -147,7 +158,6 @@ def test_echoprime_without_its_bank_has_embeddings_and_views(echoprime, tmp_path
     assert len(loaded.warnings) == 1 and name in loaded.warnings[0]
 
 
-@pytest.mark.slow
 def test_echoprime_is_refused_when_it_is_not_whole(echoprime, tmp_path):
     folder = linked(echoprime, tmp_path / "EchoPrime")
     classifier = next(folder.rglob("view_classifier.pt"))
@@ -155,7 +165,7 @@ def test_echoprime_is_refused_when_it_is_not_whole(echoprime, tmp_path):
     refused = {
         "1 missing: classifier.2.bias": {name: t for name, t in state.items() if name != "classifier.2.bias"},
         "1 unexpected: extra": {**state, "extra": torch.zeros(1)},
-        "1 wrong shape: classifier.2.weight": {**state, "classifier.2.weight": torch.zeros(58, 1024)},
+        "1 wrong shape: classifier.2.weight": {**state, "classifier.2.weight": torch.zeros(58, 128)},
     }
     original = classifier.read_bytes()
     for message, changed in refused.items():
@@ -174,7 +184,6 @@ def test_echoprime_is_refused_when_it_is_not_whole(echoprime, tmp_path):
         load_model("echonet/EchoPrime", weights=next(folder.rglob("echo_prime_encoder.pt")))
 
 
-@pytest.mark.slow
 def test_panecho(pan, clips):
     check_encoder(pan, "CarDS-Yale/PanEcho", 768, clips)
     assert pan.sampling == FrameSampling(count=16, stride=1, start="first")
@@ -194,7 +203,6 @@ def test_panecho_takes_blue_green_red_from_recordings(pan):
     assert (first[..., 0] == 200).all() and (first[..., 1:] == 0).all()
 
 
-@pytest.mark.slow
 def test_panecho_takes_four_clips_of_a_long_recording(panecho, pan):
     loaded = load_model("CarDS-Yale/PanEcho", weights=panecho)
     encoder = loaded.encoder
@@ -233,7 +241,6 @@ def test_answers_of_panecho(pan):
     np.testing.assert_allclose(answers["pericardial-effusion"][:, 0], effusion, atol=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -247,13 +254,12 @@ def test_panecho_is_refused_when_it_is_not_whole(tmp_path, change, message):
         load_model("CarDS-Yale/PanEcho", weights=fake.panecho_file(tmp_path, change))
 
 
-@pytest.mark.slow
 def test_time_table_of_panecho_may_be_absent_and_is_never_taken_from_the_file(tmp_path, pan):
     table = "encoder.time_encoder.pe"
     path = fake.panecho_file(tmp_path, lambda state: state.pop(table))
     encoder = load_model("CarDS-Yale/PanEcho", weights=path, variant="one_clip").encoder
-    for name, tensor in network_of(pan).state_dict().items():
-        assert torch.equal(tensor, network_of(encoder).state_dict()[name]), name
+    for name, tensor in pan.network.state_dict().items():
+        assert torch.equal(tensor, encoder.network.state_dict()[name]), name
 
 
 def test_poolings_and_variants_that_do_not_exist(tmp_path):
@@ -264,32 +270,26 @@ def test_poolings_and_variants_that_do_not_exist(tmp_path):
         echoprime_adapter.load(card("echonet/EchoPrime"), source, pooling="max")
 
 
-@pytest.mark.slow
 def test_echofm(tmp_path):
     path = fake.echofm_file(tmp_path / "EchoFM")
-    try:
-        encoder = load_model("sekeun/EchoFM", weights=path).encoder
-        clips = [clip_of(5, 30, 40, seed=1), clip_of(1, 40, 30, seed=2)]
-        vectors = check_encoder(encoder, "sekeun/EchoFM", 1024, clips)
-        assert encoder.sampling == FrameSampling(count=32, stride=1, start="first")
-        assert not isinstance(encoder, NativeHeads)
-        network = encoder.network.network
-        with torch.no_grad():
-            tokens = network.tokens(encoder.transform(clips[0]).movedim(-1, 1) / 255)
-        torch.testing.assert_close(vectors[:1], tokens.mean(dim=1), rtol=1e-5, atol=1e-5)
-        encoder.network.pooling = "max"
-        torch.testing.assert_close(
-            encoder.encode(encoder.transform(clips[0])), tokens.amax(dim=1), rtol=1e-5, atol=1e-5
-        )
-        encoder.network.pooling = "cls"
-        assert encoder.encode(encoder.transform(clips[0])).shape == (1, 1024)
-        state = torch.load(path, weights_only=True, mmap=True)
-        older = {name: tensor for name, tensor in state["model"].items() if not name.startswith("prj_norm")}
-        torch.save({**state, "model": older}, tmp_path / "older.pth")
-        with pytest.raises(BadModel, match=r"2 missing: prj_norm\.weight, prj_norm\.bias"):
-            load_model("sekeun/EchoFM", weights=tmp_path / "older.pth")
-    finally:
-        shutil.rmtree(tmp_path)
+    encoder = load_model("sekeun/EchoFM", weights=path).encoder
+    clips = [clip_of(5, 30, 40, seed=1), clip_of(1, 40, 30, seed=2)]
+    vectors = check_encoder(encoder, "sekeun/EchoFM", 128, clips)
+    assert encoder.sampling == FrameSampling(count=32, stride=1, start="first")
+    assert not isinstance(encoder, NativeHeads)
+    network = encoder.network.network
+    with torch.no_grad():
+        tokens = network.tokens(encoder.transform(clips[0]).movedim(-1, 1) / 255)
+    torch.testing.assert_close(vectors[:1], tokens.mean(dim=1), rtol=1e-5, atol=1e-5)
+    encoder.network.pooling = "max"
+    torch.testing.assert_close(encoder.encode(encoder.transform(clips[0])), tokens.amax(dim=1), rtol=1e-5, atol=1e-5)
+    encoder.network.pooling = "cls"
+    assert encoder.encode(encoder.transform(clips[0])).shape == (1, 128)
+    state = torch.load(path, weights_only=True, mmap=True)
+    older = {name: tensor for name, tensor in state["model"].items() if not name.startswith("prj_norm")}
+    torch.save({**state, "model": older}, tmp_path / "older.pth")
+    with pytest.raises(BadModel, match=r"2 missing: prj_norm\.weight, prj_norm\.bias"):
+        load_model("sekeun/EchoFM", weights=tmp_path / "older.pth")
 
 
 @pytest.mark.parametrize("name", ["bowang-lab/EchoJEPA", "siemens-healthineers/EchoVLM"])

@@ -1,34 +1,25 @@
-"""Preprocessing and retrieval of the echo models give what the published code gives."""
+"""Preprocessing and decoding of the echo models give what the published code gives."""
 
+import json
 import zlib
 
 import numpy as np
 import pytest
-import torch
 
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.models.echo import echoprime_clip, panecho
 from cardiobench.models.echo.crop import crop_and_scale
-from cardiobench.models.echo.echoprime_retrieval import (
-    PHENOTYPES,
-    SECTION_OF,
-    VIEWS,
-    Bank,
-    SectionWeights,
-    nearest,
-    report,
-    row_of,
-    section_vectors,
-)
+from cardiobench.models.echo.echoprime_retrieval import PHENOTYPES, VIEWS
 from cardiobench.protocols.numeric_prompts import RULES
-from tests.models.echo.golden import Golden
+from tests.models.echo import fake
+from tests.models.golden import FOLDER, Golden
 
 GREY_LEVEL = {"prep_echoprime_clip": 0.025, "prep_panecho_clip": 0.02}
 
 
 @pytest.mark.parametrize(("name", "border"), [("echoclip", "truncate"), ("cardiobench", "round")])
-def test_crop_and_scale(shared, name, border):
-    golden = Golden(shared, "prep_crop_and_scale")
+def test_crop_and_scale(name, border):
+    golden = Golden("prep_crop_and_scale")
     for case in golden.spec["cases"]:
         frame = golden.described(case["input"])
         got = crop_and_scale(frame, tuple(case["res_wh"]), case["zoom"], border)
@@ -40,8 +31,8 @@ def test_crop_and_scale(shared, name, border):
             assert difference.max() == 0
 
 
-def test_frame_numbers(shared):
-    for call, expected in Golden(shared, "prep_crop_and_scale").spec["index_helpers"].items():
+def test_frame_numbers():
+    for call, expected in Golden("prep_crop_and_scale").spec["index_helpers"].items():
         n, start, count, stride = (int(part.split("=")[1]) for part in call.partition("(")[2][:-1].split(","))
         if n:
             assert FrameSampling(count, stride, "key_frame").indices(n, start).tolist() == expected
@@ -56,8 +47,8 @@ def clip_of(name, case, frames):
 
 
 @pytest.mark.parametrize("name", GREY_LEVEL)
-def test_clips(shared, name):
-    golden = Golden(shared, name)
+def test_clips(name):
+    golden = Golden(name)
     for case in golden.spec["cases"]:
         clip = clip_of(name, case, golden.described(case["input"])).numpy()
         number = case["case"]
@@ -71,51 +62,16 @@ def test_clips(shared, name):
             assert not clip[:, empty].any()
 
 
-@pytest.fixture
-def retrieval(shared):
-    golden = Golden(shared, "prep_echoprime_retrieval")
-    bank = golden.input((600, 512), tag="bank")
-    bank /= np.linalg.norm(bank, axis=1, keepdims=True)
-    labels = np.where(golden.arrays["labels"] == -1, np.nan, golden.arrays["labels"])
-    weights = SectionWeights(tuple(golden.spec["section_order"]), np.array(golden.spec["MIL_weights"]))
-    names = golden.spec["phenotype_order"]
-    return golden, weights, Bank(torch.from_numpy(bank), dict(zip(names, labels, strict=True)))
+def test_sections_phenotypes_and_views_of_echoprime_are_the_published_ones():
+    published = json.loads((FOLDER / "echoprime_names.json").read_text(encoding="utf-8"))
+    assert {section: list(names) for section, names in PHENOTYPES.items()} == published["section_to_phenotypes"]
+    assert list(PHENOTYPES) == list(published["section_to_phenotypes"])
+    assert list(VIEWS) == published["view_order"]
+    assert list(fake.SECTIONS) == published["section_order"]
 
 
-def test_sections_phenotypes_and_views_are_the_published_ones(retrieval):
-    golden, _, _ = retrieval
-    assert {section: list(names) for section, names in PHENOTYPES.items()} == golden.spec["section_to_phenotypes"]
-    assert list(PHENOTYPES) == list(golden.spec["section_to_phenotypes"])
-    assert list(VIEWS) == golden.spec["view_order"]
-
-
-@pytest.mark.parametrize("number", range(4))
-def test_retrieval(retrieval, number):
-    golden, weights, bank = retrieval
-    case = golden.spec["cases"][number]
-    name, views = case["case"], case["views"]
-    video = golden.input((len(views), 512), tag=f"study:{name}")
-    study = np.concatenate([video, np.eye(11, dtype=np.float32)[views]], axis=1)
-
-    vectors, blind = section_vectors(study, weights, uniform=False)
-    np.testing.assert_allclose(vectors[:, ::16], golden.arrays[f"section_embedding/{name}[:, ::16]"], atol=1e-6)
-    assert [weights.sections[row] for row in np.flatnonzero(blind)] == case["zero_sections"]
-    found = np.sort(nearest(vectors, bank), axis=1)
-    np.testing.assert_array_equal(found[~blind], golden.arrays[f"top50_sorted/{name}"][~blind])
-
-    for kind, compat in (("aligned_by_name", False), ("upstream", True)):
-        got = report(study, weights, bank, upstream_compat=compat)
-        compared = 0
-        for phenotype, expected in zip(golden.spec["phenotype_order"], golden.arrays[f"{kind}/{name}"], strict=True):
-            # A zero vector is equally near to all: what the published code then takes is arbitrary.
-            if not blind[row_of(SECTION_OF[phenotype], weights, upstream_compat=compat)]:
-                assert got[phenotype] == pytest.approx(expected, abs=1e-5), phenotype
-                compared += 1
-        assert compared == (21 if not blind.any() else 7 if compat else 10)
-
-
-def test_numeric_prompts(shared):
-    golden = Golden(shared, "prep_regression_decode")
+def test_numeric_prompts():
+    golden = Golden("prep_regression_decode")
     names = {"rank_mean_median": "echoclip_rank_mean_median", "per_frame_median": "cardiobench_per_frame_median"}
     for case in golden.spec["cases"]:
         similarities, numbers = (golden.arrays[f"{case['case']}/{part}"] for part in ("similarity", "values"))

@@ -9,9 +9,7 @@ import torch
 
 from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, wav2vec2_cmsc
 from cardiobench.models.weights import load_exactly
-from tests.models.nets.golden import convolutions, facts, module, norms
-
-SALT = "A"
+from tests.models.golden import Golden
 
 
 @dataclass(frozen=True)
@@ -75,11 +73,8 @@ CASES = {
     "hubert_ecg_large": hubert("large"),
 }
 
-
-@pytest.fixture(scope="module")
-def golden(shared):
-    folder = shared / "golden" / "models"
-    return folder, module(folder, "fill"), module(folder, "compare")
+# One of each kind; the others run with `make test-all`.
+QUICK = ("ecg_jepa_weimann_vitxs", "ecgfounder_net1d_12lead", "hubert_ecg_small")
 
 
 def bare(case):
@@ -88,48 +83,35 @@ def bare(case):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_names_shapes_and_constants(golden, name):
-    folder, _, compare = golden
-    case, (spec, _) = CASES[name], compare.load(name, SALT, folder)
+def test_names_shapes_and_constants(name):
+    case, golden = CASES[name], Golden(name)
     network = bare(case)
-    published = {key["key"]: tuple(key["shape"]) for key in spec["state_dict"]}
-    assert published.keys() >= case.left_out
-    own = {key: tuple(tensor.shape) for key, tensor in network.state_dict().items()}
-    assert own == {key: shape for key, shape in published.items() if key not in case.left_out}
-    wanted_norms, wanted_convolutions = facts(spec)
-    assert norms(network) == wanted_norms
-    assert convolutions(network) == wanted_convolutions
+    assert golden.shapes.keys() >= case.left_out
+    shapes = {key: tuple(tensor.shape) for key, tensor in network.state_dict().items()}
+    assert shapes == {key: shape for key, shape in golden.shapes.items() if key not in case.left_out}
+    golden.check_facts(network)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_outputs(golden, name):
-    folder, fill, compare = golden
-    case, (spec, stored) = CASES[name], compare.load(name, SALT, folder)
-    weights = fill.fill_state_dict(fill.shapes_from_json(folder / f"{name}.json"), SALT)
-    assert fill.checksum(weights) == spec["weights_crc32"]
-    state = {key: torch.from_numpy(value) for key, value in weights.items()}
-    counters = {key["key"]: torch.tensor(0) for key in spec["state_dict"] if key["dtype"] == "int64"}
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
+)
+def test_outputs(name):
+    case, golden = CASES[name], Golden(name)
     network = bare(case)
-    load_exactly(network, case.mapping({**state, **counters, **case.formulas()}), name)
-    x = torch.from_numpy(fill.make_input(spec["inputs"][0]["shape"], SALT, "normal"))
+    load_exactly(network, case.mapping({**golden.weights, **golden.counters, **case.formulas()}), name)
+    x = torch.from_numpy(golden.input(golden.spec["inputs"][0]["shape"]))
     with torch.inference_mode():
-        outputs = {key: value.numpy() for key, value in case.outputs(network.eval(), x).items()}
-    report = compare.compare(name, outputs, SALT, folder)
-    assert {line["array"] for line in report if "max_abs" in line} == {key for key in stored if key.startswith("out/")}
-    assert not [line for line in report if not line["ok"]]
+        golden.check(case.outputs(network.eval(), x))
 
 
-def test_table_of_kim(golden):
-    folder, _, compare = golden
-    check = compare.load("ecg_jepa_kim", SALT, folder)[0]["pos_embed_check"]
+def test_table_of_kim():
+    check = Golden("ecg_jepa_kim").spec["pos_embed_check"]
     got = ecg_jepa_kim.positions()[check["rows"]][:, check["columns"]]
     torch.testing.assert_close(got, torch.tensor(check["row_0_first4_and_cols_384_387"]), rtol=0, atol=1e-6)
 
 
-def test_table_of_weimann(golden):
-    folder, _, compare = golden
-    check = compare.load("ecg_jepa_weimann_vits", SALT, folder)[0]["pos_embed_check"]
+def test_table_of_weimann():
+    check = Golden("ecg_jepa_weimann_vits").spec["pos_embed_check"]
     got = ecg_jepa_weimann.positions(200, 384)[[0, 1, 2, 199], :6]
     # The published table was made in single precision, which counts for angles of up to 199.
     torch.testing.assert_close(got, torch.tensor(check["rows_0_1_2_199_first6"]), rtol=0, atol=2e-5)

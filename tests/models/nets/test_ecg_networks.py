@@ -8,7 +8,7 @@ import torch
 
 from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, wav2vec2_cmsc
 from cardiobench.models.nets.vit_block import Attention
-from tests.models.nets.golden import key_hash
+from tests.models.golden import key_hash
 
 HUBERT = {size: partial(hubert_ecg.build, numbers) for size, numbers in hubert_ecg.SIZES.items()}
 WEIMANN = {size: partial(ecg_jepa_weimann.EcgJepaWeimann, size) for size in ecg_jepa_weimann.SIZES}

@@ -5,14 +5,12 @@ from functools import partial
 import pytest
 import timm
 import torch
-import torchvision
 from torch import nn
 
 from cardiobench.models.nets import echofm, panecho
-from cardiobench.models.nets.convnext import BASE, TINY, ConvNeXt
 from cardiobench.models.nets.echofm import EchoFM
+from cardiobench.models.nets.echoprime import video_encoder, view_classifier
 from cardiobench.models.nets.echoprime_text import EchoPrimeText
-from cardiobench.models.nets.mvit import MViT, distances
 from cardiobench.models.nets.panecho import PanEcho
 from cardiobench.models.nets.panecho_heads import HEADS, WIDTHS, activated, by_head, head
 
@@ -34,8 +32,8 @@ def clips(*shape: int) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("make", "tensors", "numbers"),
     [
-        (lambda: MViT(512), 397, 34_623_872),
-        (lambda: ConvNeXt(**BASE, classes=11), 344, 87_577_739),
+        (video_encoder, 397, 34_623_872),
+        (lambda: view_classifier(11), 344, 87_577_739),
         (EchoPrimeText, 206, 109_908_026),
         (PanEcho, 309, 42_063_514 - 16 * 768),
         (EchoFM, 550, 344_513_280),
@@ -46,35 +44,6 @@ def test_size(make, tensors, numbers):
         network = make()
     assert len(network.state_dict()) == tensors
     assert sum(tensor.numel() for tensor in network.parameters()) == numbers
-
-
-@torch.no_grad()
-def test_convnext_is_that_of_torchvision():
-    theirs = torchvision.models.convnext_tiny(num_classes=11)
-    ours = drawn(ConvNeXt(**TINY, classes=11))
-    theirs.load_state_dict(ours.state_dict(), strict=True)
-    images = clips(2, 3, 64, 64)
-    expected = theirs.eval()(images)
-    torch.testing.assert_close(ours(images), expected, rtol=1e-4, atol=1e-4 * expected.abs().max().item())
-
-
-@pytest.mark.slow
-@torch.no_grad()
-def test_mvit_is_that_of_torchvision():
-    theirs = torchvision.models.video.mvit_v2_s()
-    theirs.head[-1] = nn.Linear(768, 512)
-    ours = drawn(MViT(512))
-    theirs.load_state_dict(ours.state_dict(), strict=True)
-    clip = clips(1, 3, 16, 224, 224)
-    expected = theirs.eval()(clip)
-    torch.testing.assert_close(ours(clip), expected, rtol=1e-4, atol=1e-4 * expected.abs().max().item())
-
-
-def test_distances_by_hand():
-    # Four queries, two keys: a key is two steps wide, the row of distance 0 is number 2.
-    assert distances(4, 2, torch.device("cpu")).tolist() == [[2, 0], [3, 1], [4, 2], [5, 3]]
-    assert distances(1, 2, torch.device("cpu")).tolist() == [[1, 0]]
-    assert distances(3, 3, torch.device("cpu")).tolist() == [[2, 1, 0], [3, 2, 1], [4, 3, 2]]
 
 
 @torch.no_grad()
