@@ -19,7 +19,7 @@ import pandas as pd
 
 from cardiobench.data import catalog
 from cardiobench.report.page.write import write_report
-from cardiobench.results.paths import predictions_path
+from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
@@ -66,8 +66,7 @@ def fill(folder: Path, models: int, tasks: int, units: int) -> None:
             path = folder / f"org__model-{seed:02d}" / "r1" / "probe" / f"{name.replace('/', '__')}.json"
             facts = {"name": f"org/model-{seed:02d}", "revision": "r1", "preprocessing": {"frames": 16}}
             dataset = {"name": name.partition("/")[0], "version": "1.0.0", "digest": "d"}
-            replace(result, task=name, model=facts, dataset=dataset).save(path)
-            joined.save(predictions_path(path))
+            save_scored(replace(result, task=name, model=facts, dataset=dataset), joined.frame, path)
 
 
 def first_paint(page: Path) -> float | None:

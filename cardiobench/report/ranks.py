@@ -61,7 +61,7 @@ def _names(entries: Found) -> list[str]:
 
 
 def _read(path: Path, result: ScoreResult) -> Predictions:
-    frame = load_predictions(predictions_path(path))
+    frame = load_predictions(result, predictions_path(path))
     return Predictions(catalog.task(result.task), frame, result.coverage["expected"], source=result.model["name"])
 
 

@@ -11,7 +11,7 @@ from cardiobench.core.errors import BadData, MissingData
 from cardiobench.results.analysis_result import AnalysisResult, is_analysis
 from cardiobench.results.consistency import check_consistency
 from cardiobench.results.paths import PATTERN, predictions_path
-from cardiobench.results.record import CHECKSUM, OtherSchema, checksum, parse_json
+from cardiobench.results.record import EditedResult, OtherSchema, parse_json
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.versions import data_version_key, describe_version, version_key
 
@@ -129,19 +129,10 @@ def read_result(text: str | bytes) -> ScoreResult:
         BadData: it is no result.
         EditedResult: it is not what its writer wrote, or says what cannot be true.
     """
-    record = parse_json(text)
-    result = ScoreResult.from_json(record)
-    if CHECKSUM in record and record[CHECKSUM] != checksum(record):
-        raise EditedResult(
-            "its content is not what was written: its checksum does not fit. Score the predictions again"
-        )
+    result = ScoreResult.from_json(parse_json(text))
     if wrong := check_consistency(result):
         raise EditedResult(f"it contradicts itself: {'; '.join(wrong)}. Score the predictions again")
     return result
-
-
-class EditedResult(BadData):
-    """A result file whose numbers are not those that were written."""
 
 
 def _read(path: Path, name: str, found: _Found) -> None:

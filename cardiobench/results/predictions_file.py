@@ -1,5 +1,6 @@
-"""The predictions beside a result, read back."""
+"""The predictions beside a result: written together with it, and read back only if they are those that were scored."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -7,24 +8,64 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
 from cardiobench.core.errors import BadPredictions
+from cardiobench.core.io import sha256_of_file
+from cardiobench.core.tables import write_parquet
+from cardiobench.results.paths import predictions_path
+from cardiobench.results.score_result import ScoreResult
 
 COLUMNS = {"id", "patient_id", "y_true", "y_pred"}
 
 
-def load_predictions(path: Path) -> pd.DataFrame:
-    """Read predictions as the runner wrote them: id, patient_id, y_true, y_pred and, for classes, a probability column each.
+def save_scored(result: ScoreResult, predictions: pd.DataFrame, path: Path) -> tuple[ScoreResult, list[Path]]:
+    """Write a result and the predictions that were scored.
+
+    Args:
+        result: the scores.
+        predictions: id, patient_id, y_true, y_pred and, for classes, one probability column each.
+        path: of the result; predictions lie beside it.
+
+    Returns:
+        The result as it was written, which names the SHA-256 of its predictions, and the two files.
+    """
+    file = write_parquet(predictions, predictions_path(path))
+    result = replace(result, predictions_sha256=sha256_of_file(file))
+    return result, [file, result.save(path)]
+
+
+def load_cached_score(path: Path, key: str) -> ScoreResult | None:
+    """Return the saved result if its key matches and the predictions beside it are those that were scored, else None."""
+    result, predictions = ScoreResult.load_cached(path, key), predictions_path(path)
+    if result is None or not predictions.is_file() or sha256_of_file(predictions) != result.predictions_sha256:
+        return None
+    return result
+
+
+def load_predictions(result: ScoreResult, path: Path) -> pd.DataFrame:
+    """Read the predictions of a result.
+
+    Args:
+        result: the scores.
+        path: of the predictions.
+
+    Returns:
+        id, patient_id, y_true, y_pred and, for classes, one probability column each.
 
     Raises:
-        BadPredictions: no such file, or none that can be read, or one without rows or without those columns.
+        BadPredictions: no such file, or none that can be read, or not the predictions that were scored.
     """
+    advice = "Run the line that made it again."
     try:
+        if sha256_of_file(path) != result.predictions_sha256:
+            raise BadPredictions(
+                f"{path} does not hold the predictions that were scored: its checksum differs. {advice}"
+            )
         # Half of the time that pandas.read_parquet takes for files as small as these.
         frame = ParquetFile(path).read(use_threads=False).to_pandas(use_threads=False)
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise BadPredictions(f"{path} cannot be read: {error}. Run the line that made it again.") from error
+        raise BadPredictions(f"{path} cannot be read: {error}. {advice}") from error
     if not set(frame.columns) >= COLUMNS or frame.empty:
         raise BadPredictions(
             f"{path} has the columns {list(frame.columns)} and {len(frame)} rows, not {', '.join(sorted(COLUMNS))} and some. "
-            "Run the line that made it again."
+            f"{advice}"
         )
     return frame

@@ -129,7 +129,9 @@ class Record(Part):
         """Return the record that `to_json` wrote.
 
         Raises:
-            BadData: another schema or kind, or a field that is missing, unknown or of another type.
+            OtherSchema: it was written by another version of this package.
+            EditedResult: its checksum is missing or does not hold.
+            BadData: another kind, or a field that is missing, unknown or of another type.
         """
         if record.get("kind", "") != cls.kind:
             raise BadData(f"no {cls.__name__}: its kind is {record.get('kind', '')!r}, not {cls.kind!r}")
@@ -138,6 +140,9 @@ class Record(Part):
                 f"a {cls.__name__} of schema {record.get('schema')!r} cannot be read; this version of cardiobench reads "
                 f"schema {SCHEMA}. Install the version named in its stamp: {record.get('stamp', {})}"
             )
+        if record.get(CHECKSUM) != checksum(record):
+            state = "does not hold" if CHECKSUM in record else "is missing"
+            raise EditedResult(f"its checksum {state}: this is not what was written. Run the line that made it again")
         content = {name: value for name, value in record.items() if name not in ("schema", "kind", CHECKSUM)}
         try:
             return type_adapter(cls).validate_json(json.dumps(content))
@@ -154,9 +159,12 @@ class Record(Part):
 
     @classmethod
     def load_cached(cls, path: Path, key: str) -> Self | None:
-        """Return the saved record if it is there and its key matches, else None."""
-        record = cls.load(path) if path.is_file() else None
-        return record if record is not None and record.stamp.get("key") == key else None
+        """Return the saved record if it can be read and its key matches, else None: it has to be made again."""
+        try:
+            record = cls.load(path)
+        except BadData:
+            return None
+        return record if record.stamp.get("key") == key else None
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -171,6 +179,10 @@ class Record(Part):
 
 class OtherSchema(BadData):
     """A record of another version of this package."""
+
+
+class EditedResult(BadData):
+    """A record that is not what was written."""
 
 
 def _type_adapter(kind: type) -> "TypeAdapter[Any]":

@@ -109,6 +109,7 @@ class ScoreResult(Record):
         skipped_groups: `breakdown=group` -> why it has no score.
         seen_in_pretraining: whether the model saw the dataset before; None when nobody knows.
         warnings: sentences for the reader of the number.
+        predictions_sha256: of the file of predictions beside the result; empty where none was saved.
         stamp: versions, seed and time.
     """
 
@@ -130,6 +131,7 @@ class ScoreResult(Record):
     skipped_groups: Mapping[str, str] = field(default_factory=dict)
     seen_in_pretraining: bool | None = None
     warnings: tuple[str, ...] = ()
+    predictions_sha256: str = ""
     stamp: Stamp = field(default_factory=dict)
 
     @property

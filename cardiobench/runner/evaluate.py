@@ -17,7 +17,8 @@ from cardiobench.data.prompts import prompt_files
 from cardiobench.data.spec import Task
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import PredictionProtocol, TaskData, aggregate
-from cardiobench.results.paths import folder_name, predictions_path
+from cardiobench.results.paths import folder_name
+from cardiobench.results.predictions_file import load_cached_score, save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.plan import DatasetPlan, first_patients
 from cardiobench.scoring.predictions import Predictions
@@ -107,10 +108,7 @@ def code_digest() -> str:
 
 def load_cached(cell: Cell) -> ScoreResult | None:
     """The result that is there already, if it was made from the very same things."""
-    if not (cell.path.is_file() and predictions_path(cell.path).is_file()):
-        return None
-    result = ScoreResult.load(cell.path)
-    return result if result.stamp.get("key") == cell.key else None
+    return load_cached_score(cell.path, cell.key)
 
 
 def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
@@ -138,8 +136,7 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
     made_by["device"] = ", ".join(embeddings.devices) or "unknown"
     made_by["seconds"] = round(time.perf_counter() - started, 3)
     result = replace(result, stamp={**result.stamp, **made_by})
-    files = [predictions.save(predictions_path(cell.path)), result.save(cell.path)]
-    return result, files
+    return save_scored(result, predictions.frame, cell.path)
 
 
 def first_answers(source: OpenDataset, task: Task, config: RunConfig) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
 from cardiobench.data.references import read_references
 from cardiobench.data.spec import Task
-from cardiobench.results.paths import predictions_path
+from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
@@ -44,4 +44,4 @@ def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
     predictions = Predictions.join(references, rows, task, source=config.predictions.name)
     result = score(predictions, references, resamples=config.resamples, seed=config.seed, dataset=dataset)
     path = config.output_dir / "predictions" / config.predictions.stem / f"{task.name.replace('/', '__')}.json"
-    return result, [predictions.save(predictions_path(path)), result.save(path)]
+    return save_scored(result, predictions.frame, path)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data import catalog
-from cardiobench.results.paths import predictions_path
+from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
@@ -72,8 +72,7 @@ def write_result(
     plain = re.fullmatch(r"\w{1,30}/\w{1,30}", model)
     name = model.replace("/", "__") if plain else f"m{sha256(model.encode()).hexdigest()[:8]}"
     path = folder / name / "r1" / protocol / f"{task.replace('/', '__')}.json"
-    made.save(path)
-    joined.save(predictions_path(path))
+    save_scored(made, joined.frame, path)
     return path
 
 

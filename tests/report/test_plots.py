@@ -20,6 +20,7 @@ from cardiobench.report.plots.style import new_figure, style
 from cardiobench.results import formatting as tables
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.collect import Problem, collect
+from cardiobench.results.record import CHECKSUM, checksum
 from tests.report import example_results
 
 answers = st.lists(
@@ -223,7 +224,8 @@ def test_a_record_that_was_edited_into_nonsense_is_refused(tmp_path, junk):
 
     path = tmp_path / "phantom_echo__a.json"
     similarity("org/one", 0.9).save(path)
-    path.write_text(json.dumps({**json.loads(path.read_text()), **junk}))
+    content = {**json.loads(path.read_text()), **junk}
+    path.write_text(json.dumps({**content, CHECKSUM: checksum(content)}))
     with pytest.raises(BadData, match="no AnalysisResult of schema"):
         AnalysisResult.load(path)
 

@@ -12,6 +12,7 @@ from cardiobench.report import ranks
 from cardiobench.report.markdown import write_markdown
 from cardiobench.results.collect import collect
 from cardiobench.results.paths import predictions_path
+from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
@@ -34,8 +35,7 @@ def results(tmp_path):
         joined = Predictions.join(references, answers, TASK)
         made = score(joined, references, resamples=100, protocol="probe", model={"name": model})
         path = tmp_path / model.replace("/", "__") / "r1" / "probe" / "phantom_echo__ef.json"
-        made.save(path)
-        joined.save(predictions_path(path))
+        save_scored(made, joined.frame, path)
     return tmp_path
 
 
@@ -73,9 +73,11 @@ def test_a_model_with_other_units_or_without_predictions_is_named_and_left_out(r
     frame = pd.read_parquet(predictions_path(one))
     pairs, left_out = ranks.compare_all_pairs(found)
     assert len(pairs) == 1 and "org/bad is not compared" in left_out[0] and "No such file" in left_out[0]
-    frame.iloc[1:].to_parquet(predictions_path(one))
-    pairs, left_out = ranks.compare_all_pairs(found)
+    save_scored(ScoreResult.load(one), frame.iloc[1:], one)
+    pairs, left_out = ranks.compare_all_pairs(collect([results]).files)
     assert not pairs and len(left_out) == 2
+    frame.to_parquet(predictions_path(one))
+    assert "its checksum differs" in ranks.compare_all_pairs(collect([results]).files)[1][1]
     predictions_path(one).write_bytes(b"PAR1 cut off")
     assert "org/one is not compared" in ranks.compare_all_pairs(found)[1][1]
 

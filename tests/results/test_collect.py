@@ -1,14 +1,16 @@
 """What may be ranked, and what is shown with what is wrong with it instead."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from cardiobench.cli.main import main
-from cardiobench.core.errors import BadData, MissingData
+from cardiobench.core.errors import BadData, BadPredictions, MissingData
 from cardiobench.results.collect import collect, read_result
 from cardiobench.results.paths import predictions_path
-from cardiobench.results.record import checksum
+from cardiobench.results.predictions_file import load_cached_score, load_predictions, save_scored
+from cardiobench.results.record import CHECKSUM, checksum
 from cardiobench.results.score_result import ScoreResult
 from tests.report import example_results
 
@@ -21,7 +23,7 @@ def edit(path, change, sealed=False):
     content = json.loads(path.read_text())
     change(content)
     if sealed:
-        content["seal"] = checksum(content)
+        content[CHECKSUM] = checksum(content)
     path.write_text(json.dumps(content))
 
 
@@ -93,12 +95,27 @@ def test_a_result_that_contradicts_itself_is_refused_even_with_a_fitting_seal(tm
         read_result(path.read_text())
 
 
-def test_a_file_without_a_seal_is_read_and_reading_it_back_changes_nothing(tmp_path):
+def test_a_file_without_a_checksum_is_not_ranked_and_reading_one_back_changes_nothing(tmp_path):
     path = example_results.write_result(tmp_path)
     sealed = json.loads(path.read_text())
-    assert ScoreResult.load(path).to_json() == sealed and sealed["seal"] == checksum(sealed)
-    edit(path, lambda content: content.pop("seal"))
-    assert len(collect([tmp_path]).entries) == 1
+    assert ScoreResult.load(path).to_json() == sealed and sealed[CHECKSUM] == checksum(sealed)
+    edit(path, lambda content: content.pop(CHECKSUM))
+    found = collect([tmp_path])
+    assert not found.entries and [problem.kind for problem in found.problems] == ["edited by hand"]
+
+
+def test_predictions_that_were_edited_are_refused_and_scored_again(tmp_path):
+    path = example_results.write_result(tmp_path)
+    (entry,) = collect([tmp_path]).entries
+    frame = load_predictions(entry.result, entry.predictions)
+    frame.assign(y_pred=frame["y_true"]).to_parquet(entry.predictions)
+    with pytest.raises(BadPredictions, match="not hold the predictions that were scored"):
+        load_predictions(entry.result, entry.predictions)
+    keyed = replace(entry.result, stamp={"key": "k"})
+    keyed.save(path)
+    assert ScoreResult.load_cached(path, "k") is not None and load_cached_score(path, "k") is None
+    save_scored(keyed, frame, path)
+    assert load_cached_score(path, "k") is not None and load_cached_score(path, "other") is None
 
 
 def test_half_finished_work(tmp_path):
@@ -218,7 +235,7 @@ def test_whatever_stands_in_a_file_there_is_never_a_traceback(tmp_path):
         for junk in (None, "<i0>", 7, -1e308, True, [], {}, ["x", {"y": None}]):
             broken = json.loads(json.dumps(good))
             put(broken, path, junk)
-            broken["seal"] = checksum(broken)
+            broken[CHECKSUM] = checksum(broken)
             try:
                 result = read_result(json.dumps(broken))
             except BadData:

@@ -10,11 +10,15 @@ import pytest
 
 from cardiobench.core.errors import BadData, UnwritableOutput
 from cardiobench.results.provenance import stamp
-from cardiobench.results.record import SCHEMA
+from cardiobench.results.record import CHECKSUM, SCHEMA, checksum
 from cardiobench.results.schema import FILES, json_schema
 from cardiobench.results.score_result import Breakdown, Estimate, Floor, Gap, ScoreResult, Verdict
 
 NAN = math.nan
+
+
+def seal(record):
+    return {**record, CHECKSUM: checksum(record)}
 
 
 def result(**changes) -> ScoreResult:
@@ -75,7 +79,8 @@ def test_numpy_numbers_are_written_as_numbers(tmp_path):
         ("{}", "schema None"),
         ('{"schema": 1, "kind": "record"}', "kind is 'record'"),
         ('{"schema": 99, "stamp": {"cardiobench": "9.0"}}', r"schema 99 .* reads schema \d+.*9\.0"),
-        (json.dumps({"schema": SCHEMA}), "task: Field required.*and 6 more"),
+        (json.dumps({"schema": SCHEMA}), "its checksum is missing"),
+        (json.dumps(seal({"schema": SCHEMA})), "task: Field required.*and 6 more"),
     ],
 )
 def test_files_that_are_no_results(tmp_path, text, words):
@@ -130,7 +135,7 @@ def test_a_saved_result_is_found_again_by_its_key(tmp_path):
 )
 def test_a_field_of_another_type_is_named(change, words):
     with pytest.raises(BadData, match=words):
-        ScoreResult.from_json({**result().to_json(), **change})
+        ScoreResult.from_json(seal({**result().to_json(), **change}))
 
 
 def test_the_published_schemas_are_those_of_the_classes():

@@ -152,7 +152,7 @@ def read_answers(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, pd.DataFra
     frames, problems = [], []
     for entry in entries:
         try:
-            frames.append((entry, load_predictions(entry.predictions)))
+            frames.append((entry, load_predictions(entry.result, entry.predictions)))
         except BadPredictions as error:
             problems.append(Problem(str(entry.predictions), "no answers", str(error), entry.setting))
     return frames, problems
