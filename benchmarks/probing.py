@@ -182,14 +182,14 @@ def usual_representation(vectors: np.ndarray, groups: np.ndarray) -> None:
 def our_representation(vectors: np.ndarray, groups: np.ndarray) -> None:
     """The same as a study does it."""
     geometry(vectors, groups)
-    maps.maps(vectors)
+    maps.umap_maps(vectors)
 
 
 def representation_part(n: int, d: int) -> None:
     """Geometry of one level and the maps under all settings."""
     features, labels = embeddings(n, d)
     vectors = (features - features.mean(axis=0)) / features.std(axis=0)
-    maps.maps(vectors[:200])  # compiled once
+    maps.umap_maps(vectors[:200])  # compiled once
     slow, _ = timed(usual_representation, vectors, labels)
     fast, _ = timed(our_representation, vectors, labels)
     print(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # Predictions first (protocols/base.py), then analyses (protocols/analysis.py), in the order in which they are run.
 _CLASSES = {
     "zero_shot": "cardiobench.protocols.zero_shot:ZeroShot",
-    "native": "cardiobench.protocols.native:NativeAnswers",
+    "native": "cardiobench.protocols.native:NativePrediction",
     "probe": "cardiobench.protocols.probe:LinearProbe",
     "knn": "cardiobench.protocols.knn:NearestNeighbours",
     "cross_validation": "cardiobench.protocols.cross_validation.protocol:CrossValidation",

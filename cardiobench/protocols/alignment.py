@@ -1,7 +1,8 @@
-"""Alignment: do recordings lie along the axis that the model's own text draws for a number?"""
+"""Alignment: whether recordings lie along the axis that the model's own text draws for a number."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -12,84 +13,86 @@ from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
-from cardiobench.protocols.zero_shot import embed_texts, ladder_sentences, no_text_tower
+from cardiobench.protocols.zero_shot import embed_texts, no_text_tower, numeric_sentences
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.scoring.bootstrap import estimate, resample
 from cardiobench.scoring.metrics import ScoringInput, load_formula, load_metric
 
 
-def formula():
-    """The metric's own file, which also has the axis."""
+def formula() -> ModuleType:
+    """Load the metric's formula, which also computes the axis."""
     return load_formula("text_axis_pearson")
 
 
 @dataclass(frozen=True)
 class Alignment(AnalysisProtocol):
-    """Text axis of a number (first principal component of its ladder of prompts) against the measured values.
+    """Text axis of a number (first principal component of its numeric prompts) against the measured values.
 
-    Each number of the ladder is the mean of its templates' unit vectors; each test recording is its pooled vector at
+    Each number of the grid is the mean of its templates' unit vectors; each test recording is its pooled vector at
     unit length, projected onto the axis (arXiv:2510.00520, section on text alignment). Intervals are over patients.
     """
 
     name = "alignment"
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """Each task that asks for a number."""
+        """Return each regression task."""
         return {task.name: (task,) for task in tasks if task.kind == "regression"}
 
-    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Pearson r along the axis, with both projections for the figure."""
-        (task,) = study.tasks
+    def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
+        """Return Pearson r along the axis, with both projections for the figure."""
+        (task,) = analysis.tasks
         if not isinstance(encoder, TextEncoder):
             raise NotApplicable(no_text_tower(encoder))
-        data = study.data(task)
+        data = analysis.data(task)
         templates = prompts(task, data.prompts)[0]["templates"]
-        sentences, numbers = ladder_sentences(task, templates)
+        sentences, numbers = numeric_sentences(task, templates)
         vectors = embed_texts(encoder, sentences).reshape(len(templates), -1, encoder.dim)
         texts, prompt_grid = l2_normalize(vectors).mean(axis=0), numbers[: len(numbers) // len(templates)]
         test = data.indices("test")
-        recordings, truth, patients = l2_normalize(data.features[test]), data.labels[test], data.patients[test]
+        recordings, labels, patients = l2_normalize(data.features[test]), data.labels[test], data.patients[test]
         metric = formula()
-        found = metric.compute(truth, recordings, texts, prompt_grid, seed=study.seed)
+        scores = metric.compute(labels, recordings, texts, prompt_grid, seed=analysis.seed)
         axis, _ = metric.text_axis(texts, prompt_grid)
         if axis is None:
             raise NotApplicable(
                 f"{encoder.name} gives the same vector to every prompt of {task.name}: there is no axis"
             )
-        sample = ScoringInput(truth, recordings @ axis)
+        sample = ScoringInput(labels, recordings @ axis)
         draws = resample(
             lambda weights: load_metric("regression_report").resamples(sample, weights),
             patients,
-            study.resamples,
-            study.seed,
+            analysis.resamples,
+            analysis.seed,
         )
         r = "text_axis_pearson"
         values = {
-            r: estimate(found[r], draws["pearson"], patients),
-            "spearman": estimate(found["spearman"], draws["spearman"], patients),
-            "r2": estimate(found["r2"], draws["pearson"] ** 2, patients),
-            "explained_variance": point_estimate(found["explained_variance"], n=len(texts)),
-            "p_value": point_estimate(found["p_value"], n=len(test), n_patients=len(set(patients))),
+            r: estimate(scores[r], draws["pearson"], patients),
+            "spearman": estimate(scores["spearman"], draws["spearman"], patients),
+            "r2": estimate(scores["r2"], draws["pearson"] ** 2, patients),
+            "explained_variance": point_estimate(scores["explained_variance"], n=len(texts)),
+            "p_value": point_estimate(scores["p_value"], n=len(test), n_patients=len(set(patients))),
         }
-        second = across_axis(texts, axis)
+        second = second_axis(texts, axis)
         return AnalysisOutput(
             values,
             {
-                "texts": points(l2_normalize(texts), axis, second, number=prompt_grid),
-                "recordings": points(recordings, axis, second, id=data.rows["id"].to_numpy()[test], measured=truth),
+                "texts": projections(l2_normalize(texts), axis, second, number=prompt_grid),
+                "recordings": projections(
+                    recordings, axis, second, id=data.rows["id"].to_numpy()[test], measured=labels
+                ),
             },
             {"prompts": prompt_digest(task, data.prompts), "templates": len(templates), "unit": task.unit},
         )
 
 
-def across_axis(texts: np.ndarray, axis: np.ndarray) -> np.ndarray:
-    """Unit vector at right angles to the axis along which the texts differ most; zeros where they differ in nothing else."""
+def second_axis(texts: np.ndarray, axis: np.ndarray) -> np.ndarray:
+    """Return the unit vector orthogonal to the axis along which the texts vary most; zeros where they do not vary."""
     centred = l2_normalize(texts) - l2_normalize(texts).mean(axis=0)
     rest = centred - np.outer(centred @ axis, axis)
     _, strength, directions = np.linalg.svd(rest, full_matrices=False)
     return directions[0] if strength[0] > 1e-9 else np.zeros_like(axis)
 
 
-def points(vectors: np.ndarray, axis: np.ndarray, second: np.ndarray, **columns) -> pd.DataFrame:
-    """Place of each vector along and across the axis, with further columns."""
+def projections(vectors: np.ndarray, axis: np.ndarray, second: np.ndarray, **columns) -> pd.DataFrame:
+    """Return the coordinates of each vector along and across the axis, with further columns."""
     return pd.DataFrame({**columns, "along": vectors @ axis, "across": vectors @ second})

@@ -21,16 +21,16 @@ from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import BaseProtocol, TaskData
 from cardiobench.results.score_result import Estimate
 
-SAME = 1e-6  # of the largest component: what rounding leaves between equal vectors
+ROUNDING = 1e-6  # of the largest component: what rounding leaves between equal vectors
 
 
 @dataclass(frozen=True)
 class Perturbation:
-    """A disturbance of recordings: every one of them is changed before the model sees it.
+    """A disturbance of recordings, applied to each before the model sees it.
 
     Attributes:
         name: such as shuffle or speckle.
-        severity: 0 leaves a recording as it is.
+        severity: 0 leaves a recording unchanged.
         apply: (recording, severity, generator) -> changed recording; the generator is seeded by the recording's id.
         version: bumped whenever `apply` would give something else; part of the embedding key.
         patients: of the test split whose recordings are disturbed; None for all of them.
@@ -47,26 +47,26 @@ class Perturbation:
     )
 
     def rows(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The lines of a task that are disturbed: those of its test patients, or of some in the order of their ids' hashes.
+        """Return the test rows that are disturbed: those of all patients, or of the first by a hash of their ids.
 
         A hash, since the order of a release's files often says something about the patients.
         """
         test = rows[rows["split"] == "test"]
-        names = test["patient_id"].unique()
-        if self.patients is None or len(names) <= self.patients:
+        patients = test["patient_id"].unique()
+        if self.patients is None or len(patients) <= self.patients:
             return test
-        drawn = sorted(names, key=lambda name: hashlib.sha256(str(name).encode()).digest())[: self.patients]
-        return test[test["patient_id"].isin(drawn)]
+        chosen = sorted(patients, key=lambda name: hashlib.sha256(str(name).encode()).digest())[: self.patients]
+        return test[test["patient_id"].isin(chosen)]
 
     @property
     def key(self) -> str:
-        """The change in one word, for stamps and keys."""
+        """The perturbation in one word, for stamps and cache keys."""
         return f"{self.name}-{self.severity:g}-v{self.version}"
 
 
 @dataclass(frozen=True)
 class AnalysisOutput:
-    """What a study found; see `cardiobench.results.analysis_result.AnalysisResult` for the fields."""
+    """Values, tables and warnings of an analysis; see `cardiobench.results.analysis_result.AnalysisResult` for the fields."""
 
     values: Mapping[str, Estimate]
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class AnalysisOutput:
 
 @dataclass(frozen=True)
 class Analysis:
-    """One model's embeddings of the tasks of one subject, read when they are asked for.
+    """One model's embeddings of the tasks of one subject, loaded on demand.
 
     Attributes:
         subject: a task's name, a dataset's name, or a label across datasets.
@@ -84,8 +84,8 @@ class Analysis:
         model: name, revision, pooling, preprocessing.
         seed: of every draw.
         resamples: of every bootstrap.
-        open: (task, change) -> recordings, labels and embeddings; a changed task holds its test lines only.
-        truth: task -> references (id, patient_id, split, y_true, groups) of all splits.
+        load: (task, perturbation) -> recordings, labels and embeddings; a perturbed task holds its test rows only.
+        references: task -> references (id, patient_id, split, y_true, groups) of all splits.
     """
 
     subject: str
@@ -93,19 +93,19 @@ class Analysis:
     model: Mapping[str, Any]
     seed: int
     resamples: int
-    open: Callable[[Task, Perturbation | None], TaskData] = field(repr=False)
-    truth: Callable[[Task], pd.DataFrame] = field(repr=False)
+    load: Callable[[Task, Perturbation | None], TaskData] = field(repr=False)
+    references: Callable[[Task], pd.DataFrame] = field(repr=False)
 
     @cached_property
-    def _opened(self) -> dict[tuple[str, str], TaskData]:
+    def _loaded(self) -> dict[tuple[str, str], TaskData]:
         return {}
 
-    def data(self, task: Task, change: Perturbation | None = None) -> TaskData:
-        """Recordings, labels and embeddings of a task."""
-        place = task.name, change.key if change else ""
-        if place not in self._opened:
-            self._opened[place] = self.open(task, change)
-        return self._opened[place]
+    def data(self, task: Task, perturbation: Perturbation | None = None) -> TaskData:
+        """Return recordings, labels and embeddings of a task, loaded once."""
+        key = task.name, perturbation.key if perturbation else ""
+        if key not in self._loaded:
+            self._loaded[key] = self.load(task, perturbation)
+        return self._loaded[key]
 
 
 class AnalysisProtocol(BaseProtocol):
@@ -120,24 +120,24 @@ class AnalysisProtocol(BaseProtocol):
         return ()
 
     @abstractmethod
-    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
+    def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Analyze one model's embeddings of one subject.
 
         Raises:
             NotApplicable: the model cannot take part.
         """
 
-    def compare_models(self, studies: Sequence[Analysis]) -> AnalysisOutput | None:
+    def compare_models(self, analyses: Sequence[Analysis]) -> AnalysisOutput | None:
         """Compare two models or more on the same subject; None where the protocol compares no models."""
         return None
 
 
-def collapsed(study: Analysis) -> tuple[str, ...]:
-    """A sentence for each task of whose test recordings the model gives all the same vector."""
+def collapse_warnings(analysis: Analysis) -> tuple[str, ...]:
+    """Return a sentence for each task whose test recordings all have the same vector."""
     sentences = []
-    for task in study.tasks:
-        data = study.data(task)
+    for task in analysis.tasks:
+        data = analysis.data(task)
         test = data.features[data.indices("test")]
-        if len(test) > 1 and np.ptp(test, axis=0).max() <= SAME * np.abs(test).max():
+        if len(test) > 1 and np.ptp(test, axis=0).max() <= ROUNDING * np.abs(test).max():
             sentences.append(f"collapsed: the model gives all {len(test)} test recordings of {task.name} one vector")
     return tuple(sentences)

@@ -1,4 +1,4 @@
-"""Few-shot: how much a linear layer learns from a handful of patients."""
+"""Few-shot: the score of a linear layer that learns from a handful of patients."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.linear.model import linear_models
 from cardiobench.protocols.options import Penalty
 from cardiobench.protocols.probe import LinearProbe, check_learnable
-from cardiobench.protocols.ranking import Ranking, Scored
+from cardiobench.protocols.task_scorer import ScoreDraws, TaskScorer
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import percentile_interval
 
@@ -24,12 +24,12 @@ from cardiobench.scoring.bootstrap import percentile_interval
 class FewShot(AnalysisProtocol):
     """The score of a probe fitted on 1, 2, 4, ... patients of each class (of a regression: patients in all).
 
-    Patients are drawn from train and validation, several times. So few say nothing about a penalty, so it is the same
-    for all: `penalty` for each feature, which shrinks alike whatever the length of the embedding. The scale of the
+    Patients are drawn from train and validation, several times. So few cannot choose a penalty, so it is the same for
+    all: `penalty` per feature, which shrinks alike whatever the length of the embedding. The scale of the
     features is learned from all recordings of train and validation, without their labels.
 
     Attributes:
-        sizes: patients a class.
+        sizes: patients per class.
         draws: of each size.
         penalty: on the squared coefficients of the standardised features, times their number.
     """
@@ -40,80 +40,82 @@ class FewShot(AnalysisProtocol):
 
     name = "few_shot"
 
-    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """The curve over sizes, with an interval over draws and test patients, and the probe on everybody."""
-        (task,) = study.tasks
-        data = study.data(task)
+    def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
+        """Return the curve over sizes, with an interval over draws and test patients, and the probe on all patients."""
+        (task,) = analysis.tasks
+        data = analysis.data(task)
         check_learnable(data)
-        ranking = Ranking(task, study.truth(task), study.resamples, study.seed)
+        scorer = TaskScorer(task, analysis.references(task), analysis.resamples, analysis.seed)
         pool, test = data.indices("train", "validation"), data.indices("test")
-        sizes = [size for size in self.sizes if size <= most(data, pool)]
-        rng = np.random.default_rng(study.seed)
+        sizes = [size for size in self.sizes if size <= n_patients(data, pool)]
+        rng = np.random.default_rng(analysis.seed)
         scale = mean_and_std(data.features[pool])
         rows, curve, values = [], [], {}
         with threadpool_limits(1):
             for size in sizes:
                 scored = []
                 for draw in range(self.draws):
-                    lines = drawn(data, pool, size, rng)
-                    scored.append(
-                        ranking.score(data, ProtocolOutput(test, self._answers(data, lines, test, scale), {}))
+                    rows_of_draw = draw_patients(data, pool, size, rng)
+                    predicted = self._fit_predict(data, rows_of_draw, test, scale)
+                    scored.append(scorer.score(data, ProtocolOutput(test, predicted, {})))
+                    rows.append(
+                        {"patients": size, "draw": draw, "recordings": len(rows_of_draw), "score": scored[-1].value}
                     )
-                    rows.append({"patients": size, "draw": draw, "recordings": len(lines), "score": scored[-1].value})
-                values[f"{ranking.key} at {size}"] = found = over_draws(scored)
-                curve.append({"patients": size, **band(found)})
-            model, _ = LinearProbe(seed=study.seed).fit(data)
-        full = ranking.score(data, ProtocolOutput(test, model.predict(data.features[test]), {})).estimate
-        values[f"{ranking.key} of all"] = full
-        everybody = len(np.unique(data.patients[pool]))
-        curve.append({"patients": everybody, **band(full)})
+                values[f"{scorer.key} at {size}"] = estimate = pool_draws(scored)
+                curve.append({"patients": size, **interval_columns(estimate)})
+            model, _ = LinearProbe(seed=analysis.seed).fit(data)
+        full = scorer.score(data, ProtocolOutput(test, model.predict(data.features[test]), {})).estimate
+        values[f"{scorer.key} of all"] = full
+        curve.append({"patients": len(np.unique(data.patients[pool])), **interval_columns(full)})
         table = pd.DataFrame(curve).assign(
             of_all=[False] * len(sizes) + [True],
-            floor=ranking.floor(),
-            metric=ranking.key,
+            floor=scorer.floor(),
+            metric=scorer.key,
             unit=task.unit,
-            better="higher" if ranking.metric.higher_is_better else "lower",
-            counted="patients a class" if task.classes else "patients",
+            better="higher" if scorer.metric.higher_is_better else "lower",
+            counted="patients per class" if task.classes else "patients",
         )
-        lacking = [size for size in self.sizes if size not in sizes]
-        warnings = [f"too few patients for {', '.join(map(str, lacking))} of each kind"] if lacking else []
+        skipped = [size for size in self.sizes if size not in sizes]
+        warnings = [f"too few patients for {', '.join(map(str, skipped))} of each kind"] if skipped else []
         return AnalysisOutput(values, {"curve": table, "draws": pd.DataFrame(rows)}, {}, tuple(warnings))
 
-    def _answers(self, data: TaskData, lines: np.ndarray, test: np.ndarray, scale) -> np.ndarray:
-        labels, classes = data.labels[lines], len(data.task.classes)
-        penalties = [self.penalty * data.features.shape[1]]
+    def _fit_predict(
+        self, data: TaskData, train: np.ndarray, test: np.ndarray, scale: tuple[np.ndarray, np.ndarray]
+    ) -> np.ndarray:
+        labels, classes = data.labels[train], len(data.task.classes)
+        penalties = np.array([self.penalty * data.features.shape[1]])
         (model,) = linear_models(
-            data.features[lines], labels, penalties, classes=classes, class_weight="balanced", scale=scale
+            data.features[train], labels, penalties, classes=classes, class_weight="balanced", scale=scale
         )
         return model.predict(data.features[test])
 
 
-def most(data: TaskData, pool: np.ndarray) -> int:
-    """Patients of the rarest class that there is; of a regression all patients."""
+def n_patients(data: TaskData, pool: np.ndarray) -> int:
+    """Return the number of patients of the rarest class; of a regression the number of all patients."""
     if not data.task.classes:
         return len(np.unique(data.patients[pool]))
     labels = data.labels[pool]
     return min(len(np.unique(data.patients[pool][labels == label])) for label in np.unique(labels))
 
 
-def drawn(data: TaskData, pool: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Lines of so many patients of each class, those of that class only; of a regression all lines of so many patients."""
+def draw_patients(data: TaskData, pool: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw `size` patients of each class and return their rows of that class; of a regression all rows of `size` patients."""
     labels = data.labels[pool] if data.task.classes else np.zeros(len(pool), dtype=int)
     chosen = []
     for label in np.unique(labels):
-        lines = pool[labels == label]
-        patients = rng.choice(np.unique(data.patients[lines]), size, replace=False)
-        chosen.append(lines[np.isin(data.patients[lines], patients)])
+        of_class = pool[labels == label]
+        patients = rng.choice(np.unique(data.patients[of_class]), size, replace=False)
+        chosen.append(of_class[np.isin(data.patients[of_class], patients)])
     return np.concatenate(chosen)
 
 
-def over_draws(scored: Sequence[Scored]) -> Estimate:
-    """Mean score of the draws; the interval is over the draws and the test patients together."""
+def pool_draws(scored: Sequence[ScoreDraws]) -> Estimate:
+    """Return the mean score of the draws; its interval is over the draws and the test patients together."""
     low, high = percentile_interval(np.concatenate([one.draws for one in scored]))
     first = scored[0].patients
     return Estimate(float(np.mean([one.value for one in scored])), low, high, len(first), len(set(first)))
 
 
-def band(found: Estimate) -> dict[str, float]:
-    """The row of a curve."""
-    return {"score": found.value, "low": found.low, "high": found.high}
+def interval_columns(estimate: Estimate) -> dict[str, float]:
+    """Return the columns of a row of the curve."""
+    return {"score": estimate.value, "low": estimate.low, "high": estimate.high}

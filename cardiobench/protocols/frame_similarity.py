@@ -1,4 +1,4 @@
-"""Frame similarity: how much of a moving heart is left when a model sees it frame by frame."""
+"""Frame similarity: how much of the motion of a heart the vectors of its frames keep."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,43 +22,43 @@ class FrameSimilarity(AnalysisProtocol):
     """Cosine similarity of every frame of a clip to every other one, over the test clips of a dataset.
 
     The matrix is the mean over clips (arXiv:2510.00520, Figure 2); its mean leaves the diagonal out. Beside it the
-    cosine of frames of different patients, without which 0.99 says nothing: a model whose frames are as alike within a
-    clip as between patients sees no heart at all. A model that gives a clip one vector does not take part.
+    cosine between frames of different patients, without which 0.99 says nothing: a model whose frames are as alike
+    between patients as within a clip does not see the heart. A model with one vector per clip does not take part.
     """
 
     name = "frame_similarity"
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """One dataset of clips at a time."""
-        found: dict[str, tuple[Task, ...]] = {}
+        """Return each dataset of clips with its tasks."""
+        subjects: dict[str, tuple[Task, ...]] = {}
         for task in tasks:
             if catalog.spec(task.dataset).media == "video":
-                found[task.dataset] = (*found.get(task.dataset, ()), task)
-        return found
+                subjects[task.dataset] = (*subjects.get(task.dataset, ()), task)
+        return subjects
 
-    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Mean cosine within clips and between patients, and the matrix of the clips of the commonest length."""
+    def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
+        """Return the mean cosine within clips and between patients, and the matrix of the clips of the commonest length."""
         if not getattr(encoder, "frame_wise", False):
             raise NotApplicable(f"{encoder.name} looks at a clip as a whole: it has no vectors of frames")
-        clips, patients = clips_of_test(study)
+        clips, patients = gather_test_clips(analysis)
         if not clips:
-            raise NotApplicable(f"no test recording of {study.subject} has two frames or more")
+            raise NotApplicable(f"no test recording of {analysis.subject} has two frames or more")
         within = np.array([off_diagonal(frames).mean() for frames in clips])
         means = np.stack([frames.mean(axis=0) for frames in clips])
-        _, first, own = np.unique(patients.astype(str), return_index=True, return_inverse=True)
+        _, first, patient_of_clip = np.unique(patients.astype(str), return_index=True, return_inverse=True)
         sums = np.zeros((len(first), means.shape[1]))
-        np.add.at(sums, own, means)
-        counts = np.bincount(own).astype(np.float64)
+        np.add.at(sums, patient_of_clip, means)
+        counts = np.bincount(patient_of_clip).astype(np.float64)
 
         def shares(weights: np.ndarray) -> dict[str, np.ndarray]:
-            """All pairs of clips less those of one patient; a pair's mean cosine is the product of its mean vectors."""
+            """Average over all pairs of clips less those of one patient; a pair's mean cosine is the product of its mean vectors."""
             times = weights[:, first]
             pairs = (times @ counts) ** 2 - times**2 @ counts**2
             total = ((times @ sums) ** 2).sum(axis=1) - times**2 @ (sums**2).sum(axis=1)
             between = np.divide(total, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
             return {"within": weights @ within / weights.sum(axis=1), "between": between}
 
-        draws = resample(shares, patients, study.resamples, study.seed)
+        draws = resample(shares, patients, analysis.resamples, analysis.seed)
         whole = {name: float(value[0]) for name, value in shares(np.ones((1, len(clips)))).items()}
         values = {
             "frames of a clip": estimate(whole["within"], draws["within"], patients),
@@ -68,28 +68,28 @@ class FrameSimilarity(AnalysisProtocol):
         lengths = np.array([len(frames) for frames in clips])
         common = int(np.bincount(lengths).argmax())
         matrix = np.mean([frames @ frames.T for frames in clips if len(frames) == common], axis=0)
-        first, second = np.indices(matrix.shape)
-        table = pd.DataFrame({"frame": first.ravel(), "other": second.ravel(), "cosine": matrix.ravel()})
-        gaps = pd.DataFrame({"frames_apart": np.abs(first - second).ravel(), "cosine": matrix.ravel()})
+        one, other = np.indices(matrix.shape)
+        table = pd.DataFrame({"frame": one.ravel(), "other": other.ravel(), "cosine": matrix.ravel()})
+        gaps = pd.DataFrame({"frames_apart": np.abs(one - other).ravel(), "cosine": matrix.ravel()})
         apart = gaps.groupby("frames_apart", as_index=False)["cosine"].mean()
         clip_table = pd.DataFrame({"patient_id": patients, "frames": lengths, "mean_cosine": within})
         options = {"frames": common, "clips_in_matrix": int((lengths == common).sum())}
         return AnalysisOutput(values, {"matrix": table, "apart": apart, "clips": clip_table}, options)
 
 
-def clips_of_test(study: Analysis) -> tuple[list[np.ndarray], np.ndarray]:
-    """Unit vectors (frames, dim) of each test clip of two frames or more, each clip once, and their patients."""
-    found: dict[str, tuple[np.ndarray, str]] = {}
-    for task in study.tasks:
-        data = study.data(task)
-        for line in data.indices("test"):
-            parts = data.embeddings.parts(line)
+def gather_test_clips(analysis: Analysis) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return unit vectors (frames, dim) of each test clip of two frames or more, each clip once, and their patients."""
+    clips: dict[str, tuple[np.ndarray, str]] = {}
+    for task in analysis.tasks:
+        data = analysis.data(task)
+        for row in data.indices("test"):
+            parts = data.embeddings.parts(row)
             if len(parts) > 1:
-                found[data.rows["id"].iloc[line]] = l2_normalize(parts.astype(np.float64)), data.patients[line]
-    return [frames for frames, _ in found.values()], np.array([patient for _, patient in found.values()], dtype=object)
+                clips[data.rows["id"].iloc[row]] = l2_normalize(parts.astype(np.float64)), data.patients[row]
+    return [frames for frames, _ in clips.values()], np.array([patient for _, patient in clips.values()], dtype=object)
 
 
 def off_diagonal(frames: np.ndarray) -> np.ndarray:
-    """Cosines of different frames, (T * (T - 1),)."""
-    similar = frames @ frames.T
-    return similar[~np.eye(len(frames), dtype=bool)]
+    """Return the cosines of different frames, (T * (T - 1),)."""
+    cosines = frames @ frames.T
+    return cosines[~np.eye(len(frames), dtype=bool)]

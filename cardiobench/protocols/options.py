@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar, get_type_hints
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -15,7 +15,14 @@ Folds = Annotated[int, Field(ge=2)]
 Penalty = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 """Weight of squared coefficients."""
 
-Instance = TypeVar("Instance")
+
+class Named(Protocol):
+    """A dataclass with a name."""
+
+    name: ClassVar[str]
+
+
+Instance = TypeVar("Instance", bound=Named)
 
 
 def option_types(cls: type) -> dict[str, Any]:

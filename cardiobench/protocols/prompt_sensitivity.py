@@ -1,4 +1,4 @@
-"""Prompt sensitivity: how much a zero-shot score depends on how the question is put."""
+"""Prompt sensitivity: how much a zero-shot score depends on the wording of its prompts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,72 +13,95 @@ from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.base import ProtocolOutput
 from cardiobench.protocols.numeric_prompts import RULES
-from cardiobench.protocols.ranking import Ranking
+from cardiobench.protocols.task_scorer import TaskScorer
 from cardiobench.protocols.zero_shot import ZeroShot, no_text_tower
 from cardiobench.results.analysis_result import point_estimate
 
-# Spellings that say the same; the released prompts of arXiv:2510.00520 are capitals with a blank before the full stop.
+# Spellings of the same words; the released prompts of arXiv:2510.00520 are capitals with a blank before the full stop.
 SPELLINGS: Mapping[str, Callable[[str], str]] = {
     "lower case": str.lower,
     "CAPITALS": str.upper,
     "no full stop": lambda text: text.rstrip(" ."),
     "blank before the full stop": lambda text: text.rstrip(" .") + " .",
 }
-SHARES = (0.05, 0.1, 0.2, 0.5)
+TOP_FRACTIONS = (0.05, 0.1, 0.2, 0.5)
 
 
 @dataclass(frozen=True)
 class PromptSensitivity(AnalysisProtocol):
     """The zero-shot score under the prompt set, each of its sentences alone, and other spellings of it.
 
-    Numbers: also with other shares of the likest prompts, for both rules. Each with its interval over patients, and
-    the spread of them all.
+    Numbers: also with other shares of the most similar prompts, for both rules. Each with its interval over patients,
+    and the spread of them all.
     """
 
     name = "prompt_sensitivity"
 
-    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """A score for every way to ask."""
-        (task,) = study.tasks
+    def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
+        """Return a score for every wording."""
+        (task,) = analysis.tasks
         if not isinstance(encoder, TextEncoder):
             raise NotApplicable(no_text_tower(encoder))
-        data = study.data(task)
+        data = analysis.data(task)
         texts, version = prompts(task, data.prompts)
-        ranking, test = Ranking(task, study.truth(task), study.resamples, study.seed), data.indices("test")
+        scorer = TaskScorer(task, analysis.references(task), analysis.resamples, analysis.seed)
+        test = data.indices("test")
         rows, values = [], {}
         for rule in RULES if task.kind == "regression" else ("",):
-            asked = []
-            for kind, wording, chosen, share in ways(task, texts):
-                asker = ZeroShot(share)
+            scores = []
+            for wording in wordings(task, texts):
+                zero_shot = ZeroShot(wording.share)
                 if task.kind == "regression":
-                    answers = asker.numbers(data, encoder, chosen["templates"], test, rule)
+                    predicted = zero_shot.predict_numbers(data, encoder, wording.prompts["templates"], test, rule)
                 else:
-                    answers = asker.classes(data, encoder, chosen, test)
-                found = ranking.score(data, ProtocolOutput(test, answers, {})).estimate
-                asked.append(found.value)
-                row = {"rule": rule, "kind": kind, "wording": wording, "share": share}
-                rows.append({**row, "score": found.value, "low": found.low, "high": found.high})
-                if kind == "prompt set":
-                    values[f"{rule} {ranking.key}".strip()] = found
-            spread = {"lowest": np.min(asked), "highest": np.max(asked), "deviation": np.std(asked)}
-            values |= {f"{rule} {name}".strip(): point_estimate(value, n=len(asked)) for name, value in spread.items()}
-        table = pd.DataFrame(rows).assign(floor=ranking.floor(), metric=ranking.key, unit=task.unit)
+                    predicted = zero_shot.predict_classes(data, encoder, wording.prompts, test)
+                score = scorer.score(data, ProtocolOutput(test, predicted, {})).estimate
+                scores.append(score.value)
+                row = {"rule": rule, "kind": wording.kind, "wording": wording.name, "share": wording.share}
+                rows.append({**row, "score": score.value, "low": score.low, "high": score.high})
+                if wording.kind == PROMPT_SET:
+                    values[f"{rule} {scorer.key}".strip()] = score
+            spread = {"lowest": np.min(scores), "highest": np.max(scores), "deviation": np.std(scores)}
+            values |= {
+                f"{rule} {name}".strip(): point_estimate(float(value), n=len(scores)) for name, value in spread.items()
+            }
+        table = pd.DataFrame(rows).assign(floor=scorer.floor(), metric=scorer.key, unit=task.unit)
         options = {"prompt_set": version, "prompts": prompt_digest(task, data.prompts)}
         return AnalysisOutput(values, {"wordings": table}, options)
 
 
-def ways(task: Task, texts: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str, dict[str, list[str]], float]]:
-    """(kind, wording, prompts, share of the likest) of every way to ask; the set as it stands first."""
+@dataclass(frozen=True)
+class Wording:
+    """One way to word the prompts of a task.
+
+    Attributes:
+        kind: of the change, such as "spelling".
+        name: of the wording within its kind.
+        prompts: class, or "templates" -> sentences.
+        share: of the numeric prompts that count.
+    """
+
+    kind: str
+    name: str
+    prompts: Mapping[str, Sequence[str]]
+    share: float
+
+
+PROMPT_SET = "prompt set"
+
+
+def wordings(task: Task, texts: Mapping[str, Sequence[str]]) -> Iterator[Wording]:
+    """Yield every wording of a task's prompts; the set as it is comes first."""
     share = ZeroShot().share
     keys = ("templates",) if task.kind == "regression" else task.classes
     whole = {key: list(texts[key]) for key in keys}
-    yield "prompt set", "all sentences", whole, share
-    for place in range(max(len(found) for found in whole.values())):
-        alone = {key: [found[place % len(found)]] for key, found in whole.items()}
-        yield "one sentence", alone[keys[-1]][0], alone, share
+    yield Wording(PROMPT_SET, "all sentences", whole, share)
+    for index in range(max(map(len, whole.values()))):
+        single = {key: [sentences[index % len(sentences)]] for key, sentences in whole.items()}
+        yield Wording("one sentence", single[keys[-1]][0], single, share)
     for name, spell in SPELLINGS.items():
-        yield "spelling", name, {key: [spell(text) for text in found] for key, found in whole.items()}, share
+        yield Wording("spelling", name, {key: list(map(spell, texts)) for key, texts in whole.items()}, share)
     if task.kind == "regression":
-        for other in SHARES:
+        for other in TOP_FRACTIONS:
             if other != share:
-                yield "share of the likest", f"{other:g}", whole, other
+                yield Wording("share of the likest", f"{other:g}", whole, other)

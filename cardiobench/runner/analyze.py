@@ -15,7 +15,7 @@ from cardiobench.protocols.analysis import (
     AnalysisOutput,
     AnalysisProtocol,
     Perturbation,
-    collapsed,
+    collapse_warnings,
 )
 from cardiobench.protocols.base import TaskData
 from cardiobench.report.plots import save_figures
@@ -123,7 +123,7 @@ def run_analysis(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
     """Look, write down, draw; returns the record and its files. `NotApplicable` where the model cannot take part."""
     study = cell.study()
     finding = cell.protocol.analyze(study, cell.model.encoder)
-    finding = replace(finding, warnings=(*collapsed(study), *finding.warnings))
+    finding = replace(finding, warnings=(*collapse_warnings(study), *finding.warnings))
     return _written(finding, [cell], cell.path, cell.key)
 
 

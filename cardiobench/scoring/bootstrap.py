@@ -14,7 +14,9 @@ _CHUNK = 256 * 1024  # weights a chunk: 2 MB of float64, which stays in the proc
 Statistic = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 
 
-def patient_weights(patient_ids: Sequence, resamples: int = RESAMPLES, seed: int = 0) -> Iterator[np.ndarray]:
+def patient_weights(
+    patient_ids: Sequence | np.ndarray, resamples: int = RESAMPLES, seed: int = 0
+) -> Iterator[np.ndarray]:
     """Draw as many patients as there are, with replacement, again and again.
 
     Args:
@@ -39,7 +41,7 @@ def patient_weights(patient_ids: Sequence, resamples: int = RESAMPLES, seed: int
 
 
 def resample(
-    statistic: Statistic, patient_ids: Sequence, resamples: int = RESAMPLES, seed: int = 0
+    statistic: Statistic, patient_ids: Sequence | np.ndarray, resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, np.ndarray]:
     """Values of a statistic in every resample of the patients.
 
@@ -67,7 +69,7 @@ def percentile_interval(values: np.ndarray, level: float = LEVEL) -> tuple[float
     return float(low), float(high)
 
 
-def estimate(value: float, values: np.ndarray, patient_ids: Sequence) -> Estimate:
+def estimate(value: float, values: np.ndarray, patient_ids: Sequence | np.ndarray) -> Estimate:
     """A score with its interval, or with the reason why it has none.
 
     Args:
@@ -87,7 +89,7 @@ def estimate(value: float, values: np.ndarray, patient_ids: Sequence) -> Estimat
 
 
 def bootstrap(
-    metric: Metric, sample: ScoringInput, patient_ids: Sequence, resamples: int = RESAMPLES, seed: int = 0
+    metric: Metric, sample: ScoringInput, patient_ids: Sequence | np.ndarray, resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, Estimate]:
     """Every number of a metric with its 95 % interval over patients.
 

@@ -69,7 +69,7 @@ def test_r_is_what_theory_gives(drawn):
 def test_zero_shot_has_the_error_that_theory_gives(drawn):
     """The nearest prompts lie around the number that is shown, so the error is the noise's: NOISE x sqrt(2 / pi)."""
     lines = np.arange(1500)
-    answers = ZeroShot().numbers(drawn, Pair(), prompts(EF)[0]["templates"], lines, "per_frame_median")
+    answers = ZeroShot().predict_numbers(drawn, Pair(), prompts(EF)[0]["templates"], lines, "per_frame_median")
     inside = (answers > 12) & (answers < 88)  # at the ladder's ends the nearest prompts lie on one side
     error = np.abs(answers - drawn.labels[lines])[inside].mean()
     assert error == pytest.approx(NOISE * np.sqrt(2 / np.pi), rel=0.06)

@@ -7,7 +7,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Group, Task
 from cardiobench.protocols.analysis import Analysis
-from cardiobench.protocols.confound import Answers, Confound, Records, place_alone
+from cardiobench.protocols.confound import Confound, OutOfFold, SiteRecords, positive_shares
 from cardiobench.report.plots import confound as figures
 from cardiobench.results.analysis_result import AnalysisResult
 from tests.protocols.conftest import task_data
@@ -81,7 +81,7 @@ def test_a_label_of_one_hospital_is_given_away_by_it():
 
 def test_pairs_count_where_one_model_answered_both():
     # In each fold the positive is above the negative; the folds' levels would turn two of the four pairs round.
-    answers = Answers(np.array([[0.9, 0.1], [0.95, 0.05], [0.2, 0.8], [0.3, 0.7]]), np.array([0, 0, 1, 1]))
+    answers = OutOfFold(np.array([[0.9, 0.1], [0.95, 0.05], [0.2, 0.8], [0.3, 0.7]]), np.array([0, 0, 1, 1]))
     labels = np.array([1, 0, 1, 0])
     assert answers.auroc(labels) == 1.0
     assert np.isnan(answers.auroc(labels, np.array([0, 3])))
@@ -89,11 +89,11 @@ def test_pairs_count_where_one_model_answered_both():
 
 def test_what_the_place_alone_says_by_hand():
     # First place: 3 of 4 positive; second: none of 4.
-    records = Records(
+    records = SiteRecords(
         ("a", "b"), np.zeros((8, 1)), np.array([1, 1, 1, 0, 0, 0, 0, 0]), np.repeat([0, 1], 4), np.arange(8)
     )
-    assert place_alone(records).tolist() == [0.75] * 4 + [0.0] * 4
-    assert records.with_both == []
+    assert positive_shares(records).tolist() == [0.75] * 4 + [0.0] * 4
+    assert records.with_both_classes == []
 
 
 def test_one_hospital_alone_is_no_confounder():

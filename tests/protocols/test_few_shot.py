@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cardiobench.protocols.few_shot import FewShot, drawn, most
+from cardiobench.protocols.few_shot import FewShot, draw_patients, n_patients
 from cardiobench.report.plots import few_shot as figure
 from cardiobench.results.analysis_result import AnalysisResult
 from tests.protocols.analyses import study_of
@@ -24,9 +24,9 @@ def two_clouds():
 
 def test_so_many_patients_of_each_class_with_all_their_recordings(two_clouds):
     pool, rng = two_clouds.indices("train", "validation"), np.random.default_rng(0)
-    assert most(two_clouds, pool) == 30
+    assert n_patients(two_clouds, pool) == 30
     for size in (1, 4, 30):
-        lines = drawn(two_clouds, pool, size, rng)
+        lines = draw_patients(two_clouds, pool, size, rng)
         assert set(lines) <= set(pool) and len(lines) == 4 * size
         for label in (0, 1):
             assert len(set(two_clouds.patients[lines][two_clouds.labels[lines] == label])) == size
@@ -34,8 +34,8 @@ def test_so_many_patients_of_each_class_with_all_their_recordings(two_clouds):
 
 def test_a_regression_draws_patients_whatever_their_number():
     data = task_data(REGRESSION, np.eye(12), np.arange(12.0), ["train"] * 12, [f"p{n // 3}" for n in range(12)])
-    assert most(data, np.arange(12)) == 4
-    assert len(drawn(data, np.arange(12), 2, np.random.default_rng(0))) == 6
+    assert n_patients(data, np.arange(12)) == 4
+    assert len(draw_patients(data, np.arange(12), 2, np.random.default_rng(0))) == 6
 
 
 def test_the_curve_rises_to_what_can_be_known_and_sizes_without_patients_are_named(two_clouds):

@@ -8,7 +8,7 @@ import pytest
 from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.spec import VIEWS, Task
 from cardiobench.protocols.base import aggregate
-from cardiobench.protocols.native import NativeAnswers
+from cardiobench.protocols.native import NativePrediction
 from tests.protocols.conftest import BINARY, REGRESSION, task_data
 
 ALL_VIEWS = Task("toy/view", "multiclass", "view", ("f1_macro",), VIEWS)
@@ -44,7 +44,7 @@ def test_a_unit_gets_all_parts_of_all_its_recordings_and_is_answered_once():
     features = [np.full((3, 2), 40.0), np.full((1, 2), 60.0), np.full((2, 2), 70.0), np.full((5, 2), 10.0)]
     data = task_data(task, features, [45.0, 45.0, 70.0, 10.0], ["test"] * 3 + ["train"], patients=["a", "a", "b", "c"])
     heads = Heads()
-    output = NativeAnswers().predict(data, heads, "")
+    output = NativePrediction().predict(data, heads, "")
     assert heads.seen == [[(4, 2), (2, 2)]], "the train recording is not asked for"
     got = aggregate(data, output)
     # three parts of 40 and one of 60: 45 as a mean of parts (a mean of recordings would be 50)
@@ -53,19 +53,21 @@ def test_a_unit_gets_all_parts_of_all_its_recordings_and_is_answered_once():
 
 def test_two_classes_and_views():
     data = task_data(BINARY, [[0.2, 0], [0.9, 0]], ["no", "yes"], ["test"] * 2)
-    np.testing.assert_allclose(NativeAnswers().predict(data, Heads(), "").values, [[0.8, 0.2], [0.1, 0.9]], rtol=1e-6)
+    np.testing.assert_allclose(
+        NativePrediction().predict(data, Heads(), "").values, [[0.8, 0.2], [0.1, 0.9]], rtol=1e-6
+    )
     data = task_data(ALL_VIEWS, [[3.0, 0], [5.0, 0]], ["PSAX", "Other"], ["test"] * 2)
-    assert aggregate(data, NativeAnswers().predict(data, Heads(), ""))["y_pred"].tolist() == ["PSAX", "Other"]
+    assert aggregate(data, NativePrediction().predict(data, Heads(), ""))["y_pred"].tolist() == ["PSAX", "Other"]
 
 
 def test_what_no_head_answers_says_so():
     data = task_data(dataclasses.replace(REGRESSION, target="lvidd"), [[1.0, 0]], [4.0], ["test"])
     with pytest.raises(NotApplicable, match=r"do not answer 'lvidd'.*they answer ef, as, view"):
-        NativeAnswers().predict(data, Heads(), "")
+        NativePrediction().predict(data, Heads(), "")
 
     blind = type("Blind", (), {k: v for k, v in vars(Heads).items() if k != "predict_native" and k[:2] != "__"})()
     with pytest.raises(NotApplicable, match="toy has no trained heads of its own"):
-        NativeAnswers().predict(data, blind, "")
+        NativePrediction().predict(data, blind, "")
 
 
 @pytest.mark.parametrize("answer", [np.array([1.2]), np.array([[0.5, 0.5]]), np.array([np.nan])])
@@ -73,4 +75,4 @@ def test_answers_that_break_the_contract_are_refused(answer, monkeypatch):
     monkeypatch.setattr(Heads, "predict_native", lambda self, target, units: answer)
     data = task_data(BINARY, [[1.0, 0]], ["yes"], ["test"])
     with pytest.raises(BadModel, match="toy"):
-        NativeAnswers().predict(data, Heads(), "")
+        NativePrediction().predict(data, Heads(), "")

@@ -16,7 +16,7 @@ from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.representation import maps, overlap
 from cardiobench.protocols.representation.geometry import levels
 from cardiobench.protocols.representation.protocol import Representation
-from cardiobench.protocols.representation.sample import Drawn, Sample, draw
+from cardiobench.protocols.representation.sample import BalancedSample, DatasetSample, draw
 from cardiobench.protocols.representation.subjects import EF_CLASSES, labels_across
 from tests.protocols.conftest import task_data
 
@@ -56,10 +56,10 @@ def study(found, resamples=20, subject="cd"):
 
 
 def sample(found):
-    return Sample(
+    return BalancedSample(
         ("no", "yes"),
         tuple(
-            Drawn(name, features, labels, np.arange(len(labels)), np.arange(len(labels)).astype(str))
+            DatasetSample(name, features, labels, np.arange(len(labels)), np.arange(len(labels)).astype(str))
             for name, (features, labels) in found.items()
         ),
     )
@@ -185,13 +185,13 @@ def test_too_few_dimensions_for_k_are_said(small):
 
 def test_the_best_classifier_of_the_best_dataset_is_chosen():
     def one(dataset, name, median, iqr):
-        return overlap.Searched(dataset, name, median, iqr, {})
+        return overlap.SearchResult(dataset, name, median, iqr, {})
 
     found = {
         "a": {"tree": one("a", "tree", 0.90, 0.1), "mlp": one("a", "mlp", 0.8, 0.0)},
         "b": {"tree": one("b", "tree", 0.90, 0.2), "mlp": one("b", "mlp", 0.9, 0.05)},
     }
-    assert (overlap.best(found).dataset, overlap.best(found).classifier) == ("b", "mlp")
+    assert (overlap.best_overall(found).dataset, overlap.best_overall(found).classifier) == ("b", "mlp")
 
 
 def test_the_overlap_is_resampled_over_patients():
@@ -266,7 +266,7 @@ def test_neighbours_are_found_exactly_and_a_vector_is_its_own_first():
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(80, 5))
     vectors[1] = vectors[0]
-    distance, index = maps.nearest(vectors, 12)
+    distance, index = maps.nearest_neighbours(vectors, 12)
     assert index[:, 0].tolist() == list(range(80)) and not distance[:, 0].any()
     theirs = NearestNeighbors(n_neighbors=12).fit(vectors).kneighbors(return_distance=True, X=vectors)[0]
     assert distance == pytest.approx(theirs, abs=1e-5)
@@ -277,7 +277,7 @@ def test_maps_are_the_same_twice_and_their_stability_is_measured_by_definition()
     rng = np.random.default_rng(0)
     vectors = np.concatenate([rng.normal(size=(40, 6)), rng.normal(size=(40, 6)) + 8])
     settings = ((10, 0.1), (20, 0.5))
-    one, two = maps.maps(vectors, settings), maps.maps(vectors, settings)
+    one, two = maps.umap_maps(vectors, settings), maps.umap_maps(vectors, settings)
     for name, places in one.items():
         assert places.shape == (80, 2) and np.array_equal(places, two[name])
         # Two clouds 8 apart: their pictures do not touch.

@@ -7,10 +7,11 @@ import torch
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.protocols.retrieval import protocol as retrieval
-from cardiobench.protocols.retrieval.captions import caption, statement
-from cardiobench.protocols.retrieval.protocol import Retrieval, by_chance, formula, scores
+from cardiobench.protocols.retrieval.captions import make_caption, statement
+from cardiobench.protocols.retrieval.protocol import Retrieval, chance_level, score_ranks
 from cardiobench.report.plots import retrieval as figure
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.scoring.metrics import load_metric
 from tests.protocols.analyses import study_of
 from tests.protocols.conftest import task_data
 
@@ -20,28 +21,30 @@ ROW = {"view": "A4C", "sex": "F", "ef": 44.6, "lvidd": 5.5, "ivsd": 0.8, "lvpwd"
 
 
 def test_a_caption_by_hand():
-    said = caption(ROW, (EF,))
+    said = make_caption(ROW, (EF,))
     assert said.text == (
         "Apical four-chamber view. Reduced ejection fraction, left ventricular dilatation, no left ventricular "
         "hypertrophy. Ejection fraction 45%, LVIDd 5.5 cm, IVSd 0.8 cm."
     )
-    assert said.turned("reduced ejection fraction").text == said.text.replace("Reduced", "No reduced")
-    assert said.turned("left ventricular hypertrophy").text == said.text.replace(
+    assert said.negated("reduced ejection fraction").text == said.text.replace("Reduced", "No reduced")
+    assert said.negated("left ventricular hypertrophy").text == said.text.replace(
         "no left ventricular hyp", "left ventricular hyp"
     )
 
 
 def test_limits_depend_on_the_sex_and_an_unknown_sex_leaves_open_what_lies_between():
-    assert caption({**ROW, "sex": "M"}, ()).findings["left ventricular dilatation"] is False
-    assert "left ventricular dilatation" not in caption({**ROW, "sex": None}, ()).findings
-    assert caption({**ROW, "sex": None, "lvidd": 6.4}, ()).findings["left ventricular dilatation"] is True
-    assert caption({"ef": 50.0}, ()).findings == {"reduced ejection fraction": False}
+    assert make_caption({**ROW, "sex": "M"}, ()).findings["left ventricular dilatation"] is False
+    assert "left ventricular dilatation" not in make_caption({**ROW, "sex": None}, ()).findings
+    assert make_caption({**ROW, "sex": None, "lvidd": 6.4}, ()).findings["left ventricular dilatation"] is True
+    assert make_caption({"ef": 50.0}, ()).findings == {"reduced ejection fraction": False}
 
 
 def test_labels_of_two_classes_become_findings_and_what_is_unknown_is_not_said():
-    assert caption({"as": "AS", "view": "PLAX"}, (STENOSIS,)).text == "Parasternal long-axis view. Aortic stenosis."
-    assert caption({"as": "no_AS", "view": "Other"}, (STENOSIS,)).text == "No aortic stenosis."
-    assert caption({"as": None, "view": None}, (STENOSIS,)).text == ""
+    assert (
+        make_caption({"as": "AS", "view": "PLAX"}, (STENOSIS,)).text == "Parasternal long-axis view. Aortic stenosis."
+    )
+    assert make_caption({"as": "no_AS", "view": "Other"}, (STENOSIS,)).text == "No aortic stenosis."
+    assert make_caption({"as": None, "view": None}, (STENOSIS,)).text == ""
     assert (statement("aortic stenosis", True), statement("aortic stenosis", False)) == (
         "There is aortic stenosis.",
         "There is no aortic stenosis.",
@@ -85,7 +88,7 @@ def pictured(encoder, count=40, noise=0.0, seed=0):
     rng = np.random.default_rng(seed)
     columns, ef = rows(count), rng.uniform(20, 70, count).round().tolist()
     facts = [{"ef": ef[n], **{key: value[n] for key, value in columns.items()}} for n in range(count)]
-    vectors = [encoder.vector(caption(row, (EF,)).text) + noise * rng.normal(size=encoder.dim) for row in facts]
+    vectors = [encoder.vector(make_caption(row, (EF,)).text) + noise * rng.normal(size=encoder.dim) for row in facts]
     return task_data(EF, vectors, ef, ["test"] * count, [f"p{n // 2}" for n in range(count)], "mean_l2", **columns)
 
 
@@ -114,7 +117,7 @@ def test_ranks_are_those_of_the_metric_where_every_caption_is_another():
         (retrieval.TO_TEXT, pictures, texts),
         (retrieval.TO_IMAGE, texts, pictures),
     ):
-        for name, value in formula().compute(references, predictions).items():
+        for name, value in load_metric("retrieval_recall").compute(references, predictions).items():
             assert recall[retrieval.ACROSS, direction, name] == pytest.approx(value)
     assert 0.1 < recall[retrieval.ACROSS, retrieval.TO_TEXT, "recall_at_1"] < 1
 
@@ -134,18 +137,18 @@ def test_recordings_with_equal_captions_are_equally_right():
 
 def test_chance_is_what_random_orders_give():
     rng = np.random.default_rng(0)
-    expected = by_chance(np.array([3]), 20)
+    expected = chance_level(np.array([3]), 20)
     ranks = 1 + np.array([np.sort(rng.permutation(20)[:3])[0] for _ in range(20000)])
     for k in (1, 5, 10):
         assert (ranks <= k).mean() == pytest.approx(expected[f"recall_at_{k}"][0], abs=0.015)
     assert ranks.mean() == pytest.approx(expected["median_rank"][0], rel=0.02)
-    assert by_chance(np.array([1, 2]), 4)["recall_at_5"].tolist() == [1, 1]
+    assert chance_level(np.array([1, 2]), 4)["recall_at_5"].tolist() == [1, 1]
 
 
 def test_the_median_rank_of_a_resample_is_numpys():
     rng = np.random.default_rng(0)
     ranks, patients = rng.integers(1, 50, 31), np.array([f"p{n}" for n in range(31)])
-    found = scores(ranks, patients, 400, 0)["median_rank"]
+    found = score_ranks(ranks, patients, 400, 0)["median_rank"]
     from cardiobench.scoring.bootstrap import percentile_interval, resample
 
     loop = resample(

@@ -63,7 +63,7 @@ Grids = Annotated[Mapping[str, Grid], AfterValidator(complete_grids)]
 """Classifier -> parameter -> values; a classifier that is left out keeps its own grid."""
 
 
-def read_grids(path: Path) -> dict[str, Grid]:
+def read_grids(path: Path) -> Mapping[str, Grid]:
     """Return the grids of a JSON file; `BadData` names what is wrong with it."""
     try:
         return TypeAdapter(Grids).validate_json(path.read_bytes())

@@ -16,7 +16,7 @@ from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, ClassifierName, classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds
-from cardiobench.protocols.cross_validation.grids import GRIDS, Grids, grid_lines, param_grid, read_grids
+from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, Grids, grid_lines, param_grid, read_grids
 from cardiobench.protocols.cross_validation.search import FoldScores, flat_search, median_and_iqr, nested_search
 from cardiobench.protocols.options import Folds
 
@@ -72,7 +72,7 @@ class CrossValidation(PredictionProtocol):
         """Return the folds, and the grid of each classifier."""
         search = f"{self.search} search" + (f" in {self.inner} inner folds" if self.search == "nested" else "")
         kind = "patient-grouped" if self.grouped else "ungrouped"
-        grids = {name: self.grids[name] for name in self.classifiers}
+        grids: dict[str, Grid] = {name: self.grids[name] for name in self.classifiers}
         return [f"{self.folds} class-balanced, {kind} folds, {search}", *grid_lines(grids)]
 
     def variants(self, task: Task) -> tuple[str, ...]:

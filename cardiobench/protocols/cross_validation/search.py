@@ -108,12 +108,12 @@ def nested_search(
     best = scores.reshape(len(outer), inner, len(params)).mean(axis=1).argmax(axis=1)
     probabilities = np.zeros((len(labels), predicted[0].shape[2]))
     # Folds with the same parameters are predicted together, since classifiers share work between splits.
-    for index in np.unique(best):
+    for index in sorted(set(best.tolist())):
         folds = [outer[fold] for fold in np.flatnonzero(best == index)]
         tables = classifier.predict_proba_grid(features, labels, folds, [params[index]], seed)
         for (_, valid), table in zip(folds, tables, strict=True):
             probabilities[valid] = table[0]
-    return _fold_scores(labels, probabilities, outer, tuple(params[index] for index in best))
+    return _fold_scores(labels, probabilities, outer, tuple(params[index] for index in best.tolist()))
 
 
 def flat_search(

@@ -1,1 +1,1 @@
-"""What an embedding is made of: which dimensions a classifier leans on, and whether labels or datasets shape the space."""
+"""Representation: which dimensions a classifier uses, and whether labels or datasets shape the embedding space."""

@@ -1,11 +1,11 @@
-"""Whether neighbours, centroids and clusters follow a label, measured with the formulas of `hf_metrics/`."""
+"""Neighbours, centroids and clusters of groups in an embedding space, by the formulas of `hf_metrics/`."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
 from cardiobench.protocols.features import mean_and_std
-from cardiobench.protocols.representation.sample import Sample
+from cardiobench.protocols.representation.sample import BalancedSample
 from cardiobench.scoring.metrics import load_metric
 
 MEASURES = ("knn_agreement", "centroid_separation", "ari", "silhouette")
@@ -14,37 +14,37 @@ CLUSTERING = {"covariance": "diag", "n_init": 10, "seed": 42}
 
 
 def standardised(features: np.ndarray) -> np.ndarray:
-    """Columns with mean 0 and deviation 1; one that never varies becomes 0."""
+    """Return columns with mean 0 and standard deviation 1; one that never varies becomes 0."""
     mean, deviation = mean_and_std(features)
     return (features - mean) / deviation
 
 
 def geometry(vectors: np.ndarray, groups: np.ndarray) -> dict[str, float]:
-    """How far groups shape a space: agreement of 10 neighbours and its chance level, centroids, mixture clusters, silhouette.
+    """Return the agreement of 10 neighbours and its chance level, centroid separation, ARI of mixture clusters, silhouette.
 
     Args:
         vectors: (n, d), at a common scale.
-        groups: code of each, (n,).
+        groups: code of each vector, (n,).
     """
-    found = load_metric("knn_agreement").compute(groups, vectors, k=min(NEIGHBOURS, len(groups) - 1))
+    scores = load_metric("knn_agreement").compute(groups, vectors, k=min(NEIGHBOURS, len(groups) - 1))
     return {
-        **found,
+        **scores,
         **load_metric("centroid_separation").compute(groups, vectors),
         **load_metric("ari").compute(groups, vectors, **CLUSTERING),
         **load_metric("silhouette").compute(groups, vectors),
     }
 
 
-def levels(sample: Sample) -> Mapping[str, Mapping[str, float]]:
-    """The geometry of all records by label (`label`) and, with two datasets or more, by dataset (`dataset`).
+def levels(sample: BalancedSample) -> Mapping[str, Mapping[str, float]]:
+    """Return the geometry of all records by label (`label`) and, with two datasets or more, by dataset (`dataset`).
 
     With two or more, also the label's geometry inside each dataset, at that dataset's own scale: `label in <name>`.
     """
-    features, labels, datasets = sample.joined()
+    features, labels, datasets = sample.concatenate()
     vectors = standardised(features)
-    found = {"label": geometry(vectors, labels)}
+    measured = {"label": geometry(vectors, labels)}
     if len(sample.parts) > 1:
-        found["dataset"] = geometry(vectors, datasets)
+        measured["dataset"] = geometry(vectors, datasets)
         for part in sample.parts:
-            found[f"label in {part.name}"] = geometry(standardised(part.features), part.labels)
-    return found
+            measured[f"label in {part.name}"] = geometry(standardised(part.features), part.labels)
+    return measured

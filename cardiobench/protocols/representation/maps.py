@@ -1,4 +1,4 @@
-"""UMAP for the eye: the same records under several settings, and how far the pictures agree with each other and the data."""
+"""UMAP of the same records under several settings, and how far the maps agree with each other and the data."""
 
 import warnings
 from itertools import combinations
@@ -12,17 +12,17 @@ from sklearn.neighbors import NearestNeighbors
 from cardiobench.core.errors import MissingExtra
 
 SETTINGS = tuple((neighbours, distance) for neighbours in (15, 50) for distance in (0.1, 0.5))
-"""(n_neighbors, min_dist); the first is the one that the figure of the paper is compared with."""
+"""(n_neighbors, min_dist); the first is the one compared with the figure of the paper."""
 SEED = 42
 
 
 def setting_name(neighbours: int, distance: float) -> str:
-    """A setting in words."""
+    """Return a setting in words."""
     return f"{neighbours} neighbours, distance {distance:g}"
 
 
-def maps(vectors: np.ndarray, settings=SETTINGS, seed: int = SEED) -> dict[str, np.ndarray]:
-    """Two coordinates of each vector under each setting, by Euclidean distance; the neighbours are found once for all.
+def umap_maps(vectors: np.ndarray, settings=SETTINGS, seed: int = SEED) -> dict[str, np.ndarray]:
+    """Return two coordinates of each vector under each setting, by Euclidean distance; neighbours are searched once.
 
     Args:
         vectors: (n, d), at a common scale.
@@ -35,13 +35,13 @@ def maps(vectors: np.ndarray, settings=SETTINGS, seed: int = SEED) -> dict[str, 
             import umap
     except ImportError:
         raise MissingExtra("UMAP", "analysis", "umap-learn") from None
-    most = min(max(neighbours for neighbours, _ in settings), len(vectors) - 1)
-    distance, index = nearest(vectors, most)
-    found = {}
+    n_neighbours = min(max(neighbours for neighbours, _ in settings), len(vectors) - 1)
+    distance, index = nearest_neighbours(vectors, n_neighbours)
+    coordinates = {}
     for neighbours, spread in settings:
-        count = min(neighbours, most)
+        count = min(neighbours, n_neighbours)
         with warnings.catch_warnings():
-            # That new points cannot be placed, and that a seed means one thread: both are meant.
+            # UMAP warns that new points cannot be mapped and that a seed means one thread; both are intended.
             warnings.filterwarnings("ignore", module="umap")
             model = umap.UMAP(
                 n_neighbors=count,
@@ -51,26 +51,27 @@ def maps(vectors: np.ndarray, settings=SETTINGS, seed: int = SEED) -> dict[str, 
                 precomputed_knn=(index[:, :count], distance[:, :count], None),
                 force_approximation_algorithm=True,
             )
-            found[setting_name(neighbours, spread)] = model.fit_transform(vectors.astype(np.float32)).astype(float)
-    return found
+            coordinates[setting_name(neighbours, spread)] = model.fit_transform(vectors.astype(np.float32)).astype(
+                float
+            )
+    return coordinates
 
 
-def nearest(vectors: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Distance and position of the nearest vectors, exactly; the first is the vector itself, at 0."""
+def nearest_neighbours(vectors: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return distances and indices of the nearest vectors, (n, count), exact; the first is the vector itself, at 0."""
     single = vectors.astype(np.float32)
     distance, index = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(single).kneighbors(single)
-    # Of vectors that are the same one, each has itself first.
-    own = np.arange(len(index))
-    for line in np.flatnonzero(index[:, 0] != own):
-        place = np.flatnonzero(index[line] == line)
-        index[line, place[0] if len(place) else -1] = index[line, 0]
-        index[line, 0] = line
+    # Equal vectors: each comes first among its own neighbours.
+    for row in np.flatnonzero(index[:, 0] != np.arange(len(index))):
+        position = np.flatnonzero(index[row] == row)
+        index[row, position[0] if len(position) else -1] = index[row, 0]
+        index[row, 0] = row
     distance[:, 0] = 0.0
     return distance, index
 
 
-def stability(vectors: np.ndarray, found: dict[str, np.ndarray], neighbours: int = 10) -> pd.DataFrame:
-    """How far to believe the pictures: trustworthiness of each (1 = no false neighbour), Procrustes disparity of each pair (0 = same shape).
+def stability(vectors: np.ndarray, coordinates: dict[str, np.ndarray], neighbours: int = 10) -> pd.DataFrame:
+    """Return the trustworthiness of each map (1 = no false neighbour) and the Procrustes disparity of each pair (0 = same shape).
 
     Returns:
         measure, setting, other, value.
@@ -78,7 +79,9 @@ def stability(vectors: np.ndarray, found: dict[str, np.ndarray], neighbours: int
     count = min(neighbours, (len(vectors) - 1) // 2)
     rows = [
         ("trustworthiness", name, "", trustworthiness(vectors, places, n_neighbors=count))
-        for name, places in found.items()
+        for name, places in coordinates.items()
     ]
-    rows += [("procrustes", a, b, procrustes(found[a], found[b])[2]) for a, b in combinations(found, 2)]
+    rows += [
+        ("procrustes", a, b, procrustes(coordinates[a], coordinates[b])[2]) for a, b in combinations(coordinates, 2)
+    ]
     return pd.DataFrame(rows, columns=["measure", "setting", "other", "value"])

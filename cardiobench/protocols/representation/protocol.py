@@ -1,4 +1,4 @@
-"""The study: a label across all datasets that have it."""
+"""Representation: the embeddings of a label across all datasets that have it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, Clas
 from cardiobench.protocols.cross_validation.grids import GRIDS, Grids, read_grids
 from cardiobench.protocols.options import Folds
 from cardiobench.protocols.representation import geometry, maps, overlap, similarity
-from cardiobench.protocols.representation.sample import Sample, draw
+from cardiobench.protocols.representation.sample import BalancedSample, draw
 from cardiobench.protocols.representation.subjects import labels_across
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
@@ -28,7 +28,7 @@ KS = (25, 50, 100)
 
 @dataclass(frozen=True)
 class Representation(AnalysisProtocol):
-    """What the embeddings of one label look like across datasets (arXiv:2601.21830, Algorithm 1 and Table 4).
+    """Shared features and geometry of the embeddings of one label across datasets (arXiv:2601.21830, Algorithm 1 and Table 4).
 
     Overlap: the five classifiers are searched on every dataset; the best one of the best dataset, C*, is trained there
     and explained by SHAP on every dataset; the shared part of the most important features is compared with chance, and
@@ -40,10 +40,10 @@ class Representation(AnalysisProtocol):
         classifiers: to choose C* from.
         grids: of them.
         folds: of the choice, class-balanced and patient-grouped.
-        most: records of a dataset that C* may be trained on (the largest of size S).
-        shown: records of a dataset that SHAP explains.
-        records: records of a dataset in geometry and maps.
-        refit: train C*'s kind of classifier on each dataset instead of carrying C* over.
+        most: records per dataset that C* may be trained on (the largest of size S).
+        shown: records per dataset that SHAP explains.
+        records: records per dataset in geometry and maps.
+        refit: train C*'s kind of classifier on each dataset instead of transferring C*.
         map_dimensions: most important features that the maps are made of.
         geometry_in: "all" dimensions, or "top": those of the maps.
         map_settings: (n_neighbors, min_dist) of each map.
@@ -73,31 +73,31 @@ class Representation(AnalysisProtocol):
         return given
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """A label across all its datasets."""
+        """Return each label with its tasks across datasets."""
         return labels_across(tasks)
 
-    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Overlap, geometry and maps of one model."""
-        sample = draw(study, self.most)
+    def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
+        """Return overlap, geometry and maps of one model."""
+        sample = draw(analysis, self.most)
         with threadpool_limits(1):
-            values, tables, chosen = self._overlap(sample, study)
-            seen = sample.first(self.records)
-            top = _top_dimensions(seen, tables.get("importance"), self.map_dimensions)
-            measured = geometry.levels(seen.of_dimensions(top) if self.geometry_in == "top" else seen)
-            vectors = geometry.standardised(seen.of_dimensions(top).joined()[0])
-            pictures = maps.maps(vectors, self.map_settings)
-        counts = {part.name: len(part) for part in seen.parts}
-        values |= _geometry_values(measured, seen)
+            values, tables, chosen = self._overlap(sample, analysis)
+            records = sample.first(self.records)
+            top = _top_dimensions(records, tables.get("importance"), self.map_dimensions)
+            measured = geometry.levels(records.select_dimensions(top) if self.geometry_in == "top" else records)
+            vectors = geometry.standardised(records.select_dimensions(top).concatenate()[0])
+            coordinates = maps.umap_maps(vectors, self.map_settings)
+        counts = {part.name: len(part) for part in records.parts}
+        values |= _geometry_values(measured, records)
         tables["geometry"] = _geometry_table(measured)
-        tables["maps"] = _map_table(pictures, seen)
-        tables["stability"] = maps.stability(vectors, pictures)
+        tables["maps"] = _map_table(coordinates, records)
+        tables["stability"] = maps.stability(vectors, coordinates)
         options = {**chosen, "classes": list(sample.classes), "records_in_geometry": counts, **_fixed(vectors)}
-        return AnalysisOutput(values, tables, options, (*sample.left_out, *_few_used(chosen)))
+        return AnalysisOutput(values, tables, options, (*sample.left_out, *_unused_warning(chosen)))
 
-    def compare_models(self, studies: Sequence[Analysis]) -> AnalysisOutput:
-        """How alike the models see the same records: linear CKA of each two, in each dataset and over all."""
-        samples = [draw(study, self.records) for study in studies]
-        names = similarity.names_of([study.model for study in studies])
+    def compare_models(self, analyses: Sequence[Analysis]) -> AnalysisOutput:
+        """Return linear CKA of each two models on the same records, in each dataset and over all."""
+        samples = [draw(analysis, self.records) for analysis in analyses]
+        names = similarity.names_of([analysis.model for analysis in analyses])
         table = similarity.similarity(list(zip(names, samples, strict=True)))
         values = {}
         for (one, other), part in table.groupby(["model", "other"], sort=False):
@@ -106,42 +106,44 @@ class Representation(AnalysisProtocol):
         warnings = tuple(dict.fromkeys(sentence for sample in samples for sentence in sample.left_out))
         return AnalysisOutput(values, {"cka": table}, {"names": names}, warnings)
 
-    def _overlap(self, sample: Sample, study: Analysis) -> tuple[dict[str, Estimate], dict[str, pd.DataFrame], dict]:
-        """Values, tables and choices of Algorithm 1; with one dataset, why there is none."""
+    def _overlap(
+        self, sample: BalancedSample, analysis: Analysis
+    ) -> tuple[dict[str, Estimate], dict[str, pd.DataFrame], dict[str, Any]]:
+        """Return values, tables and choices of Algorithm 1; with one dataset, the reason why there is none."""
         if len(sample.parts) < 2:
             reason = f"{sample.names[0]} is the only dataset of this label here, and overlap is between datasets"
             return {"overlap_at_50": point_estimate(np.nan, reason)}, {}, {}
-        found = {
-            part.name: overlap.search(part, self.classifiers, self.grids, self.folds, study.seed)
+        results = {
+            part.name: overlap.search(part, self.classifiers, self.grids, self.folds, analysis.seed)
             for part in sample.parts
         }
-        best = overlap.best(found)
-        shap = overlap.explain(sample, best, found, refit=self.refit, rows=self.shown, seed=study.seed)
+        best = overlap.best_overall(results)
+        shap = overlap.explain(sample, best, results, refit=self.refit, rows=self.shown, seed=analysis.seed)
         patients = {part.name: part.patients[: len(shap[part.name])] for part in sample.parts}
-        exact = overlap.overlap(shap, study.seed)
-        # One classifier ranks much the same dimensions wherever it is carried: what it shares without having learned
+        exact = overlap.overlap(shap, analysis.seed)
+        # One classifier ranks much the same dimensions wherever it is transferred: what it shares without having learned
         # anything is the floor of the overlap.
-        nothing = overlap.explain(
-            sample.shuffled(study.seed), best, found, refit=self.refit, rows=self.shown, seed=study.seed
+        shuffled = overlap.explain(
+            sample.shuffle_labels(analysis.seed), best, results, refit=self.refit, rows=self.shown, seed=analysis.seed
         )
-        floor = overlap.overlap(nothing, study.seed)
-        drawn = overlap.overlap_resamples(shap, patients, study.resamples, study.seed)
+        floor = overlap.overlap(shuffled, analysis.seed)
+        draws = overlap.overlap_resamples(shap, patients, analysis.resamples, analysis.seed)
         n = sum(map(len, shap.values()))
-        whole = sum(len(set(names)) for names in patients.values())
-        few = f"the embedding has {next(iter(shap.values())).shape[1]} dimensions"
+        n_patients = sum(len(set(names)) for names in patients.values())
+        too_few = f"the embedding has {next(iter(shap.values())).shape[1]} dimensions"
         values = {}
         for k in KS:
             for key in (f"overlap_at_{k}", f"common_at_{k}", f"jaccard_at_{k}"):
-                reason = few if np.isnan(exact[key]) else ""
-                values[key] = Estimate(exact[key], *percentile_interval(drawn[key]), n, whole, reason)
+                reason = too_few if np.isnan(exact[key]) else ""
+                values[key] = Estimate(exact[key], *percentile_interval(draws[key]), n, n_patients, reason)
             floors = {f"{key}_at_{k}": exact[f"{key}_at_{k}"] for key in ("chance", "p_value")}
             floors[f"shuffled_at_{k}"] = floor[f"overlap_at_{k}"]
-            values |= {key: point_estimate(value, few if np.isnan(value) else "") for key, value in floors.items()}
+            values |= {key: point_estimate(value, too_few if np.isnan(value) else "") for key, value in floors.items()}
         tables = {
             "classifiers": pd.DataFrame(
                 [
                     (one.dataset, one.classifier, one.median, one.iqr, str(dict(one.params)), one == best)
-                    for classifiers in found.values()
+                    for classifiers in results.values()
                     for one in classifiers.values()
                 ],
                 columns=["dataset", "classifier", "f1_median", "f1_iqr", "point", "chosen"],
@@ -155,8 +157,8 @@ class Representation(AnalysisProtocol):
         return values, tables, chosen
 
 
-def _few_used(chosen: Mapping) -> list[str]:
-    """What to say of a C* that looks at fewer dimensions than are compared: the rest are level, and stand in their order."""
+def _unused_warning(chosen: Mapping[str, Any]) -> list[str]:
+    """Warn of a C* that uses fewer dimensions than are compared: the unused ones tie and are taken by index."""
     fewest = min(chosen.get("dimensions_used", {"": max(KS)}).values())
     ks = ", ".join(str(k) for k in KS if k > fewest)
     return (
@@ -167,16 +169,16 @@ def _few_used(chosen: Mapping) -> list[str]:
 
 
 def _importance_table(shap: Mapping[str, np.ndarray], trained_on: str) -> pd.DataFrame:
-    """dimension, then mean |SHAP| on each dataset; C*'s own dataset first, and its most important dimension first."""
+    """Return dimension and mean |SHAP| on each dataset; C*'s own dataset first, and its most important dimension first."""
     names = [trained_on, *(name for name in shap if name != trained_on)]
     table = pd.DataFrame({"dimension": np.arange(shap[trained_on].shape[1])} | {n: shap[n].mean(axis=0) for n in names})
     return table.iloc[np.argsort(-table[trained_on].to_numpy(), kind="stable")].reset_index(drop=True)
 
 
 def _pair_table(shap: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """k, dataset, other, shared: the part of the k most important dimensions that two datasets share."""
+    """Return k, dataset, other and the share of the k most important dimensions that the two datasets have in common."""
     rows = [
-        (k, one, other, len(set(overlap.top(shap[one], k)) & set(overlap.top(shap[other], k))) / k)
+        (k, one, other, len(set(overlap.top_features(shap[one], k)) & set(overlap.top_features(shap[other], k))) / k)
         for k in KS
         for one in shap
         for other in shap
@@ -185,36 +187,36 @@ def _pair_table(shap: Mapping[str, np.ndarray]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["k", "dataset", "other", "shared"])
 
 
-def _geometry_values(measured: Mapping[str, Mapping[str, float]], sample: Sample) -> dict[str, Estimate]:
-    """`<measure>_<level>`, with the chance level of the neighbours."""
+def _geometry_values(measured: Mapping[str, Mapping[str, float]], sample: BalancedSample) -> dict[str, Estimate]:
+    """Return `<measure>_<level>`, with the chance level of the neighbours."""
     n, patients = sum(map(len, sample.parts)), sum(len(set(part.patients)) for part in sample.parts)
     alone = f"{sample.names[0]} is the only dataset of this label here"
     values = {}
     for level in ("label", "dataset"):
         for measure in (*geometry.MEASURES, "chance"):
             key = f"{'knn_chance' if measure == 'chance' else measure}_{level}"
-            found = measured.get(level, {}).get(measure, np.nan)
+            value = measured.get(level, {}).get(measure, np.nan)
             reason = "" if level in measured else alone
-            values[key] = point_estimate(found, reason, n, patients)
+            values[key] = point_estimate(value, reason, n, patients)
     return values
 
 
 def _geometry_table(measured: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    """level, measure, value."""
+    """Return level, measure and value, one row each."""
     rows = [(level, measure, value) for level, values in measured.items() for measure, value in values.items()]
     return pd.DataFrame(rows, columns=["level", "measure", "value"])
 
 
-def _top_dimensions(sample: Sample, importance: pd.DataFrame | None, count: int) -> np.ndarray:
-    """C*'s most important dimensions on the dataset that trained it, in their order; all where there is no C*."""
+def _top_dimensions(sample: BalancedSample, importance: pd.DataFrame | None, count: int) -> np.ndarray:
+    """Return C*'s most important dimensions on the dataset that trained it, by index; all where there is no C*."""
     if importance is None:
         return np.arange(sample.parts[0].features.shape[1])
     return np.sort(importance["dimension"].to_numpy()[:count])
 
 
-def _map_table(pictures: Mapping[str, np.ndarray], sample: Sample) -> pd.DataFrame:
-    """setting, dataset, label, id, x, y."""
-    one = pd.DataFrame(
+def _map_table(coordinates: Mapping[str, np.ndarray], sample: BalancedSample) -> pd.DataFrame:
+    """Return setting, dataset, label, id, x and y of each record in each map."""
+    records = pd.DataFrame(
         {
             "dataset": np.repeat(sample.names, [len(part) for part in sample.parts]),
             "label": np.asarray(sample.classes, dtype=object)[np.concatenate([part.labels for part in sample.parts])],
@@ -222,13 +224,13 @@ def _map_table(pictures: Mapping[str, np.ndarray], sample: Sample) -> pd.DataFra
         }
     )
     return pd.concat(
-        [one.assign(setting=name, x=places[:, 0], y=places[:, 1]) for name, places in pictures.items()],
+        [records.assign(setting=name, x=xy[:, 0], y=xy[:, 1]) for name, xy in coordinates.items()],
         ignore_index=True,
     )
 
 
-def _fixed(vectors: np.ndarray) -> dict:
-    """What is not an option of the protocol, for the record."""
+def _fixed(vectors: np.ndarray) -> dict[str, str]:
+    """Return the choices that are no options of the protocol, for the result."""
     return {
         "overlap": "mean over pairs of datasets of the shared part of the k most important dimensions",
         "geometry": f"standardised over all records; {geometry.NEIGHBOURS} neighbours, itself excluded",

@@ -1,4 +1,4 @@
-"""Balanced samples of the datasets that a study looks at side by side."""
+"""Balanced samples of the datasets that an analysis compares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -10,19 +10,19 @@ from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.representation.subjects import class_names, classes_of
 
-LEAST = 15  # records of a class in a dataset; the folds of a cross-validation need no fewer
+MIN_PER_CLASS = 15  # records of a class in a dataset; the folds of a cross-validation need no fewer
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A dataset's share of a study: the same number of records of each class.
+class DatasetSample:
+    """Records of one dataset, the same number of each class.
 
     Attributes:
         name: of the dataset.
         features: (n, d), float64.
-        labels: codes of `Sample.classes`, (n,).
-        patients: of each line, (n,).
-        ids: recordings, (n,).
+        labels: codes of `BalancedSample.classes`, (n,).
+        patients: of each row, (n,).
+        ids: of the recordings, (n,).
     """
 
     name: str
@@ -34,37 +34,39 @@ class Drawn:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def first(self, count: int, classes: int) -> "Drawn":
-        """The first lines: classes stand in turn, so that they stay balanced."""
-        stop = max(count // classes, 1) * classes
-        return Drawn(self.name, *(part[:stop] for part in (self.features, self.labels, self.patients, self.ids)))
+    def first(self, count: int, n_classes: int) -> "DatasetSample":
+        """Return the first rows; classes alternate, so that they stay balanced."""
+        stop = max(count // n_classes, 1) * n_classes
+        columns = (self.features, self.labels, self.patients, self.ids)
+        return DatasetSample(self.name, *(column[:stop] for column in columns))
 
 
 @dataclass(frozen=True)
-class Sample:
-    """The datasets of a study.
+class BalancedSample:
+    """Samples of several datasets.
 
     Attributes:
         classes: that all of them have.
-        parts: one a dataset.
+        parts: one per dataset.
         left_out: sentences about datasets and classes that could not be used.
     """
 
     classes: tuple[str, ...]
-    parts: tuple[Drawn, ...]
+    parts: tuple[DatasetSample, ...]
     left_out: tuple[str, ...] = ()
 
-    def first(self, count: int) -> "Sample":
-        """At most so many lines of each dataset."""
+    def first(self, count: int) -> "BalancedSample":
+        """Return at most `count` rows of each dataset."""
         parts = tuple(part.first(count, len(self.classes)) for part in self.parts)
-        return Sample(self.classes, parts, self.left_out)
+        return BalancedSample(self.classes, parts, self.left_out)
 
-    def of_dimensions(self, numbers: np.ndarray) -> "Sample":
-        """The same records in some of their dimensions."""
-        return replace(self, parts=tuple(replace(part, features=part.features[:, numbers]) for part in self.parts))
+    def select_dimensions(self, dimensions: np.ndarray) -> "BalancedSample":
+        """Return the same records in some of their dimensions."""
+        parts = tuple(replace(part, features=part.features[:, dimensions]) for part in self.parts)
+        return replace(self, parts=parts)
 
-    def shuffled(self, seed: int) -> "Sample":
-        """The same records with the labels of each dataset in another order, which leaves nothing to learn."""
+    def shuffle_labels(self, seed: int) -> "BalancedSample":
+        """Return the same records with the labels of each dataset permuted, which leaves nothing to learn."""
         rng = np.random.default_rng(seed)
         return replace(self, parts=tuple(replace(part, labels=rng.permutation(part.labels)) for part in self.parts))
 
@@ -73,71 +75,73 @@ class Sample:
         """Datasets, in order."""
         return tuple(part.name for part in self.parts)
 
-    def joined(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Features (n, d), labels (n,) and dataset numbers (n,) of all lines."""
-        numbers = np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
+    def concatenate(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return features (n, d), labels (n,) and dataset codes (n,) of all rows."""
+        datasets = np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
         return (
             np.concatenate([part.features for part in self.parts]),
             np.concatenate([part.labels for part in self.parts]),
-            numbers,
+            datasets,
         )
 
 
-def draw(study: Analysis, most: int) -> Sample:
-    """Draw from every dataset of a study, all splits, at most `most` records, one of a patient in a class, classes in turn.
+def draw(analysis: Analysis, max_records: int) -> BalancedSample:
+    """Draw at most `max_records` of every dataset, all splits, one per patient and class, classes alternating.
 
-    Classes are those that every dataset has at least `LEAST` records of; a dataset with fewer than two such classes is
-    left out. Draws of fewer records lie within those of more.
+    Classes are those that every dataset has at least `MIN_PER_CLASS` records of; a dataset with fewer than two such
+    classes is left out. Draws of fewer records lie within those of more.
 
     Raises:
         NotApplicable: no dataset has two classes.
     """
-    found, left_out = {}, []
-    for task in study.tasks:
-        data = study.data(task)
-        lines = candidates(data, study.seed)
-        enough = [name for name in class_names(task) if len(lines.get(name, ())) >= LEAST]
-        if len(enough) < 2:
-            counts = ", ".join(f"{name} {len(lines.get(name, ()))}" for name in class_names(task))
-            left_out.append(f"{task.dataset} has too few records of two classes ({counts}; {LEAST} needed)")
+    usable, left_out = {}, []
+    for task in analysis.tasks:
+        data = analysis.data(task)
+        rows = candidates(data, analysis.seed)
+        classes = [name for name in class_names(task) if len(rows.get(name, ())) >= MIN_PER_CLASS]
+        if len(classes) < 2:
+            counts = ", ".join(f"{name} {len(rows.get(name, ()))}" for name in class_names(task))
+            left_out.append(f"{task.dataset} has too few records of two classes ({counts}; {MIN_PER_CLASS} needed)")
         else:
-            found[task.dataset] = data, lines, enough
-    classes = _common([enough for _, _, enough in found.values()])
-    while found and len(classes) < 2:  # the dataset with the fewest classes in common with the others goes
-        odd = min(found, key=lambda name: sum(len(set(found[name][2]) & set(other)) for _, _, other in found.values()))
-        left_out.append(f"{odd} shares fewer than two classes with the others ({', '.join(found.pop(odd)[2])})")
-        classes = _common([enough for _, _, enough in found.values()])
-    if not found:
+            usable[task.dataset] = data, rows, classes
+    common = _common([classes for _, _, classes in usable.values()])
+    while usable and len(common) < 2:  # the dataset with the fewest classes in common with the others goes
+        odd = min(usable, key=lambda name: sum(len({*usable[name][2]} & {*other}) for _, _, other in usable.values()))
+        left_out.append(f"{odd} shares fewer than two classes with the others ({', '.join(usable.pop(odd)[2])})")
+        common = _common([classes for _, _, classes in usable.values()])
+    if not usable:
         raise NotApplicable("; ".join(left_out))
-    parts = tuple(_part(name, data, lines, classes, most) for name, (data, lines, _) in found.items())
-    return Sample(classes, parts, tuple(left_out))
+    parts = tuple(_sample(name, data, rows, common, max_records) for name, (data, rows, _) in usable.items())
+    return BalancedSample(common, parts, tuple(left_out))
 
 
 def candidates(data: TaskData, seed: int) -> dict[str, np.ndarray]:
-    """Class -> shuffled lines, one of a patient; a patient with both of two classes stands for the positive one."""
+    """Return class -> shuffled rows, one per patient; a patient with both of two classes counts as positive."""
     order = np.lexsort([data.rows["id"].to_numpy(str)])
     order = order[np.random.default_rng(seed).permutation(len(order))]
     names = classes_of(data)
-    taken: set = set()
-    found = {}
+    taken: set[str] = set()
+    rows_of = {}
     for name in reversed(class_names(data.task)):
-        lines = order[names[order] == name]
-        _, first = np.unique(data.patients[lines].astype(str), return_index=True)
-        lines = lines[np.sort(first)]
+        rows = order[names[order] == name]
+        _, first = np.unique(data.patients[rows].astype(str), return_index=True)
+        rows = rows[np.sort(first)]
         if data.task.kind == "binary":
-            lines = lines[[patient not in taken for patient in data.patients[lines]]]
-            taken |= set(data.patients[lines])
-        found[name] = lines
-    return found
+            rows = rows[[patient not in taken for patient in data.patients[rows]]]
+            taken |= set(data.patients[rows])
+        rows_of[name] = rows
+    return rows_of
 
 
 def _common(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(name for name in lists[0] if all(name in other for other in lists)) if lists else ()
 
 
-def _part(name: str, data: TaskData, lines: dict[str, np.ndarray], classes: tuple[str, ...], most: int) -> Drawn:
-    each = min(max(most // len(classes), 1), *(len(lines[label]) for label in classes))
-    chosen = np.stack([lines[label][:each] for label in classes], axis=1).reshape(-1)
-    labels = np.tile(np.arange(len(classes)), each)
+def _sample(
+    name: str, data: TaskData, rows: dict[str, np.ndarray], classes: tuple[str, ...], max_records: int
+) -> DatasetSample:
+    per_class = min(max(max_records // len(classes), 1), *(len(rows[label]) for label in classes))
+    chosen = np.stack([rows[label][:per_class] for label in classes], axis=1).reshape(-1)
+    labels = np.tile(np.arange(len(classes)), per_class)
     ids = data.rows["id"].to_numpy(str)[chosen]
-    return Drawn(name, data.features[chosen].astype(np.float64), labels, data.patients[chosen], ids)
+    return DatasetSample(name, data.features[chosen].astype(np.float64), labels, data.patients[chosen], ids)

@@ -78,10 +78,11 @@ def _(model: Network, features: np.ndarray, background: np.ndarray) -> np.ndarra
     layers: list[torch.nn.Module] = []
     for weights, bias in zip(model.model.coefs_, model.model.intercepts_, strict=True):
         layers += [torch.nn.ReLU()] if layers else []
-        layers.append(torch.nn.Linear(*weights.shape))
+        linear = torch.nn.Linear(*weights.shape)
         with torch.no_grad():
-            layers[-1].weight.copy_(torch.from_numpy(weights.T))
-            layers[-1].bias.copy_(torch.from_numpy(bias))
+            linear.weight.copy_(torch.from_numpy(weights.T))
+            linear.bias.copy_(torch.from_numpy(bias))
+        layers.append(linear)
     chosen = background[np.linspace(0, len(background) - 1, min(BACKGROUND, len(background))).astype(int)]
     reference, explained = (torch.from_numpy(model.standardise(part)) for part in (chosen, features))
     explainer = _shap().DeepExplainer(torch.nn.Sequential(*layers), reference)

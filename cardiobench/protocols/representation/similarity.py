@@ -1,20 +1,21 @@
-"""How alike two models see the same records (linear CKA)."""
+"""Similarity of two models' embeddings of the same records (linear CKA)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cardiobench.protocols.representation.sample import Sample
+from cardiobench.protocols.representation.sample import BalancedSample
 from cardiobench.scoring.metrics import load_metric
 
 ALL = "all"
 COLUMNS = ["model", "other", "dataset", "linear_cka", "records"]
 
 
-def similarity(samples: Sequence[tuple[str, Sample]]) -> pd.DataFrame:
-    """Linear CKA of each two models, in each dataset and over all records, on the records that both have.
+def similarity(samples: Sequence[tuple[str, BalancedSample]]) -> pd.DataFrame:
+    """Return linear CKA of each two models, in each dataset and over all records, on the records that both have.
 
     Args:
         samples: (name of the model, its records).
@@ -32,13 +33,13 @@ def similarity(samples: Sequence[tuple[str, Sample]]) -> pd.DataFrame:
                 _, mine, yours = np.intersect1d(part.ids, theirs[part.name].ids, return_indices=True)
                 pairs.append((part.name, part.features[mine], theirs[part.name].features[yours]))
         if len(pairs) > 1:
-            pairs.append((ALL, *(np.concatenate([pair[side] for pair in pairs]) for side in (1, 2))))
+            pairs.append((ALL, np.concatenate([x for _, x, _ in pairs]), np.concatenate([y for *_, y in pairs])))
         rows += [(one, other, name, formula(x, y)["linear_cka"], len(x)) for name, x, y in pairs if len(x) > 1]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def names_of(models: Sequence[dict]) -> list[str]:
-    """A name for each model; with its token pooling or revision where one model stands there twice."""
+def names_of(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a name for each model; with its token pooling or revision where a name occurs twice."""
     names = [model["name"] for model in models]
     if len(set(names)) < len(names):
         names = [f"{model['name']} {model.get('token_pooling') or model['revision'][:7]}" for model in models]

@@ -1,4 +1,4 @@
-"""A label across datasets: which tasks ask the same question, and of which recordings."""
+"""Labels across datasets: which tasks ask the same, and of which recordings."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,29 +16,29 @@ EF_CLASSES = ("reduced", "mildly reduced", "preserved")
 
 
 def labels_across(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-    """Label -> its tasks, one a dataset: `cd` -> ptb_xl/cd, georgia/cd; numbers other than the ejection fraction are left out.
+    """Return label -> its tasks, one per dataset: `cd` -> ptb_xl/cd, georgia/cd; numbers other than EF are left out.
 
-    A task that asks the same of a part of a dataset, such as one hospital, is a part of it; and of datasets with the same
-    recordings the first stands for all.
+    A task on a part of a dataset, such as one hospital, is left out where the whole is there; of datasets with the same
+    recordings the first is taken.
     """
-    found: dict[str, dict[str, Task]] = {}
+    labels: dict[str, dict[str, Task]] = {}
     for task in tasks:
         label = task.name.partition("/")[2]
         part_of_another = label != task.target and f"{task.dataset}/{task.target}" in {other.name for other in tasks}
         if part_of_another or (task.kind == "regression" and label != "ef"):
             continue
         recordings = SAME_RECORDINGS.get(task.dataset, task.dataset)
-        found.setdefault(label, {}).setdefault(recordings, task)
-    return {label: tuple(members.values()) for label, members in found.items()}
+        labels.setdefault(label, {}).setdefault(recordings, task)
+    return {label: tuple(members.values()) for label, members in labels.items()}
 
 
 def class_names(task: Task) -> tuple[str, ...]:
-    """Classes that a task's recordings are sorted into."""
+    """Return the classes of a task's recordings; those of the ejection fraction for a regression."""
     return task.classes if task.kind != "regression" else EF_CLASSES
 
 
 def classes_of(data: TaskData) -> np.ndarray:
-    """Class name of each line, (n,)."""
+    """Return the class name of each row, (n,)."""
     codes = data.labels
     if data.task.kind == "regression":
         codes = np.where(codes <= EF_EDGES[0], 0, np.where(codes < EF_EDGES[1], 1, 2))

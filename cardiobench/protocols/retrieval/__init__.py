@@ -1,1 +1,1 @@
-"""Recordings and sentences that belong together: captions made of measurements, the search for them, and negations."""
+"""Retrieval between recordings and captions made of measurements, and the understanding of negations."""

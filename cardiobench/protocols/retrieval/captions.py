@@ -1,7 +1,7 @@
-"""Captions from what is known of a recording: its view, findings that are there or not, and measurements.
+"""Captions of recordings: the view, findings that are present or absent, and measurements.
 
-No radiologist wrote them, so nothing in them is a matter of style: two recordings with equal facts have equal captions.
-They are kept short, since the text towers of CLIP and SigLIP read 77 and 64 tokens.
+They are generated, so nothing in them is a matter of style: two recordings with equal facts have equal captions. They
+are kept short, since the text towers of CLIP and SigLIP read 77 and 64 tokens.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ MEASUREMENTS = {
     "ivsd": ("IVSd {} cm", 1),
     "lvpwd": ("LVPWd {} cm", 1),
 }
-# target of a task of two classes -> what its second class has
+# target of a binary task -> the finding of its positive class
 LABELS = {
     "as": "aortic stenosis",
     "asd": "atrial septal defect",
@@ -39,15 +39,15 @@ LABELS = {
 
 
 @dataclass(frozen=True)
-class Limit:
-    """A finding that is there beyond a limit, which may differ between women and men.
+class FindingLimit:
+    """A finding that is present beyond a limit, which may differ between women and men.
 
     Attributes:
         words: for the finding.
         column: of the measurement.
         female: the limit.
         male: the limit.
-        above: there when the number is greater; otherwise when it is smaller.
+        above: present when the number is greater; otherwise when it is smaller.
     """
 
     words: str
@@ -56,34 +56,35 @@ class Limit:
     male: float
     above: bool = True
 
-    def there(self, row: Mapping[str, Any]) -> bool | None:
-        """Whether a recording has it; None when it cannot be told, also where the sex decides and is unknown."""
+    def present(self, row: Mapping[str, Any]) -> bool | None:
+        """Return whether a recording has the finding; None when unknown, also where the sex decides and is unknown."""
         value = row.get(self.column)
         if value is None or pd.isna(value):
             return None
         beyond = {value > limit if self.above else value < limit for limit in self._limits(row.get("sex"))}
         return beyond.pop() if len(beyond) == 1 else None
 
-    def _limits(self, sex: str | None) -> tuple[float, ...]:
-        return {"F": (self.female,), "M": (self.male,)}.get(sex, (self.female, self.male))
+    def _limits(self, sex: Any) -> tuple[float, ...]:
+        by_sex = {"F": (self.female,), "M": (self.male,)}
+        return by_sex[sex] if sex in by_sex else (self.female, self.male)
 
 
 # Normal limits of Lang et al., Recommendations for Cardiac Chamber Quantification, J. Am. Soc. Echocardiogr. 28 (2015),
 # Tables 2 and 6; the ejection fraction's 50 % is the limit of heart failure guidelines (McDonagh et al., ESC 2021).
 LIMITS = (
-    Limit("reduced ejection fraction", "ef", 50, 50, above=False),
-    Limit("left ventricular dilatation", "lvidd", 5.2, 5.8),
-    Limit("left ventricular hypertrophy", "ivsd", 0.9, 1.0),
+    FindingLimit("reduced ejection fraction", "ef", 50, 50, above=False),
+    FindingLimit("left ventricular dilatation", "lvidd", 5.2, 5.8),
+    FindingLimit("left ventricular hypertrophy", "ivsd", 0.9, 1.0),
 )
 
 
 @dataclass(frozen=True)
 class Caption:
-    """What is said of a recording.
+    """The facts that a caption states of a recording.
 
     Attributes:
         view: sentence of the view; empty where it is unknown.
-        findings: words of a finding -> whether it is there.
+        findings: words of a finding -> whether it is present.
         measured: sentence of the measurements; empty without any.
     """
 
@@ -93,39 +94,39 @@ class Caption:
 
     @property
     def text(self) -> str:
-        """The caption."""
-        said = ", ".join(words if there else f"no {words}" for words, there in self.findings.items())
-        return " ".join(f"{part[0].upper()}{part[1:]}." for part in (self.view, said, self.measured) if part)
+        """The caption as one string."""
+        findings = ", ".join(words if present else f"no {words}" for words, present in self.findings.items())
+        return " ".join(f"{part[0].upper()}{part[1:]}." for part in (self.view, findings, self.measured) if part)
 
-    def turned(self, words: str) -> "Caption":
-        """The same with one finding denied, or claimed where it is not there: a caption that is wrong in one word."""
+    def negated(self, words: str) -> "Caption":
+        """Return the caption with one finding negated, so that it is wrong in one word."""
         return Caption(self.view, {**self.findings, words: not self.findings[words]}, self.measured)
 
 
-def caption(row: Mapping[str, Any], tasks: tuple[Task, ...]) -> Caption:
-    """The caption of a recording, from the columns of its row and the labels of tasks of two classes."""
+def make_caption(row: Mapping[str, Any], tasks: tuple[Task, ...]) -> Caption:
+    """Return the caption of a recording, from the columns of its row and the labels of binary tasks."""
     findings: dict[str, bool] = {}
     for task in tasks:
         words, label = finding_of(task), row.get(task.target)
         if words and label is not None and not pd.isna(label):
             findings[words] = label == task.classes[-1]
     for limit in LIMITS:
-        there = limit.there(row)
-        if there is not None:
-            findings[limit.words] = there
+        present = limit.present(row)
+        if present is not None:
+            findings[limit.words] = present
     numbers = [
         words.format(f"{row[column]:.{decimals}f}")
         for column, (words, decimals) in MEASUREMENTS.items()
         if row.get(column) is not None and not pd.isna(row[column])
     ]
-    return Caption(VIEWS.get(row.get("view"), ""), findings, ", ".join(numbers))
+    return Caption(VIEWS.get(str(row.get("view")), ""), findings, ", ".join(numbers))
 
 
 def finding_of(task: Task) -> str | None:
-    """Words for what the positive class of a task has; None where there are none."""
+    """Return the words for the finding of a task's positive class; None where there are none."""
     return LABELS.get(task.target.partition("_")[0]) if task.kind == "binary" else None
 
 
-def statement(words: str, there: bool) -> str:
-    """A sentence that says that a finding is there, or that it is not."""
-    return f"There is {words}." if there else f"There is no {words}."
+def statement(words: str, present: bool) -> str:
+    """Return a sentence that claims, or denies, a finding."""
+    return f"There is {words}." if present else f"There is no {words}."

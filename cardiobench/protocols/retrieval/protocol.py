@@ -1,7 +1,8 @@
-"""Retrieval: does a recording find its caption, a caption its recording, and does the model know what "no" means?"""
+"""Retrieval: from a recording to its caption and back, and the understanding of negated findings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
-from cardiobench.protocols.retrieval.captions import Caption, caption, statement
+from cardiobench.protocols.retrieval.captions import Caption, make_caption, statement
 from cardiobench.protocols.zero_shot import embed_texts, no_text_tower
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, resample
@@ -23,28 +24,42 @@ TO_TEXT, TO_IMAGE = "image to text", "text to image"
 ACROSS, WITHIN, NEGATED = "across views", "within a view", "across views, negated captions too"
 
 
-def formula():
-    """The metric's own file, which also ranks."""
-    return load_formula("retrieval_recall")
-
-
 @dataclass(frozen=True)
-class Pairs:
+class CaptionedRecordings:
     """Test recordings with their captions.
 
     Attributes:
         ids: of the recordings, (n,).
         patients: of each, (n,).
         views: of each, (n,); empty where unknown.
-        pictures: unit vectors, (n, dim).
+        vectors: unit vectors, (n, dim).
         captions: of each, (n,).
     """
 
     ids: np.ndarray
     patients: np.ndarray
     views: np.ndarray
-    pictures: np.ndarray
+    vectors: np.ndarray
     captions: tuple[Caption, ...]
+
+
+@dataclass(frozen=True)
+class Search:
+    """Ranks of the queries of one gallery and direction.
+
+    Attributes:
+        gallery: `ACROSS`, `WITHIN` or `NEGATED`.
+        direction: `TO_TEXT` or `TO_IMAGE`.
+        rows: recordings of the queries, (n,).
+        ranks: of each query's first right target, from 1, (n,).
+        chance: measure -> its expected value for targets in random order.
+    """
+
+    gallery: str
+    direction: str
+    rows: np.ndarray
+    ranks: np.ndarray
+    chance: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -55,147 +70,182 @@ class Retrieval(AnalysisProtocol):
     query's own view (it does not), and all captions together with each one's negations, which differ from it in one
     finding that is denied or claimed. Beside the search: for each finding, how often the sentence that is true of a
     recording is more like it than its negation, as the mean of the share among recordings with the finding and the
-    share among those without (0.5 for a model that hears no "no"). Ties count as wrong. Intervals are over patients.
+    share among those without (0.5 for a model that ignores "no"). Ties count as wrong. Intervals are over patients.
     """
 
     name = "retrieval"
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """One dataset at a time."""
-        found: dict[str, tuple[Task, ...]] = {}
+        """Return each dataset with its tasks."""
+        subjects: dict[str, tuple[Task, ...]] = {}
         for task in tasks:
-            found[task.dataset] = (*found.get(task.dataset, ()), task)
-        return found
+            subjects[task.dataset] = (*subjects.get(task.dataset, ()), task)
+        return subjects
 
-    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Recall and median rank in every gallery and direction, and how negations are told from the truth."""
+    def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
+        """Return recall and median rank of every search, and the share of negations told from the truth."""
         if not isinstance(encoder, TextEncoder):
             raise NotApplicable(no_text_tower(encoder))
-        pairs = captioned(study)
-        texts = Texts(encoder)
-        rows, values = [], {}
-        for gallery, direction, ranks, chance, lines in searches(pairs, texts):
-            found = scores(ranks, pairs.patients[lines], study.resamples, study.seed)
-            for name, one in found.items():
-                row = {"gallery": gallery, "direction": direction, "measure": name, "chance": chance[name]}
-                rows.append({**row, "value": one.value, "low": one.low, "high": one.high, "n": one.n})
-                values[f"{gallery}, {direction}: {name}"] = one
-        told = []
-        for words in dict.fromkeys(words for one in pairs.captions for words in one.findings):
-            row, found = negation(pairs, texts, words, study)
-            told.append(row)
-            values[f"true sentence before its negation: {words}"] = found
+        recordings = caption_recordings(analysis)
+        embed = TextEmbeddings(encoder)
+        rows: list[dict[str, Any]] = []
+        values: dict[str, Estimate] = {}
+        for search in searches(recordings, embed):
+            scores = score_ranks(search.ranks, recordings.patients[search.rows], analysis.resamples, analysis.seed)
+            for measure, score in scores.items():
+                row: dict[str, Any] = {"gallery": search.gallery, "direction": search.direction, "measure": measure}
+                row |= {"chance": search.chance[measure], "value": score.value, "low": score.low, "high": score.high}
+                rows.append({**row, "n": score.n})
+                values[f"{search.gallery}, {search.direction}: {measure}"] = score
+        negations = []
+        for words in dict.fromkeys(words for caption in recordings.captions for words in caption.findings):
+            told, score = score_negation(recordings, embed, words, analysis)
+            negations.append(told)
+            values[f"true sentence before its negation: {words}"] = score
+        texts = [caption.text for caption in recordings.captions]
         tables = {
             "recall": pd.DataFrame(rows),
-            "negation": pd.DataFrame(told, columns=NEGATION_COLUMNS),
-            "captions": pd.DataFrame({"id": pairs.ids, "caption": [one.text for one in pairs.captions]}),
+            "negation": pd.DataFrame(negations, columns=NEGATION_COLUMNS),
+            "captions": pd.DataFrame({"id": recordings.ids, "caption": texts}),
         }
-        return AnalysisOutput(values, tables, {"distinct_captions": len({one.text for one in pairs.captions})})
+        return AnalysisOutput(values, tables, {"distinct_captions": len(set(texts))})
 
 
-class Texts:
-    """Unit vectors of texts; each distinct one is encoded once."""
+class TextEmbeddings:
+    """Unit vectors of texts; each distinct text is encoded once."""
 
     def __init__(self, encoder: TextEncoder):
-        self.encoder, self.known = encoder, {}
+        self.encoder = encoder
+        self.vectors: dict[str, np.ndarray] = {}
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
-        """Vectors (len(texts), dim)."""
-        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+        """Return the vectors, (len(texts), dim)."""
+        new = [text for text in dict.fromkeys(texts) if text not in self.vectors]
         if new:
-            self.known |= dict(zip(new, l2_normalize(embed_texts(self.encoder, new)), strict=True))
-        return np.stack([self.known[text] for text in texts])
+            self.vectors |= dict(zip(new, l2_normalize(embed_texts(self.encoder, new)), strict=True))
+        return np.stack([self.vectors[text] for text in texts])
 
 
-def captioned(study: Analysis) -> Pairs:
-    """The test recordings of all tasks of a study, each once; `NotApplicable` where there is nothing to say of them."""
-    seen: dict[str, tuple] = {}
-    for task in study.tasks:
-        data = study.data(task)
-        for line in data.indices("test"):
-            row = data.rows.iloc[line].to_dict()
-            if row["id"] not in seen:
-                said = caption(row, study.tasks)
-                if said.text:
-                    view = row.get("view")
-                    seen[row["id"]] = row["patient_id"], "" if pd.isna(view) else view, data.features[line], said
-    captions = {said.text for *_, said in seen.values()}
-    if len(captions) < 2:
+def caption_recordings(analysis: Analysis) -> CaptionedRecordings:
+    """Caption the test recordings of all tasks, each once.
+
+    Raises:
+        NotApplicable: there are fewer than two distinct captions.
+    """
+    captions: dict[str, Caption] = {}
+    columns: dict[str, tuple[str, str, np.ndarray]] = {}
+    for task in analysis.tasks:
+        data = analysis.data(task)
+        for index in data.indices("test"):
+            row = data.rows.iloc[index].to_dict()
+            caption = make_caption(row, analysis.tasks)
+            if row["id"] not in captions and caption.text:
+                view = row.get("view")
+                captions[row["id"]] = caption
+                columns[row["id"]] = row["patient_id"], "" if pd.isna(view) else str(view), data.features[index]
+    distinct = {caption.text for caption in captions.values()}
+    if len(distinct) < 2:
         raise NotApplicable(
-            f"{study.subject} has {len(captions)} distinct captions for its test recordings here: nothing to search"
+            f"{analysis.subject} has {len(distinct)} distinct captions for its test recordings here: nothing to search"
         )
-    patients, views, pictures, said = zip(*seen.values(), strict=True)
-    names = np.array(list(seen), dtype=object)
-    return Pairs(names, np.array(patients), np.array(views, dtype=object), l2_normalize(np.stack(pictures)), said)
+    patients, views, vectors = zip(*columns.values(), strict=True)
+    return CaptionedRecordings(
+        np.array(list(captions), dtype=object),
+        np.array(patients),
+        np.array(views, dtype=object),
+        l2_normalize(np.stack(vectors)),
+        tuple(captions.values()),
+    )
 
 
-def searches(pairs: Pairs, texts: Texts) -> Iterator[tuple[str, str, np.ndarray, dict[str, float], np.ndarray]]:
-    """(gallery, direction, ranks, what chance gives, lines of the queries) of every search that has two targets."""
-    everything = np.arange(len(pairs.ids))
-    views = [view for view in dict.fromkeys(pairs.views) if view]
-    own = [lines for view in views if len(lines := np.flatnonzero(pairs.views == view)) > 1]
-    for gallery, parts in ((ACROSS, [everything]), (WITHIN, own)):
+def searches(recordings: CaptionedRecordings, embed: TextEmbeddings) -> Iterator[Search]:
+    """Yield every search that has two targets or more."""
+    everything = np.arange(len(recordings.ids))
+    views = [view for view in dict.fromkeys(recordings.views) if view]
+    by_view = [rows for view in views if len(rows := np.flatnonzero(recordings.views == view)) > 1]
+    for gallery, parts in ((ACROSS, [everything]), (WITHIN, by_view)):
         for direction in (TO_TEXT, TO_IMAGE):
-            found = [(lines, *search(pairs, lines, texts, direction)) for lines in parts]
-            found = [(lines, *rest) for lines, *rest, count in found if count > 1]
-            if found:
-                lines, ranks, chances = (list(column) for column in zip(*found, strict=True))
-                yield gallery, direction, np.concatenate(ranks), pooled(chances, lines), np.concatenate(lines)
-    if any(one.findings for one in pairs.captions):
-        turned = [one.turned(words).text for one in pairs.captions for words in one.findings]
-        ranks, chance, _ = search(pairs, everything, texts, TO_TEXT, turned)
-        yield NEGATED, TO_TEXT, ranks, pooled([chance], [everything]), everything
+            ranked = [(rows, *rank(recordings, rows, embed, direction)) for rows in parts]
+            ranked = [part for part in ranked if part[-1] > 1]
+            if ranked:
+                yield Search(
+                    gallery,
+                    direction,
+                    np.concatenate([rows for rows, *_ in ranked]),
+                    np.concatenate([ranks for _, ranks, *_ in ranked]),
+                    pool_chances([chance for _, _, chance, _ in ranked]),
+                )
+    if any(caption.findings for caption in recordings.captions):
+        negated = [caption.negated(words).text for caption in recordings.captions for words in caption.findings]
+        ranks, chance, _ = rank(recordings, everything, embed, TO_TEXT, negated)
+        yield Search(NEGATED, TO_TEXT, everything, ranks, pool_chances([chance]))
 
 
-def search(
-    pairs: Pairs, lines: np.ndarray, texts: Texts, direction: str, more: Sequence[str] = ()
+def rank(
+    recordings: CaptionedRecordings,
+    rows: np.ndarray,
+    embed: TextEmbeddings,
+    direction: str,
+    distractors: Sequence[str] = (),
 ) -> tuple[np.ndarray, dict[str, np.ndarray], int]:
-    """Ranks of these queries among each other's partners, what chance gives for each, and how many targets there are.
+    """Rank the targets of these queries by cosine.
 
     Args:
-        pairs: all recordings.
-        lines: the recordings that take part.
-        texts: to vectors.
+        recordings: all of them.
+        rows: recordings that take part.
+        embed: text -> vector.
         direction: `TO_TEXT` searches the distinct captions, `TO_IMAGE` the recordings.
-        more: further captions in the gallery of `TO_TEXT`.
+        distractors: further captions in the gallery of `TO_TEXT`.
+
+    Returns:
+        The rank of each query's first right target, the chance level of each query, and the number of targets.
     """
-    own = np.array([pairs.captions[line].text for line in lines], dtype=object)
+    captions = [recordings.captions[row].text for row in rows]
     if direction == TO_TEXT:
-        targets = np.array(list(dict.fromkeys([*own, *more])), dtype=object)
-        similar = pairs.pictures[lines] @ texts(targets).T
+        targets = list(dict.fromkeys([*captions, *distractors]))
+        cosines = recordings.vectors[rows] @ embed(targets).T
     else:
-        targets = own
-        similar = texts(own) @ pairs.pictures[lines].T
-    partners = own[:, None] == targets
-    return formula().ranks(similar, partners), by_chance(partners.sum(axis=1), len(targets)), len(targets)
+        targets = captions
+        cosines = embed(captions) @ recordings.vectors[rows].T
+    right = np.array(captions, dtype=object)[:, None] == np.array(targets, dtype=object)
+    return (
+        load_formula("retrieval_recall").ranks(cosines, right),
+        chance_level(right.sum(axis=1), len(targets)),
+        len(targets),
+    )
 
 
-def by_chance(partners: np.ndarray, targets: int) -> dict[str, np.ndarray]:
-    """For each query: the probability that one of its partners is among the first k of targets in random order, and its mean rank."""
+def chance_level(n_right: np.ndarray, n_targets: int) -> dict[str, np.ndarray]:
+    """Return recall at k and mean rank of each query for targets in random order, (n,) each.
+
+    Args:
+        n_right: right targets of each query, (n,).
+        n_targets: in the gallery.
+    """
 
     def none_of(k: int) -> np.ndarray:
-        """Probability that the first k are no partners: C(targets - partners, k) / C(targets, k)."""
-        rest = targets - partners
-        free = np.maximum(rest - k, 0)
-        share = gammaln(rest + 1) - gammaln(free + 1) + gammaln(targets - k + 1) - gammaln(targets + 1)
-        return np.where(rest >= k, np.exp(share), 0.0)
+        """Return the probability that no right target is among the first k: C(targets - right, k) / C(targets, k)."""
+        wrong = n_targets - n_right
+        free = np.maximum(wrong - k, 0)
+        log_share = gammaln(wrong + 1) - gammaln(free + 1) + gammaln(n_targets - k + 1) - gammaln(n_targets + 1)
+        return np.where(wrong >= k, np.exp(log_share), 0.0)
 
-    recall = {f"recall_at_{k}": 1 - none_of(k) if k < targets else np.ones(len(partners)) for k in KS}
-    return {**recall, "median_rank": (targets + 1) / (partners + 1)}
-
-
-def pooled(chances: Sequence[Mapping[str, np.ndarray]], lines: Sequence[np.ndarray]) -> dict[str, float]:
-    """What chance gives for the queries of all galleries together."""
-    joined = {name: np.concatenate([chance[name] for chance in chances]) for name in chances[0]}
-    return {name: float(np.median(each) if name == "median_rank" else each.mean()) for name, each in joined.items()}
+    recall = {f"recall_at_{k}": 1 - none_of(k) if k < n_targets else np.ones(len(n_right)) for k in KS}
+    return {**recall, "median_rank": (n_targets + 1) / (n_right + 1)}
 
 
-def scores(ranks: np.ndarray, patients: np.ndarray, resamples: int, seed: int) -> dict[str, Estimate]:
-    """Recall at 1, 5 and 10 and median rank with intervals; queries are resampled by patient, their ranks stay."""
+def pool_chances(chances: Sequence[Mapping[str, np.ndarray]]) -> dict[str, float]:
+    """Return the chance level over the queries of all galleries together."""
+    pooled = {name: np.concatenate([chance[name] for chance in chances]) for name in chances[0]}
+    return {name: float(np.median(each) if name == "median_rank" else each.mean()) for name, each in pooled.items()}
+
+
+def score_ranks(ranks: np.ndarray, patients: np.ndarray, resamples: int, seed: int) -> dict[str, Estimate]:
+    """Return recall at 1, 5 and 10 and median rank with intervals; queries are resampled by patient, their ranks stay."""
     order = np.argsort(ranks, kind="stable")
     hits = {f"recall_at_{k}": (ranks <= k).astype(np.float64) for k in KS}
 
-    def drawn(weights: np.ndarray) -> dict[str, np.ndarray]:
+    def statistic(weights: np.ndarray) -> dict[str, np.ndarray]:
         total = weights.sum(axis=1)
         before = np.cumsum(weights[:, order], axis=1)
         lower, upper = (
@@ -203,47 +253,49 @@ def scores(ranks: np.ndarray, patients: np.ndarray, resamples: int, seed: int) -
         )
         return {**{name: weights @ hit / total for name, hit in hits.items()}, "median_rank": (lower + upper) / 2}
 
-    draws = resample(drawn, patients, resamples, seed)
-    found = {**{name: float(hit.mean()) for name, hit in hits.items()}, "median_rank": float(np.median(ranks))}
-    return {name: estimate(value, draws[name], patients) for name, value in found.items()}
+    draws = resample(statistic, patients, resamples, seed)
+    scores = {**{name: float(hit.mean()) for name, hit in hits.items()}, "median_rank": float(np.median(ranks))}
+    return {name: estimate(value, draws[name], patients) for name, value in scores.items()}
 
 
 NEGATION_COLUMNS = ("finding", "n_with", "n_without", "with", "without", "value", "low", "high", "sentences")
 
 
-def negation(pairs: Pairs, texts: Texts, words: str, study: Analysis) -> tuple[dict, Estimate]:
-    """How often the true one of two sentences about a finding is more like the recording than the other.
+def score_negation(
+    recordings: CaptionedRecordings, embed: TextEmbeddings, words: str, analysis: Analysis
+) -> tuple[dict[str, Any], Estimate]:
+    """Score how often the true one of two sentences about a finding is more like the recording than the other.
 
     Returns:
         The row of `NEGATION_COLUMNS` (`sentences` is the cosine between the two), and the mean of both shares.
     """
-    lines = np.array([n for n, one in enumerate(pairs.captions) if words in one.findings])
-    there = np.array([pairs.captions[line].findings[words] for line in lines])
-    claimed, denied = texts([statement(words, True), statement(words, False)])
-    margin = pairs.pictures[lines] @ (claimed - denied)
+    rows = np.array([row for row, caption in enumerate(recordings.captions) if words in caption.findings])
+    present = np.array([recordings.captions[row].findings[words] for row in rows])
+    claimed, denied = embed([statement(words, True), statement(words, False)])
+    margin = recordings.vectors[rows] @ (claimed - denied)
     # What rounding leaves of equal vectors is a tie, and a tie tells nothing.
-    right = np.where(there, margin > 1e-9, margin < -1e-9).astype(np.float64)
-    groups = {"with": there.astype(np.float64), "without": (~there).astype(np.float64)}
+    right = np.where(present, margin > 1e-9, margin < -1e-9).astype(np.float64)
+    groups = {"with": present.astype(np.float64), "without": (~present).astype(np.float64)}
 
-    def shares(weights: np.ndarray) -> dict[str, np.ndarray]:
+    def statistic(weights: np.ndarray) -> dict[str, np.ndarray]:
         counts = {name: weights @ group for name, group in groups.items()}
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = {name: weights @ (group * right) / counts[name] for name, group in groups.items()}
-        return {**found, "mean": (found["with"] + found["without"]) / 2}
+            shares = {name: weights @ (group * right) / counts[name] for name, group in groups.items()}
+        return {**shares, "mean": (shares["with"] + shares["without"]) / 2}
 
-    whole = {name: float(value[0]) for name, value in shares(np.ones((1, len(lines)))).items()}
-    patients = pairs.patients[lines]
-    draws = resample(shares, patients, study.resamples, study.seed)
-    found = estimate(whole["mean"], draws["mean"], patients)
+    exact = {name: float(value[0]) for name, value in statistic(np.ones((1, len(rows)))).items()}
+    patients = recordings.patients[rows]
+    draws = resample(statistic, patients, analysis.resamples, analysis.seed)
+    score = estimate(exact["mean"], draws["mean"], patients)
     row = {
         "finding": words,
-        "n_with": int(there.sum()),
-        "n_without": int((~there).sum()),
-        "with": whole["with"],
-        "without": whole["without"],
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
+        "n_with": int(present.sum()),
+        "n_without": int((~present).sum()),
+        "with": exact["with"],
+        "without": exact["without"],
+        "value": score.value,
+        "low": score.low,
+        "high": score.high,
         "sentences": float(claimed @ denied),
     }
-    return row, found
+    return row, score

@@ -1,1 +1,1 @@
-"""Disturbed recordings: what is done to them, and how much of a score survives it."""
+"""Disturbances of recordings, and how much of a score survives them."""

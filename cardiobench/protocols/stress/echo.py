@@ -13,7 +13,7 @@ LEVELS = np.arange(256.0)  # of grey
 
 
 def shuffle(count: int, share: float, rng: np.random.Generator) -> np.ndarray:
-    """A share of the frames, drawn at random, change places with each other (all of them: arXiv:2510.00520, Table 7)."""
+    """Permute a share of the frames, drawn at random (all of them: arXiv:2510.00520, Table 7)."""
     moving = np.sort(rng.choice(count, round(share * count), replace=False))
     order = np.arange(count)
     order[moving] = rng.permutation(moving)
@@ -21,34 +21,38 @@ def shuffle(count: int, share: float, rng: np.random.Generator) -> np.ndarray:
 
 
 def reverse(count: int, severity: float, rng: np.random.Generator) -> np.ndarray:
-    """The frames backwards."""
+    """Reverse the frames."""
     return np.arange(count)[::-1]
 
 
 def drop(count: int, share: float, rng: np.random.Generator) -> np.ndarray:
-    """A share of the frames is lost, and the one before stays on the screen; the first frame is never lost."""
+    """Replace a share of the frames, drawn at random, by the frame before; the first frame is never lost."""
     lost = np.zeros(count, dtype=bool)
     if count > 1:
         lost[1 + rng.choice(count - 1, min(round(share * count), count - 1), replace=False)] = True
     return np.maximum.accumulate(np.where(lost, 0, np.arange(count)))
 
 
-ORDERS = {"shuffle": (shuffle, (0.5, 1.0)), "reverse": (reverse, (1.0,)), "drop": (drop, (0.5, 0.75))}
-"""name -> which frames are shown, and the severities; of a clip of `count` frames, their indices in order."""
+ORDERS: dict[str, tuple[Callable[..., np.ndarray], tuple[float, ...]]] = {
+    "shuffle": (shuffle, (0.5, 1.0)),
+    "reverse": (reverse, (1.0,)),
+    "drop": (drop, (0.5, 0.75)),
+}
+"""Name -> function (number of frames, severity, generator) -> indices of the frames shown, and the severities."""
 
 
-def shown(order: Callable, clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
-    """A clip with its frames in another order."""
+def reorder(order: Callable, clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
+    """Return the clip with its frames in another order."""
     return replace(clip, frames=clip.frames[order(len(clip.frames), severity, rng)])
 
 
 def gain(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
-    """Brightness times (1 + severity), cut off at white."""
+    """Multiply brightness by (1 + severity), clipped at white."""
     return replace(clip, frames=_grey((1 + severity) * LEVELS)[clip.frames])
 
 
 def contrast(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
-    """The range between each pixel and the clip's mean shrunk by a share; black background stays black."""
+    """Shrink the distance of each pixel from the clip's mean by a share; black background stays black."""
     counts = np.bincount(clip.frames.ravel(), minlength=len(LEVELS))
     counts[0] = 0
     middle = counts @ LEVELS / max(counts.sum(), 1)
@@ -58,7 +62,7 @@ def contrast(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
 
 
 def speckle(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
-    """Multiplicative noise of grains two pixels wide, new in every frame; severity is its standard deviation."""
+    """Multiply by noise of grains two pixels wide, new in every frame; severity is its standard deviation."""
     shape = clip.frames.shape[:3]
     grain = ndimage.gaussian_filter(rng.standard_normal(shape, dtype=np.float32), (0, 1, 1))
     grain /= max(float(grain.std()), 1e-12)
@@ -66,7 +70,7 @@ def speckle(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
 
 
 def sector(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
-    """A share of the sector's angle is lost on both sides; the apex is the middle of the upper border."""
+    """Black out a share of the sector's angle on both sides; the apex is the middle of the upper border."""
     _, height, width, _ = clip.frames.shape
     rows, columns = np.mgrid[:height, :width]
     angle = np.abs(np.arctan2(columns - (width - 1) / 2, rows + 1))
@@ -81,11 +85,11 @@ def _grey(frames: np.ndarray) -> np.ndarray:
     return np.clip(np.rint(frames), 0, LEVELS[-1]).astype(np.uint8)
 
 
-KINDS = {
-    **{name: (partial(shown, order), severities) for name, (order, severities) in ORDERS.items()},
+KINDS: dict[str, tuple[Callable[..., Clip], tuple[float, ...]]] = {
+    **{name: (partial(reorder, order), severities) for name, (order, severities) in ORDERS.items()},
     "gain": (gain, (0.5, 1.0)),
     "contrast": (contrast, (0.5, 0.75)),
     "speckle": (speckle, (0.2, 0.4)),
     "sector": (sector, (0.25, 0.5)),
 }
-"""name -> what is done to a recording, and the severities."""
+"""Name -> function of a recording, and the severities."""

@@ -1,6 +1,6 @@
-"""Stress: the score on disturbed test recordings, of a probe that learned from undisturbed ones."""
+"""Stress: the score on disturbed test recordings of a probe that learned from undisturbed ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,25 +16,27 @@ from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol, Perturbation
 from cardiobench.protocols.base import ProtocolOutput, TaskData
-from cardiobench.protocols.native import NativeAnswers
+from cardiobench.protocols.linear.model import LinearModel
+from cardiobench.protocols.native import NativePrediction
 from cardiobench.protocols.probe import LinearProbe
-from cardiobench.protocols.ranking import Ranking
 from cardiobench.protocols.stress import ecg, echo
+from cardiobench.protocols.task_scorer import TaskScorer
 from cardiobench.protocols.zero_shot import ZeroShot
 from cardiobench.results.score_result import Estimate
 
-KINDS = {"echo": echo.KINDS, "ecg": ecg.KINDS}
+Predictor = Callable[[TaskData], ProtocolOutput]
+KINDS: dict[str, Mapping[str, tuple[Callable[..., Any], tuple[float, ...]]]] = {"echo": echo.KINDS, "ecg": ecg.KINDS}
 NONE = "none"
 
 
 @dataclass(frozen=True)
 class Stress(AnalysisProtocol):
-    """The ranking metric against the severity of each disturbance of the test recordings.
+    """The primary metric against the severity of each disturbance of the test recordings.
 
-    Answered by a probe that is fitted once, on undisturbed train and validation recordings, and by the model's own
+    Predicted by a probe that is fitted once, on undisturbed train and validation recordings, and by the model's own
     heads and prompts where it has them. Frame shuffling is Table 7 of arXiv:2510.00520. Disturbances of the order of
-    frames leave a still out. Every disturbance has to be encoded anew, so it is done to some of the test patients, and
-    the undisturbed score beside it is theirs.
+    frames leave a still out. Every disturbance has to be encoded anew, so only some of the test patients are disturbed,
+    and the undisturbed score beside it is theirs.
 
     Attributes:
         kinds: names of disturbances; empty = all of the modality.
@@ -55,86 +57,89 @@ class Stress(AnalysisProtocol):
         """Return every disturbance at every severity."""
         return tuple(dict.fromkeys(change for task in tasks for change in self._of_dataset(task.dataset)))
 
-    def _of_dataset(self, dataset: str) -> tuple[Perturbation, ...]:
+    def _of_dataset(self, dataset: str) -> Iterator[Perturbation]:
         spec = catalog.spec(dataset)
-        return tuple(
-            Perturbation(name, severity, apply, patients=self.patients, order=order)
-            for name, (apply, severities) in KINDS[spec.modality].items()
-            for order, _ in [echo.ORDERS.get(name, (None, ()))]
-            if (not self.kinds or name in self.kinds) and not (order and spec.media == "image")
-            for severity in severities
-        )
+        for name, (apply, severities) in KINDS[spec.modality].items():
+            order = echo.ORDERS[name][0] if name in echo.ORDERS else None
+            if (not self.kinds or name in self.kinds) and not (order and spec.media == "image"):
+                for severity in severities:
+                    yield Perturbation(name, severity, apply, patients=self.patients, order=order)
 
-    def analyze(self, study: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Scores, and differences to the undisturbed recordings, paired over patients."""
-        (task,) = study.tasks
-        base, changes = study.data(task), self.perturbations([task])
-        if not changes:
+    def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
+        """Return scores, and differences from the undisturbed recordings, paired over patients."""
+        (task,) = analysis.tasks
+        clean_data, perturbations = analysis.data(task), self.perturbations([task])
+        if not perturbations:
             raise NotApplicable(f"none of {', '.join(self.kinds)} can be done to the recordings of {task.name}")
-        asked = answerers(base, encoder, study.seed)
-        truth = study.truth(task)
-        some = set(study.data(task, changes[0]).patients)
-        everybody = truth.loc[truth["split"] == "test", "patient_id"].nunique()
-        ranking = Ranking(
+        predictors = fit_predictors(clean_data, encoder, analysis.seed)
+        references = analysis.references(task)
+        disturbed = set(analysis.data(task, perturbations[0]).patients)
+        n_patients = references.loc[references["split"] == "test", "patient_id"].nunique()
+        scorer = TaskScorer(
             task,
-            truth[(truth["split"] != "test") | truth["patient_id"].isin(some)],
-            study.resamples,
-            study.seed,
+            references[(references["split"] != "test") | references["patient_id"].isin(disturbed)],
+            analysis.resamples,
+            analysis.seed,
         )
-        rows: list[dict] = []
+        rows: list[dict[str, Any]] = []
         values: dict[str, Estimate] = {}
-        for by, answer in asked.items():
-            clean = ranking.score(base, of_patients(base, answer(base), some))
-            rows.append(_row(by, NONE, 0, clean.estimate, clean.change_from(clean)))
+        for by, predict in predictors.items():
+            clean = scorer.score(clean_data, of_patients(clean_data, predict(clean_data), disturbed))
+            rows.append(_row(by, NONE, 0, clean.estimate, clean.difference_from(clean)))
             values[f"{by}: undisturbed"] = clean.estimate
-            for change in changes:
-                data = study.data(task, change)
-                found = ranking.score(data, answer(data))
-                difference = found.change_from(clean)
-                rows.append(_row(by, change.name, change.severity, found.estimate, difference))
-                values[f"{by}: {change.name} {change.severity:g}, change"] = difference
+            for perturbation in perturbations:
+                data = analysis.data(task, perturbation)
+                score = scorer.score(data, predict(data))
+                difference = score.difference_from(clean)
+                rows.append(_row(by, perturbation.name, perturbation.severity, score.estimate, difference))
+                values[f"{by}: {perturbation.name} {perturbation.severity:g}, change"] = difference
         table = pd.DataFrame(rows).assign(
-            floor=ranking.floor(),
-            metric=ranking.key,
+            floor=scorer.floor(),
+            metric=scorer.key,
             unit=task.unit,
-            better="higher" if ranking.metric.higher_is_better else "lower",
+            better="higher" if scorer.metric.higher_is_better else "lower",
         )
-        few = [f"{len(some)} of {everybody} test patients were disturbed"] if len(some) < everybody else []
-        return AnalysisOutput(values, {"scores": table}, {}, tuple(few))
+        warnings = (f"{len(disturbed)} of {n_patients} test patients were disturbed",)
+        return AnalysisOutput(values, {"scores": table}, {}, warnings if len(disturbed) < n_patients else ())
 
 
 def of_patients(data: TaskData, output: ProtocolOutput, patients: set[str]) -> ProtocolOutput:
-    """The answers for the recordings of these patients."""
+    """Return the predictions for the recordings of these patients."""
     kept = np.isin(data.patients[output.indices], list(patients))
     return replace(output, indices=output.indices[kept], values=output.values[kept])
 
 
-def answerers(data: TaskData, encoder: Encoder, seed: int) -> dict:
-    """Ways to answer the task that this model has: name -> function of recordings; `NotApplicable` when there is none."""
-    found, reasons = {}, []
+def fit_predictors(data: TaskData, encoder: Encoder, seed: int) -> dict[str, Predictor]:
+    """Return the ways in which this model can predict the task: name -> function of recordings.
+
+    Raises:
+        NotApplicable: there is none.
+    """
+    predictors: dict[str, Predictor] = {}
+    reasons = []
     try:
         model, _ = LinearProbe(seed=seed).fit(data)
-        found["probe"] = partial(_probed, model)
+        predictors["probe"] = partial(_predict_linear, model)
     except NotApplicable as error:
         reasons.append(str(error))
-    for protocol in (NativeAnswers(), ZeroShot()):
+    for protocol in (NativePrediction(), ZeroShot()):
         variant = protocol.variants(data.task)[0]
         try:
             protocol.predict(data, encoder, variant)
-            found[protocol.name] = partial(protocol.predict, encoder=encoder, variant=variant)
+            predictors[protocol.name] = partial(protocol.predict, encoder=encoder, variant=variant)
         except NotApplicable as error:
             reasons.append(str(error))
-    if not found:
+    if not predictors:
         raise NotApplicable("; ".join(reasons))
-    return found
+    return predictors
 
 
-def _probed(model, data: TaskData) -> ProtocolOutput:
-    lines = data.indices("test")
-    return ProtocolOutput(lines, model.predict(data.features[lines]), {})
+def _predict_linear(model: LinearModel, data: TaskData) -> ProtocolOutput:
+    test = data.indices("test")
+    return ProtocolOutput(test, model.predict(data.features[test]), {})
 
 
-def _row(by: str, change: str, severity: float, score: Estimate, difference: Estimate) -> dict:
+def _row(by: str, change: str, severity: float, score: Estimate, difference: Estimate) -> dict[str, Any]:
     return {
         "by": by,
         "change": change,

@@ -1,4 +1,4 @@
-"""The ranking metric of a task for answers that a study gives many times over: a point, its resamples, its floor."""
+"""The primary metric of a task for predictions that an analysis makes many times: value, resamples and floor."""
 
 from dataclasses import dataclass
 
@@ -15,12 +15,12 @@ from cardiobench.scoring.predictions import Predictions
 
 
 @dataclass(frozen=True)
-class Scored:
-    """One score, and the same score in every resample of the patients.
+class ScoreDraws:
+    """A score, and the same score in every resample of the patients.
 
     Attributes:
         value: on the test units.
-        draws: (B,); scores of one study with one seed share their resamples, so they can be compared one by one.
+        draws: (B,); scores of one analysis and seed share their resamples, so they can be compared one by one.
         patients: of each scored unit.
     """
 
@@ -30,54 +30,54 @@ class Scored:
 
     @property
     def estimate(self) -> Estimate:
-        """With its 95 % interval over patients."""
+        """The score with its 95 % interval over patients."""
         return estimate(self.value, self.draws, self.patients)
 
-    def change_from(self, other: "Scored") -> Estimate:
-        """This score minus another on the same units, with the interval of the paired difference."""
+    def difference_from(self, other: "ScoreDraws") -> Estimate:
+        """Return this score minus another on the same units, with the interval of the paired difference."""
         low, high = percentile_interval(self.draws - other.draws)
         return Estimate(self.value - other.value, low, high, len(self.patients), len(set(self.patients)))
 
 
 @dataclass(frozen=True)
-class Ranking:
-    """The metric that ranks models on a task, on its test units.
+class TaskScorer:
+    """Score predictions by the metric that ranks models on a task, on its test units.
 
     Attributes:
         task: the question.
-        truth: references of all splits.
+        references: of all splits.
         resamples: of the patients.
         seed: of the draws.
     """
 
     task: Task
-    truth: pd.DataFrame
+    references: pd.DataFrame
     resamples: int
     seed: int
 
     @property
     def metric(self) -> Metric:
-        """The first metric of the task."""
+        """The primary metric of the task."""
         return load_metric(self.task.metrics[0])
 
     @property
     def key(self) -> str:
-        """Its name, as in results."""
+        """Name of the metric, as in results."""
         return self.metric.primary_key
 
-    def score(self, data: TaskData, output: ProtocolOutput) -> Scored:
-        """Score answers of a protocol; units whose recordings could not be read are left out."""
-        answers = aggregate(data, output)
-        joined = Predictions.join(self.truth, answers, self.task, source="the study", allow_missing=True)
+    def score(self, data: TaskData, output: ProtocolOutput) -> ScoreDraws:
+        """Score predictions; units whose recordings could not be read are left out."""
+        predictions = aggregate(data, output)
+        joined = Predictions.join(self.references, predictions, self.task, source="the analysis", allow_missing=True)
         sample, metric, key = joined.sample(), self.metric, self.key
         draws = resample(
             lambda weights: {key: metric.resamples(sample, weights)[key]}, joined.patients, self.resamples, self.seed
         )
-        return Scored(metric.value(sample)[key], draws[key], joined.patients)
+        return ScoreDraws(metric.value(sample)[key], draws[key], joined.patients)
 
     def floor(self) -> float:
-        """Score of the best constant answer on the test units."""
-        truth = self.truth.loc[self.truth["split"] == "test", "y_true"]
-        code = {name: place for place, name in enumerate(self.task.classes)}
+        """Return the score of the best constant prediction on the test units."""
+        truth = self.references.loc[self.references["split"] == "test", "y_true"]
+        code = {name: index for index, name in enumerate(self.task.classes)}
         values = truth.map(code).to_numpy(np.int64) if code else truth.to_numpy(np.float64)
         return best_constant(self.metric, self.key, self.task, values).value
