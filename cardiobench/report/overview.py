@@ -1,4 +1,4 @@
-"""Results as tables of models and tasks: what stands in a cell, relative to its floor, and with which marks."""
+"""Results as tables of models and tasks: scores relative to their floors, with their marks."""
 
 import math
 from collections.abc import Sequence
@@ -27,6 +27,7 @@ MARKS = {
 """Name of a mark -> its sign and what it means."""
 
 VERDICT_MARK = {"yes": "beaten", "tied": "tied", "no": "not beaten", "unknown": "unknown"}
+NO_TEXT = "not applicable: no text tower"
 STEPS = (-0.25, -0.02, 0.02, 0.15, 0.35, 0.6)
 """Where the shades of the heat table change, in shares of the way from the floor to a perfect score."""
 
@@ -103,7 +104,7 @@ class OverviewTable:
 
 
 def skill(result: ScoreResult) -> float:
-    """Share of the way from the best constant answer (0) to a perfect score (1), the same for every metric.
+    """Return the share of the way from the best constant answer (0) to a perfect score (1), the same for every metric.
 
     Errors: 1 - score / floor. Fractions: (score - floor) / (1 - floor). NaN where the floor is perfect or undefined.
     """
@@ -114,7 +115,7 @@ def skill(result: ScoreResult) -> float:
 
 
 def marks(result: ScoreResult) -> tuple[str, ...]:
-    """What a reader must see beside the number, as names in `MARKS`."""
+    """Return what a reader must see beside the number, as names in `MARKS`."""
     plain = [flag for flag in tables.flags(result) if flag in MARKS]
     part = ["part of the data"] if result.dataset.get("limit") else []
     return (VERDICT_MARK[result.beats_floor.verdict], *plain, *part)
@@ -122,7 +123,7 @@ def marks(result: ScoreResult) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def find_task(name: str) -> Task | None:
-    """The task of that name; None for one that this version does not know."""
+    """Return the task of that name; None for one that this version does not know."""
     try:
         return catalog.task(name)
     except UnknownName:
@@ -130,7 +131,7 @@ def find_task(name: str) -> Task | None:
 
 
 def table_name(result: ScoreResult) -> str:
-    """The table of the overview that a result belongs in."""
+    """Return the name of the overview's table that a result belongs in."""
     task = find_task(result.task)
     if task is None:
         return "Other tasks"
@@ -141,49 +142,44 @@ def table_name(result: ScoreResult) -> str:
 
 
 def overview_tables(entries: Sequence[Entry]) -> list[OverviewTable]:
-    """The tables of the overview; a model has a row in each table in which it has a score, under each protocol."""
-    by_kind: dict[str, list[Entry]] = {}
+    """Return the tables of the overview; a model has a row in each table in which it has a score, under each protocol."""
+    by_table: dict[str, list[Entry]] = {}
     for entry in entries:
-        by_kind.setdefault(table_name(entry.result), []).append(entry)
-    return [_board(name, own) for name, own in sorted(by_kind.items(), key=lambda pair: _order(pair[0]))]
+        by_table.setdefault(table_name(entry.result), []).append(entry)
+    return [_overview_table(name, by_table[name]) for name in sorted(by_table, key=_table_order)]
 
 
-def _order(kind: str) -> tuple[int, str]:
-    return ("Echo: measurements", "Echo: diagnoses", "Echo: views").index(kind) if kind.startswith("Echo") else 9, kind
+def _table_order(name: str) -> tuple[int, str]:
+    first = ("Echo: measurements", "Echo: diagnoses", "Echo: views")
+    return first.index(name) if name in first else len(first), name
 
 
-def _board(name: str, entries: list[Entry]) -> OverviewTable:
+def _overview_table(name: str, entries: Sequence[Entry]) -> OverviewTable:
     tasks = tuple(sorted({entry.result.task for entry in entries}))
-    rows: dict[tuple[str, str, str], dict[str, Entry]] = {}
-    several = _several(entries)
+    settings: dict[str, set[str]] = {}
     for entry in entries:
-        setting = _setting(entry.result) if entry.result.model["name"] in several else ""
-        key = (entry.result.model["name"], entry.result.label, setting)
-        own = rows.setdefault(key, {})
-        if entry.result.task in own:  # one setting twice, such as two seeds: a row of its own
-            own = rows.setdefault((*key[:2], f"{setting} seed {entry.result.stamp.get('seed')}".strip()), {})
-        own[entry.result.task] = entry
-    made = [
-        ModelRow(*key, tuple(_cell(own.get(task), key[0], key[1], task) for task in tasks))
-        for key, own in sorted(rows.items())
+        settings.setdefault(entry.result.model["name"], set()).add(_setting(entry.result))
+    rows: dict[tuple[str, str, str], dict[str, Entry]] = {}
+    for entry in entries:
+        result = entry.result
+        model = result.model["name"]
+        setting = _setting(result) if len(settings[model]) > 1 else ""
+        if result.task in rows.get((model, result.label, setting), {}):  # the same twice, such as two seeds
+            setting = f"{setting} seed {result.stamp.get('seed')}".strip()
+        rows.setdefault((model, result.label, setting), {})[result.task] = entry
+    scored = [
+        ModelRow(*key, tuple(_cell(row.get(task), key[0], key[1], task) for task in tasks))
+        for key, row in sorted(rows.items())
     ]
-    return OverviewTable(name, tasks, tuple(made + _without_text(made, tasks)))
+    return OverviewTable(name, tasks, tuple(scored + _rows_without_text(scored, tasks)))
 
 
 def _setting(result: ScoreResult) -> str:
-    """Revision and choices of a model, in short."""
-    parts = [str(result.model.get("revision") or "")[:12], str(result.model.get("token_pooling") or "")]
+    """Return revision and choices of a model, in short."""
     preprocessing = result.model.get("preprocessing")
-    variant = preprocessing.get("variant") if isinstance(preprocessing, dict) else ""
-    return " ".join(part for part in (*parts, str(variant or "")) if part)
-
-
-def _several(entries: list[Entry]) -> set[str]:
-    """Models that were run in more than one way."""
-    found: dict[str, set[str]] = {}
-    for entry in entries:
-        found.setdefault(entry.result.model["name"], set()).add(_setting(entry.result))
-    return {name for name, settings in found.items() if len(settings) > 1}
+    variant = preprocessing.get("variant") if isinstance(preprocessing, dict) else None
+    facts = (str(result.model.get("revision") or "")[:12], result.model.get("token_pooling"), variant)
+    return " ".join(str(fact) for fact in facts if fact)
 
 
 def _cell(entry: Entry | None, model: str, protocol: str, task: str) -> ScoreCell | str:
@@ -193,28 +189,26 @@ def _cell(entry: Entry | None, model: str, protocol: str, task: str) -> ScoreCel
 
 
 def missing_reason(card: ModelCard | None, protocol: str, task: Task | None) -> str:
-    """Why a cell is empty: `not applicable: ...` where the model's card says so, else `not run`."""
+    """Return why a cell is empty: `not applicable: ...` where the model's card says so, else `not run`."""
     if card is None or task is None:
         return "not run"
-    modality = catalog.spec(task.dataset).modality
-    if modality not in card.modalities:
+    if catalog.spec(task.dataset).modality not in card.modalities:
         return f"not applicable: the model takes {' and '.join(card.modalities)}"
     if protocol.startswith("zero_shot") and not card.text:
-        return "not applicable: no text tower"
+        return NO_TEXT
     if protocol.startswith("native") and task.target not in card.native:
         return "not applicable: none of its own heads answers this"
     return "not run"
 
 
-def _without_text(rows: list[ModelRow], tasks: Sequence[str]) -> list[ModelRow]:
-    """Rows that say why a model is not among the zero-shot ones, where others are."""
-    asked = sorted({row.protocol for row in rows if row.protocol.startswith("zero_shot")})
-    there = {(row.model, row.protocol) for row in rows}
-    added = []
-    for model in sorted({row.model for row in rows}):
-        card = find_card(model)
-        if card is not None and not card.text:
-            missing = [protocol for protocol in asked if (model, protocol) not in there]
-            cells = ("not applicable: no text tower",) * len(tasks)
-            added += [ModelRow(model, protocol, "", cells) for protocol in missing]
-    return added
+def _rows_without_text(rows: Sequence[ModelRow], tasks: Sequence[str]) -> list[ModelRow]:
+    """Return rows that say why a model is not among the zero-shot ones, where others are."""
+    zero_shot = sorted({row.protocol for row in rows if row.protocol.startswith("zero_shot")})
+    scored = {(row.model, row.protocol) for row in rows}
+    return [
+        ModelRow(model, protocol, "", (NO_TEXT,) * len(tasks))
+        for model in sorted({row.model for row in rows})
+        if (card := find_card(model)) is not None and not card.text
+        for protocol in zero_shot
+        if (model, protocol) not in scored
+    ]

@@ -4,43 +4,40 @@ from cardiobench.results import formatting as tables
 from cardiobench.results.score_result import ScoreResult
 
 COLUMNS = ("task", "model", "metric", "zero-shot", "score", "probe", "gain of the probe")
-UNLEARNED, LEARNED = "zero_shot", "probe"
 
 
-def rows(results: list[ScoreResult]) -> list[tuple[str, ...]]:
-    """The cells of `COLUMNS` for every zero-shot result whose model was probed on the same task; a gain is an improvement."""
-    probed = {_model(result): result for result in results if result.protocol == LEARNED and not result.variant}
-    made = []
+def probe_gain_rows(results: list[ScoreResult]) -> list[tuple[str, ...]]:
+    """Return the cells of `COLUMNS` for every zero-shot result whose model was probed on the same task; a gain is an improvement."""
+    probes = {_model_key(result): result for result in results if result.label == "probe"}
+    rows = []
     for result in tables.ordered(results):
-        if result.protocol != UNLEARNED or (probe := probed.get(_model(result))) is None:
+        probe = probes.get(_model_key(result))
+        if result.protocol != "zero_shot" or probe is None:
             continue
         before, after = result.score.value, probe.score.value
-        gain = after - before if result.higher_is_better else before - after
-        made.append(
+        rows.append(
             (
                 result.task,
                 result.model["name"],
                 tables.metric_name(result),
                 result.variant or "argmax",
-                tables.number(before, result) + (" collapsed" if result.collapsed else ""),
-                tables.number(after, result) + (" collapsed" if probe.collapsed else ""),
-                tables.number(gain, result),
+                tables.number(before, result) + " collapsed" * result.collapsed,
+                tables.number(after, result) + " collapsed" * probe.collapsed,
+                tables.number(after - before if result.higher_is_better else before - after, result),
             )
         )
-    return made
+    return rows
 
 
 def markdown(results: list[ScoreResult]) -> str:
-    """The table in Markdown with its heading; empty where no model has both."""
-    found = rows(results)
-    if not found:
+    """Return the table with its heading; empty where no model has both."""
+    rows = probe_gain_rows(results)
+    if not rows:
         return ""
-    lines = ["## From zero-shot to probe", "", "A positive gain is an improvement, whichever way the metric runs.", ""]
-    lines += ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    lines += ["| " + " | ".join(tables.markdown_text(cell) for cell in row) + " |" for row in found]
-    return "\n".join(lines) + "\n\n"
+    head = "## From zero-shot to probe\n\nA positive gain is an improvement, whichever way the metric runs.\n\n"
+    return head + tables.markdown_table(COLUMNS, rows)
 
 
-def _model(result: ScoreResult) -> tuple[str, str, str]:
-    """A model as it was loaded, on a task."""
+def _model_key(result: ScoreResult) -> tuple[str, str, str]:
+    """Return what tells models as they were loaded apart, on each task."""
     return result.task, result.model["name"], str(result.model.get("preprocessing"))

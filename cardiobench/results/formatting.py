@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.score_result import Breakdown, Estimate, ScoreResult
@@ -142,8 +143,13 @@ def markdown_text(text: str) -> str:
     return text
 
 
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown; the cells stay text."""
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(markdown_text(cell) for cell in cells) + " |" for cells in rows]
+    return "\n".join(lines) + "\n"
+
+
 def markdown(results: list[ScoreResult]) -> str:
     """The table of results in Markdown."""
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    lines += ["| " + " | ".join(markdown_text(cell) for cell in row(result)) + " |" for result in ordered(results)]
-    return "\n".join(lines) + "\n"
+    return markdown_table(COLUMNS, (row(result) for result in ordered(results)))

@@ -267,8 +267,7 @@ def finalize(context: RunContext) -> None:
     if summary.failures:
         summary.files.append(write_failures(summary.failures, folder))
     if summary.results:
-        there = collect([folder])
-        summary.files += write_markdown(there.files, folder, problems=there.problems)
+        summary.files += write_markdown(collect([folder]), folder)
     if context.config.push_to_hub:
         from cardiobench.hub.after_run import push_all
 

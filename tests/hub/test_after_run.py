@@ -166,7 +166,7 @@ def test_results_of_a_synthetic_twin_are_marked_wherever_they_stand(model, saved
 def ended(monkeypatch, tmp_path):
     """Gives a function that ends a run that made `RESULTS` on one of its processes."""
     monkeypatch.setattr("cardiobench.results.collect.collect", lambda folders: Collection(()))
-    monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda found, folder, problems: [])
+    monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda collection, folder: [])
 
     def end(main_process=True, push_to_hub=True):
         process = SimpleNamespace(

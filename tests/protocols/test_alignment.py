@@ -99,4 +99,4 @@ def test_the_figure_shows_every_recording_and_r(drawn):
     )
     drawing = figure.draw(record)["axis"]
     below = drawing.axes[1]
-    assert len(below.lines[0].get_xdata()) == N and "r = 0.7" in below.get_title(loc="left")
+    assert len(below.lines[0].get_xdata()) == N and "r = 0.7" in below.get_title()

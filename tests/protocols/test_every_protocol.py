@@ -196,9 +196,9 @@ def test_deltas_pair_a_models_own_results():
         made[protocol] = ScoreResult.from_json(
             RESULT | {"protocol": protocol, "overall": {"f1_macro": ESTIMATE | {"value": value}}}
         )
-    (row,) = probe_gain.rows(list(made.values()))
+    (row,) = probe_gain.probe_gain_rows(list(made.values()))
     assert row[4:] == ("40.00", "70.00", "30.00")
-    assert probe_gain.rows([made["probe"]]) == [] and probe_gain.markdown([made["zero_shot"]]) == ""
+    assert probe_gain.probe_gain_rows([made["probe"]]) == [] and probe_gain.markdown([made["zero_shot"]]) == ""
 
 
 ESTIMATE = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 50, "n_patients": 50, "reason": ""}

@@ -176,7 +176,7 @@ def test_the_probe_is_fitted_once_and_asked_again_under_each_change():
     assert finding.values["probe: gain 1, change"].value == -1.0
     record = AnalysisResult("stress", "x/as", ("x/as",), finding.values, finding.tables, models=({"name": "m"},))
     panels = [axes for axes in figure.draw(record)["severity"].axes if axes.get_visible()]
-    assert [axes.get_title(loc="left") for axes in panels] == ["gain"]
+    assert [axes.get_title() for axes in panels] == ["gain"]
 
 
 def test_some_patients_are_disturbed_whole_and_compared_with_themselves():

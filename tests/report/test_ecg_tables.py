@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cardiobench.report.cells import all_cells, best_cells
-from cardiobench.report.contamination import contamination, seen_effect
-from cardiobench.report.ecg_tables import tables
+from cardiobench.report.paper.contamination import contamination, seen_effect
+from cardiobench.report.paper.ecg_cells import all_cells, best_cells
+from cardiobench.report.paper.ecg_figure import ecg_figure, shared_dimensions
+from cardiobench.report.paper.ecg_tables import ecg_grids, ecg_numbers
+from cardiobench.report.paper.sensitivity import order_changes, turned
 from cardiobench.report.paper.write import write_tables
-from cardiobench.report.sensitivity import order_changes, turned
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdict
 
@@ -60,43 +61,58 @@ def test_the_best_classifier_stands_for_a_cell_and_a_tie_goes_to_the_smaller_iqr
     assert found[["classifier", "pooling", "seed"]].values.tolist() == [["forest", "last", 0]]
 
 
+def table_of(results, records, name):
+    """Texts of a printed table: row -> column -> text."""
+    (grid,) = (grid for grid in ecg_grids(best_cells(results), records) if grid.name == name)
+    return grid.frame().set_index("row")
+
+
 def test_table_3_has_the_published_number_of_the_same_model_beside_ours():
-    found = tables(
-        [
-            result(FOUNDER, "ptb_xl/cd", "S", f1=0.798, iqr=0.04, seen=False),
-            result(FOUNDER, "ptb_xl/cd", "XS", f1=0.7949, iqr=0.061, seen=False),
-            result(FOUNDER, "code15/af", "XS", f1=0.5, seen=True, twin=True),
-            result("cardiobench/minirocket", "ptb_xl/cd", "XS", f1=0.61),
-            result("cardiobench/minirocket", "phantom_ecg/cd", "XS", f1=0.9),
-        ],
-        [],
-    )
-    table = found["ecg_table_3"]
-    assert table[["dataset", "size"]].values.tolist() == [
-        *(["ptb_xl", size] for size in ("XS", "S", "M", "L")),
-        *(["code15", size] for size in ("XS", "S", "M", "L")),
-        *(["georgia", size] for size in ("XS", "S", "M")),
-        *(["chapman_ningbo", size] for size in ("XS", "S", "M")),
-        ["phantom_ecg", "XS"],
+    results = [
+        result(FOUNDER, "ptb_xl/cd", "S", f1=0.798, iqr=0.04, seen=False),
+        result(FOUNDER, "ptb_xl/cd", "XS", f1=0.7949, iqr=0.061, seen=False),
+        result(FOUNDER, "code15/af", "XS", f1=0.5, seen=True, twin=True),
+        result("cardiobench/minirocket", "ptb_xl/cd", "XS", f1=0.61),
+        result("cardiobench/minirocket", "phantom_ecg/cd", "XS", f1=0.9),
     ]
-    ran = table.iloc[[0, 1, 4, 14]]
+    table = table_of(results, [], "ecg_table_3")
+    assert table.index.tolist() == [
+        "positive for everybody",
+        *(f"ptb_xl {size}" for size in ("XS", "S", "M", "L")),
+        *(f"code15 {size}" for size in ("XS", "S", "M", "L")),
+        *(f"georgia {size}" for size in ("XS", "S", "M")),
+        *(f"chapman_ningbo {size}" for size in ("XS", "S", "M")),
+        "phantom_ecg XS",
+    ]
+    # Half of the records are positive: precision 1/2, recall 1, F1 2/3.
+    assert set(table.iloc[0]) == {"0.67"}
+    ran = table.loc[["ptb_xl XS", "ptb_xl S", "code15 XS", "phantom_ecg XS"]]
     # Table 3 of arXiv:2601.21830 prints 0.81 and 0.83 for ECGFounder on PTB-XL, and 0.97 for AF on CODE-15.
     assert ran["ECGFounder CD (IQR ≤ 0.06)"].tolist()[:2] == ["0.79 (0.81)", "0.80 (0.83)"]
-    assert ran["ECGFounder AF (IQR ≤ 0.10)"].tolist() == ["–", "–", "0.50*~ (0.97)", "–"]
+    assert ran["ECGFounder AF (IQR ≤ 0.10)"].tolist()[2:] == ["0.50*~ (0.97)", "–"]
     assert ran["cardiobench/minirocket CD (IQR ≤ 0.10)"].tolist() == ["0.61", "–", "–", "0.90~"]
     # A model that was not run has its printed numbers, by themselves and said to be published: 0.75 for ECG-FM on PTB-XL.
-    assert ran["ECG-FM CD published"].iloc[0] == "(0.75)" and ran["ECG-FM CD published"].iloc[3] == "–"
+    assert ran["ECG-FM CD published"].tolist()[::3] == ["(0.75)", "–"]
     assert sum(name.endswith(" published") for name in table) == 2 * 5, "five models, CD and AF each"
-    cells = found["ecg_table_3_cells"].set_index(["model", "dataset", "size"])
+    cells = ecg_numbers(results, [])["ecg_table_3_cells"].set_index(["model", "dataset", "size"])
     assert cells.loc[(FOUNDER, "ptb_xl", "XS"), "difference"] == pytest.approx(0.7949 - 0.81)
     assert pd.isna(cells.loc[("cardiobench/minirocket", "ptb_xl", "XS"), "published"])
+
+
+def test_table_3_marks_the_best_model_of_each_row_and_label_and_no_generated_one():
+    results = [result(name, f1=f1, twin=name == "c") for name, f1 in (("a", 0.79), ("b", 0.83), ("c", 0.99))]
+    (grid,) = ecg_grids(best_cells([*results, result("b", "ptb_xl/af", f1=0.7)]), [])
+    cells = dict(zip(grid.head[1:], dict(grid.blocks[1])["ptb_xl XS"], strict=True))
+    places = {name.partition(" (")[0]: cell.place for name, cell in cells.items() if "published" not in name}
+    assert places == {"a CD": 2, "b CD": 1, "c CD": 0, "b AF": 1}
+    assert "**0.83**" in grid.markdown() and "\\underline{0.79}" in grid.latex()
 
 
 def test_table_4_as_published():
     one = record("wanglab/ecg-fm", "cd", seen=True, knn_agreement_label=0.7512, ari_dataset=0.3, ari_label=-0.001)
     two = record("wanglab/ecg-fm", "af", knn_agreement_label=0.5)
-    table = tables([], [one, two, record("x/y", "as", knn_agreement_label=1.0)])["ecg_table_4"]
-    assert table["model"].tolist()[:2] == ["ECG-FM", "ECGFounder, published"] and len(table) == 6
+    table = table_of([], [one, two, record("x/y", "as", knn_agreement_label=1.0)], "ecg_table_4")
+    assert table.index.tolist()[:2] == ["ECG-FM", "ECGFounder, published"] and len(table) == 6
     row = table.iloc[0]
     assert row["label level, kNN@10, CD"] == "0.75* (0.75)"
     assert row["label level, kNN@10, AF"] == "0.50 (0.86)"
@@ -106,7 +122,7 @@ def test_table_4_as_published():
 
 
 def test_nothing_to_show_makes_no_table():
-    assert tables([], []) == {}
+    assert ecg_grids(best_cells([]), []) == [] and ecg_numbers([], []) == {}
 
 
 def test_what_having_seen_a_dataset_adds_is_found_under_models_and_tasks_of_different_levels():
@@ -168,29 +184,24 @@ def test_other_protocols_make_no_cells():
 
 
 def test_figure_1_has_a_bar_a_model_and_label_and_the_published_share():
-    from cardiobench.report.ecg_figures import figures
-
     def shares(model, subject, value):
-        made = record(model, subject, chance_at_50=0.05, shuffled_at_50=0.4)
-        return AnalysisResult(
-            **{**vars(made), "values": {**made.values, "overlap_at_50": Estimate(value, 0.3, 0.9, 400, 400)}}
-        )
+        analysis = record(model, subject, chance_at_50=0.05, shuffled_at_50=0.4)
+        values = {**analysis.values, "overlap_at_50": Estimate(value, 0.3, 0.9, 400, 400)}
+        return AnalysisResult(**{**vars(analysis), "values": values})
 
-    made = [shares(FOUNDER, "af", 0.42), shares(FOUNDER, "cd", 0.6), shares("cardiobench/minirocket", "cd", 0.5)]
-    (figure,) = figures(
-        [*made, record("x/y", "cd", overlap_at_50=np.nan), record("x/y", "ef", overlap_at_50=0.5)]
-    ).values()
-    (axes,) = figure.axes
+    records = [shares(FOUNDER, "af", 0.42), shares(FOUNDER, "cd", 0.6), shares("cardiobench/minirocket", "cd", 0.5)]
+    others = [record("x/y", "cd", overlap_at_50=np.nan), record("x/y", "ef", overlap_at_50=0.5)]
+    (axes,) = ecg_figure(shared_dimensions([*records, *others])).axes
     assert sorted(round(bar.get_height(), 2) for bar in axes.patches) == [0.42, 0.5, 0.6]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["ECGFounder", "cardiobench/minirocket"]
     diamonds = [line.get_ydata()[0] for line in axes.lines if line.get_marker() == "D" and len(line.get_ydata())]
     assert diamonds == [0.36], "ECGFounder, AF, as the paper's text has it"
-    assert figures([record("x/y", "cd", overlap_at_50=np.nan)]) == {}
+    assert shared_dimensions(others).empty
 
 
 def test_the_papers_layout_has_figure_1_with_the_numbers_behind_it(tmp_path):
-    made = record(FOUNDER, "af", overlap_at_50=0.42, chance_at_50=0.05, shuffled_at_50=0.4)
-    made.save(tmp_path / "m" / "r" / "representation" / "ecg__af.json")
+    analysis = record(FOUNDER, "af", overlap_at_50=0.42, chance_at_50=0.05, shuffled_at_50=0.4)
+    analysis.save(tmp_path / "m" / "r" / "representation" / "ecg__af.json")
     files, problems = write_tables([tmp_path], tmp_path / "out")
     drawn = {file.name: file.stat().st_size for file in files if file.stem == "ecg_figure_1"}
     assert not problems and set(drawn) == {"ecg_figure_1.csv", "ecg_figure_1.png", "ecg_figure_1.svg"}

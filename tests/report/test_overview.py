@@ -3,16 +3,12 @@
 import dataclasses
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import f1_score
 
 from cardiobench.data import catalog
-from cardiobench.data.spec import VIEWS
 from cardiobench.report.overview import STEPS, ScoreCell, marks, missing_reason, overview_tables, skill
-from cardiobench.report.page.examples import worst
-from cardiobench.report.plots.radar import view_scores
+from cardiobench.report.page.examples import worst_predictions
 from cardiobench.results.collect import Entry
 from tests.results.test_formatting import NAN, result
 
@@ -102,21 +98,15 @@ def test_a_model_without_text_is_said_to_be_not_applicable_beside_zero_shot_ones
     assert mute[0].cells == ("not applicable: no text tower",) and mute[0].covered == 0
 
 
-def test_the_radar_has_the_f1_of_scikit_learn():
-    rng = np.random.default_rng(0)
-    truth, answer = rng.choice(VIEWS[:4], 200), rng.choice(VIEWS, 200)
-    found = view_scores(pd.DataFrame({"y_true": truth, "y_pred": answer}))
-    expected = f1_score(truth, answer, labels=list(found["view"]), average=None)
-    assert found["view"].tolist() == list(VIEWS[:4])
-    np.testing.assert_allclose(found["f1"].astype(float), expected, rtol=1e-12)
-
-
 def test_the_worst_items_by_hand():
     ef = pd.DataFrame({"id": ["a", "b", "c"], "y_true": [50.0, 60.0, 70.0], "y_pred": [51.0, 40.0, 73.0]})
-    assert worst(ef, catalog.task("camus/ef"), 2)[["id", "error"]].values.tolist() == [["b", 20.0], ["c", 3.0]]
+    assert worst_predictions(ef, catalog.task("camus/ef"), 2)[["id", "error"]].values.tolist() == [
+        ["b", 20.0],
+        ["c", 3.0],
+    ]
     task = catalog.task("phantom_ecg/cd")
     no, yes = task.classes
     frame = pd.DataFrame({"id": ["a", "b", "c"], "y_true": [no, yes, no], "y_pred": [yes, no, no]})
     frame[f"p_{no}"], frame[f"p_{yes}"] = [0.4, 0.9, 0.8], [0.6, 0.1, 0.2]
-    found = worst(frame, task)
+    found = worst_predictions(frame, task)
     assert found["id"].tolist() == ["b", "a"] and found["error"].tolist() == pytest.approx([0.9, 0.6])

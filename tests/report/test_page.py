@@ -221,8 +221,8 @@ def test_720_results_paint_at_once_in_a_page_that_is_not_large(browser, tmp_path
     from pathlib import Path
 
     from cardiobench.data import catalog
-    from cardiobench.report.page.content import ReportFigures
     from cardiobench.report.page.render import write_html
+    from cardiobench.report.plots.draw import ReportFigures
     from cardiobench.results.collect import Entry, assemble
 
     _, like = example_results.scored_example("phantom_echo/ef", 0.9, 1)
@@ -233,7 +233,7 @@ def test_720_results_paint_at_once_in_a_page_that_is_not_large(browser, tmp_path
         for task in tasks
     ]
     start = time.process_time()
-    page = write_html(assemble(entries), tmp_path, drawings=ReportFigures())
+    page = write_html(assemble(entries), tmp_path, figures=ReportFigures())
     assert time.process_time() - start < 20
     assert page.stat().st_size < 2_500_000, "room for pictures below 5 MB"
     tab, seen = watched(browser, page.as_uri())

@@ -1,132 +1,113 @@
-"""Pictures: curves against scikit-learn, errors against numpy, places by hand, and the same bytes however they are drawn."""
+"""Figures: the numbers behind them by hand and by numpy, and the same bytes however they are drawn."""
 
 import dataclasses
-import re
-import warnings
+import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
-from cardiobench.report.page.render import drawn, write_html
-from cardiobench.report.plots import curves, draw
-from cardiobench.report.plots.groups import QUANTILES, errors
-from cardiobench.report.plots.panel import Panel, _numbers, around, words
-from cardiobench.report.plots.style import new_figure, style
+from cardiobench.report.page.render import write_html
+from cardiobench.report.plots import frame_similarity
+from cardiobench.report.plots.draw import draw_report
+from cardiobench.report.plots.figure import ReportFigure, save_report_figure
+from cardiobench.report.plots.groups import QUANTILES, error_quantiles
+from cardiobench.report.plots.predictions import agreement_figure, classification_figure
+from cardiobench.report.plots.style import figure_style
 from cardiobench.results import formatting as tables
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
-from cardiobench.results.collect import Problem, collect
+from cardiobench.results.collect import Problem, assemble, collect
 from cardiobench.results.record import CHECKSUM, checksum
 from tests.report import example_results
 
-answers = st.lists(
-    st.tuples(st.booleans(), st.floats(0, 1).map(lambda share: round(share, 2))), min_size=1, max_size=200
-)
+
+def test_roc_calibration_and_confusion_by_hand():
+    """Four patients: of the two ill ones one is called ill with the most, one is called well with the least probability."""
+    frame = pd.DataFrame({"y_true": ["no", "yes", "no", "yes"], "y_pred": ["yes", "yes", "no", "no"]})
+    frame["p_yes"], frame["p_no"] = [0.6, 0.9, 0.3, 0.1], [0.4, 0.1, 0.7, 0.9]
+    with figure_style():
+        drawn = classification_figure({"m": frame[["y_true", "y_pred", "p_no", "p_yes"]]}, "m", "x/y")
+    curves = drawn.tables["curves"].groupby("curve")[["x", "y"]].agg(list)
+    # Called ill from the top: patient 2 (ill), 1 (well), 3 (well), 4 (ill); scikit-learn leaves out points on a line.
+    assert list(zip(*curves.loc["ROC"], strict=True)) == [(0, 0), (0, 0.5), (1, 0.5), (1, 1)]
+    assert curves.loc["calibration", "y"] == [1, 0, 0, 1] and curves.loc["calibration", "x"] == [0.1, 0.3, 0.6, 0.9]
+    texts = [text.get_text() for text in drawn.figure.axes[3].texts]
+    assert texts == ["1", "1", "1", "1"], "one of each kind: true and false, ill and well"
 
 
-@settings(deadline=None, max_examples=200)
-@given(answers)
-def test_curves_are_those_of_scikit_learn(rows):
-    """Equal to the last bit, ties and single classes included."""
-    from sklearn.calibration import calibration_curve
-    from sklearn.metrics import precision_recall_curve, roc_curve
-
-    truth, share = (np.array(column) for column in zip(*rows, strict=True))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        x, y, _ = roc_curve(truth, share)
-        precision, recall, _ = precision_recall_curve(truth, share)
-    if truth.any() and not truth.all():
-        np.testing.assert_array_equal(curves.roc(truth, share), (x, y))
-        observed, predicted = calibration_curve(truth, share, n_bins=curves.BINS, strategy="quantile")
-        np.testing.assert_array_equal(curves.calibration(truth, share), (predicted, observed))
-    else:
-        assert not len(curves.roc(truth, share)[0])
-    if truth.any():
-        np.testing.assert_array_equal(curves.precision_recall(truth, share), (recall, precision))
-    else:
-        assert not len(curves.precision_recall(truth, share)[0])
+def test_limits_of_agreement_by_hand():
+    """Differences 1, 1, 4: mean 2, standard deviation sqrt(3), limits 2 -+ 1.96 sqrt(3)."""
+    _, result = example_results.scored_example("phantom_echo/ef", 0.6, 1)
+    frame = pd.DataFrame({"id": list("abc"), "patient_id": list("abc"), "y_true": [1.0, 2, 3], "y_pred": [2.0, 3, 7]})
+    with figure_style():
+        caption = agreement_figure(dataclasses.replace(result, model={"name": "m"}), frame).caption
+    assert "bias 2.00, 95 % limits of agreement -1.39 to 5.39" in caption
 
 
-def test_errors_of_groups_are_those_of_their_rows():
+def test_quantiles_of_errors_are_those_of_the_groups_rows():
     task = catalog.task("phantom_echo/ef")
     joined, result = example_results.scored_example("phantom_echo/ef", 0.6, 1)
-    table = errors(task, result, joined.frame).set_index(["breakdown", "group"])
+    row = error_quantiles(task, result, joined.frame).set_index(["breakdown", "group"]).loc[("sex", "F")]
     women = joined.frame[joined.frame["sex"] == "F"]
     off = (women["y_pred"] - women["y_true"]).abs()
-    row = table.loc[("sex", "F")]
-    assert row["error_mean"] == pytest.approx(off.mean())
-    assert row[QUANTILES].tolist() == pytest.approx(np.percentile(off, [5, 25, 50, 75, 95]).tolist())
-    assert row["error_mean"] == pytest.approx(result.groups["sex"].values["F"].value), "their mean is the group's MAE"
+    assert row["mean"] == pytest.approx(off.mean())
+    assert row[list(QUANTILES)].tolist() == pytest.approx(np.percentile(off, [5, 25, 50, 75, 95]).tolist())
+    assert row["mean"] == pytest.approx(result.groups["sex"].values["F"].value), "their mean is the group's MAE"
 
 
-@pytest.mark.parametrize(
-    ("scale", "texts"),
-    [
-        ((0.1, 10.4), ["2.5", "5.0", "7.5", "10.0"]),
-        ((0.47, 0.99), ["0.6", "0.8"]),
-        ((-2.4, 2.2), ["−2", "−1", "0", "1", "2"]),
-        ((0.0, 4.2e-4), ["0.0000", "0.0001", "0.0002", "0.0003", "0.0004"]),
-        ((0.0, 30000.0), ["0", "10000", "20000", "30000"]),
-    ],
-)
-def test_numbers_of_a_scale_have_the_decimals_of_their_step(scale, texts):
-    ticks, shown = _numbers(scale, None)
-    assert shown == texts
-    assert [float(text.replace("−", "-")) for text in shown] == pytest.approx(list(ticks))
+def test_a_hostile_name_in_a_figure_is_text_and_ids_of_two_figures_differ(tmp_path):
+    name = "<script>alert(1)</script> $x$ 0.123456 & \u202e"
+    saved = []
+    for stem in ("one", "two"):
+        with figure_style():
+            axes = (figure := Figure()).add_subplot(title=name)
+            axes.plot([0, 1], [0, 1], "o")
+            saved.append(save_report_figure(ReportFigure("f", "", figure, {}), tmp_path, stem, png=False).svg)
+    trees = [ElementTree.fromstring(svg.replace("xlink:", "")) for svg in saved]
+    assert "<script" not in saved[0] and name in ["".join(text.itertext()) for text in trees[0].iter("text")]
+    ids = [{node.get("id") for node in tree.iter() if node.get("id")} for tree in trees]
+    assert ids[0] and not ids[0] & ids[1]
+    used = {node.get("href")[1:] for node in trees[0].iter("use")}
+    assert used and used <= ids[0], "what is referred to is there"
 
 
-def test_a_scale_holds_every_finite_number():
-    assert around([np.nan, 1.0], [3.0], margin=0.5) == (0.0, 4.0)
-    assert around([], [np.nan]) == (0.0, 1.0)
-    low, high = around([7.0, 7.0])
-    assert low < 7 < high
-
-
-def test_a_point_of_a_panel_stands_where_a_ruler_says(tmp_path):
-    """The middle of a panel from 1 to 3 inches is 2 inches from the left: 144 points, of 72 an inch."""
-    with style():
-        figure = new_figure(4, 2)
-        panel = Panel(figure, (1.0, 0.5, 2.0, 1.0), (0, 10), (0, 1))
-        panel.words(5, 0.5, "<middle> $x$ & \u202e", ha="center", va="baseline")
-        words(figure, 1.0, 0.5, "turned", rotation=90, ha="center")
-        figure.savefig(tmp_path / "a.svg")
-    text = (tmp_path / "a.svg").read_text()
-    found = re.search(r"<text [^>]*>&lt;middle&gt; \$x\$ &amp;[^<]*</text>", text)
-    assert "text-anchor: middle" in found[0]
-    assert [float(n) for n in re.search(r'x="([\d.]+)" y="([\d.]+)"', found[0]).groups()] == pytest.approx([144, 72])
-    assert "rotate(-90" in text
-    figure.savefig(tmp_path / "a.png", dpi=100)
-    assert (tmp_path / "a.png").stat().st_size > 500
-
-
+@pytest.mark.slow
 def test_one_process_and_several_draw_the_same_bytes(tmp_path):
     example_results.folder_of_results(tmp_path / "r")
-    example_results.write_result(tmp_path / "r", "org/three", "phantom_echo/view", 0.5, seed=5)
     collection = collect([tmp_path / "r"])
-    one = drawn(collection, tmp_path / "one", processes=1)
-    two = drawn(collection, tmp_path / "two", processes=2)
-    assert len(one.of) == 7 > draw.FEW and not one.problems + two.problems
-    files = sorted((tmp_path / "one" / "pictures").iterdir())
+    one = draw_report(collection, tmp_path / "one", processes=1)
+    two = draw_report(collection, tmp_path / "two", processes=2)
+    assert len(one.figures) == 6 and not one.problems + two.problems
+    files = sorted((tmp_path / "one" / "figures").iterdir())
     assert {file.suffix for file in files} == {".svg", ".csv"}
     for file in files:
-        assert file.read_bytes() == (tmp_path / "two" / "pictures" / file.name).read_bytes(), file.name
-    assert {key: [d.svg for d in own] for key, own in one.of.items()} == {
-        key: [d.svg for d in own] for key, own in two.of.items()
-    }
+        assert file.read_bytes() == (tmp_path / "two" / "figures" / file.name).read_bytes(), file.name
 
 
-def test_damaged_answers_are_named_and_the_rest_is_drawn(tmp_path):
+def test_a_figure_has_the_same_bytes_every_time(tmp_path):
+    path = example_results.write_result(tmp_path / "r", "org/one", "phantom_ecg/cd")
+    once, again = (draw_report(collect([tmp_path / "r"]), tmp_path / name, processes=1, png=True) for name in "ab")
+    assert [file.name for file in once.files] == [file.name for file in again.files] and path.is_file()
+    for one, other in zip(once.files, again.files, strict=True):
+        assert one.read_bytes() == other.read_bytes(), one.name
+
+
+def test_damaged_predictions_are_named_and_the_rest_is_drawn(tmp_path):
     path = example_results.write_result(tmp_path / "r", "org/one", "phantom_echo/ef")
     example_results.write_result(tmp_path / "r", "org/two", "phantom_echo/ef", 0.5, seed=2)
     path.with_suffix(".predictions.parquet").write_bytes(b"PAR1 cut off")
-    found = drawn(collect([tmp_path / "r"]), tmp_path / "out", processes=1)
-    assert [problem.kind for problem in found.problems] == ["no answers"]
-    assert [picture.name for picture in found.of["task", "phantom_echo/ef"]] == ["scores", "agreement", "groups"]
+    report = draw_report(collect([tmp_path / "r"]), tmp_path / "out", processes=1)
+    assert [problem.kind for problem in report.problems] == ["no answers"]
+    assert [figure.name for figure in report.of("task", "phantom_echo/ef")] == ["scores", "agreement", "groups"]
+
+
+def test_an_analysis_whose_table_lacks_a_column_is_named(tmp_path):
+    broken = AnalysisResult("few_shot", "x/y", (), {}, {"curve": pd.DataFrame([{"a": 1}])}, models=({"name": "m"},))
+    report = draw_report(assemble([], [(tmp_path / "a__b.json", broken)]), tmp_path, processes=1)
+    assert [(problem.kind, problem.subject) for problem in report.problems] == [("no picture", "few_shot")]
 
 
 def similarity(model, near, digest="d" * 16, **more):
@@ -156,25 +137,16 @@ def similarity(model, near, digest="d" * 16, **more):
 
 
 def test_frame_similarities_stand_side_by_side_in_one_scale(tmp_path):
-    from cardiobench.report.plots import frame_similarity
-
-    example_results.write_result(tmp_path / "r", "org/one", "phantom_echo/ef")
-    for model, near in (("org/one", 0.9), ("org/two", 0.5)):
-        folder = tmp_path / "r" / model.replace("/", "__") / "r1" / "frame_similarity"
-        similarity(model, near, seen_in_pretraining={"phantom_echo": model == "org/two"}).save(
-            folder / "phantom_echo__.json"
-        )
-    collection = collect([tmp_path / "r"])
-    pictures = drawn(collection, tmp_path / "out", processes=1)
-    ((records, (picture,)),) = pictures.beside
-    assert [record.models[0]["name"] for record in records] == ["org/one", "org/two"]
-    assert "n = 12" in picture.caption and {file.suffix for file in picture.files} == {".png", ".svg", ".csv"}
-    table = pd.read_csv(next(file for file in picture.files if file.suffix == ".csv"))
+    records = [similarity("org/one", 0.9), similarity("org/two", 0.5, seen_in_pretraining={"phantom_echo": True})]
+    collection = assemble([], [(tmp_path / f"{n}__.json", record) for n, record in enumerate(records)])
+    report = draw_report(collection, tmp_path, processes=1, kinds=("side_by_side",))
+    ((saved,),) = report.figures.values()
+    assert "n = 12" in saved.caption and [file.suffix for file in saved.files] == [".svg", ".png", ".csv", ".csv"]
+    table = pd.read_csv(next(file for file in saved.files if file.name.endswith(".matrix.csv")))
     assert table.groupby("model")["cosine"].min().tolist() == pytest.approx([0.81, 0.25])
-    figure = frame_similarity.beside(records)["side_by_side"]
-    limits = {panel.images[0].get_clim() for panel in figure.axes if panel.images}
-    assert limits == {(0.25, 1.0)}, "one scale of colours"
-    page = write_html(collection, tmp_path / "out", drawings=pictures).read_text()
+    figure = frame_similarity.draw_side_by_side(records)["side_by_side"]
+    assert {axes.images[0].get_clim() for axes in figure.axes if axes.images} == {(0.25, 1.0)}, "one scale of colours"
+    page = write_html(collection, tmp_path, figures=report).read_text()
     assert "Between models" in page and "org/two: seen in pretraining: phantom_echo" in page
 
 

@@ -222,14 +222,15 @@ def test_whatever_stands_in_a_file_there_is_never_a_traceback(tmp_path):
     from pathlib import Path
 
     from cardiobench.leaderboard import table
-    from cardiobench.report.page.content import ReportFigures, content
-    from cardiobench.report.page.render import environment
+    from cardiobench.report.page.content import page_content
+    from cardiobench.report.page.render import page_environment
     from cardiobench.report.paper import echo_tables
+    from cardiobench.report.plots.draw import ReportFigures
     from cardiobench.results.collect import Entry, assemble
     from cardiobench.results.formatting import markdown
 
     good = json.loads(example_results.write_result(tmp_path, task="phantom_ecg/cd", warnings=("one",)).read_text())
-    template = environment(tmp_path).get_template("page.html")
+    template = page_environment(tmp_path).get_template("page.html")
     refused = shown = 0
     for path in list(leaves(good))[1:]:
         for junk in (None, "<i0>", 7, -1e308, True, [], {}, ["x", {"y": None}]):
@@ -243,11 +244,11 @@ def test_whatever_stands_in_a_file_there_is_never_a_traceback(tmp_path):
                 continue
             shown += 1
             collection = assemble([Entry(Path("x.json"), result)])
-            parts = content(collection, ReportFigures(), {})
+            parts = page_content(collection, ReportFigures(), {})
             markdown(collection.results)
             table.overview(collection, table.kinds(collection)[0])
             table.scores(collection, result.task)
             if junk in ("<i0>", {}, None):
-                assert "<i0>" not in template.render(**parts)
-    echo_tables.grids(collection.results, floor=lambda task: 0.0)
+                assert "<i0>" not in template.render(**parts, figure=str)
+    echo_tables.echo_grids(collection.results, floor=lambda task: 0.0)
     assert refused > 200 and shown > 50

@@ -92,9 +92,7 @@ def test_a_page_needs_nothing_but_results(tmp_path):
     path = result(task="ptb_xl_sample/cd", collapsed=True).save(
         tmp_path / "m" / "r" / "probe" / "ptb_xl_sample__cd.json"
     )
-    page, *pictures = write_markdown(collect([tmp_path]).files, tmp_path)
+    page, vector, image, table = write_markdown(collect([tmp_path]), tmp_path)
     assert path.is_file() and "44.13" in page.read_text()
-    assert [picture.name for picture in pictures] == [
-        f"ptb_xl_sample__cd.scores.{end}" for end in ("svg", "png", "csv")
-    ]
-    assert pictures[1].read_bytes().startswith(b"\x89PNG") and "report/ptb_xl_sample__cd.scores.png" in page.read_text()
+    assert [file.suffix for file in (vector, image, table)] == [".svg", ".png", ".csv"]
+    assert image.read_bytes().startswith(b"\x89PNG") and f"(figures/{image.name})" in page.read_text()

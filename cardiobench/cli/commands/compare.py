@@ -33,21 +33,21 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.runner.plan import resolve_tasks
 
     wanted = {task.name for task in resolve_tasks(arguments.tasks)}
-    console, there = Console(), collect([arguments.results])
-    print_problems(console, there.problems)
-    found = [
-        (path, result)
-        for path, result in there.files
-        if result.task in wanted and (not arguments.protocols or result.protocol in arguments.protocols)
+    console, collection = Console(), collect([arguments.results])
+    print_problems(console, collection.problems)
+    entries = [
+        entry
+        for entry in collection.entries
+        if entry.result.task in wanted and (not arguments.protocols or entry.result.protocol in arguments.protocols)
     ]
-    pairs, left_out = ranks.compare_all_pairs(found, resamples=arguments.resamples, seed=arguments.seed)
+    pairs, left_out = ranks.compare_all_pairs(entries, resamples=arguments.resamples, seed=arguments.seed)
     if not pairs:
         raise MissingData(
             f"no two models in {arguments.results} answered the same task by the same protocol. Evaluate another "
             "model into the same folder: python -m cardiobench.eval --model A B --output-dir ..."
         )
-    console.table("pairs", ranks.PAIR_COLUMNS, ranks.pair_rows(pairs, found))
-    console.table("ranks", ranks.RANK_COLUMNS, ranks.rank_rows(pairs, found))
+    console.table("pairs", ranks.PAIR_COLUMNS, ranks.pair_rows(pairs, entries))
+    console.table("ranks", ranks.RANK_COLUMNS, ranks.rank_rows(pairs, entries))
     for sentence in left_out:
         console.print(f"! {sentence}")
     if arguments.csv:

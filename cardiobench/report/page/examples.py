@@ -1,7 +1,9 @@
 """Where models fail, to look at: the worst test items of each model with their recordings. These pages stay on this machine."""
 
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO, StringIO
 from pathlib import Path
 
 import numpy as np
@@ -14,117 +16,125 @@ from cardiobench.data.media.types import LEADS, Clip, Ecg, FrameSampling
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
 from cardiobench.report.overview import find_task
-from cardiobench.report.page import naming as words
-from cardiobench.report.plots import panel as panels
-from cardiobench.report.plots.draw import best_of_each_model, read_answers
-from cardiobench.report.plots.style import INK, inline, new_figure, style
+from cardiobench.report.page.naming import anchor
+from cardiobench.report.page.render import page_environment
+from cardiobench.report.plots.draw import best_of_each_model, read_predictions
+from cardiobench.report.plots.style import INK, figure_style, subplots
+from cardiobench.report.plots.svg import inline_svg
 from cardiobench.results.collect import Collection, Entry, Problem
 
 WORST = 12
 FRAMES, HEIGHT = 6, 112  # of a strip, in pixels
 SHOWN_LEADS = ("II", "V1", "V5")
 FOLDER = "examples"
+Links = dict[str, list[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
-class Item:
+class Example:
     """A test unit that a model got wrong.
 
     Attributes:
         id: of the unit.
         truth: label, with its unit.
-        answer: of the model.
+        prediction: of the model, with the unit.
         error: how wrong, in words.
-        picture: strip or trace, or why there is none.
-        description: of the picture.
+        image: strip of frames or ECG trace, or why there is none.
+        description: of the image.
     """
 
     id: str
     truth: str
-    answer: str
+    prediction: str
     error: str
-    picture: Markup | str
+    image: Markup | str
     description: str
 
 
-def worst(frame: pd.DataFrame, task: Task, count: int = WORST) -> pd.DataFrame:
-    """The units with the largest error, largest first.
+def worst_predictions(frame: pd.DataFrame, task: Task, count: int = WORST) -> pd.DataFrame:
+    """Return the units with the largest error, largest first.
 
     Args:
         frame: predictions: id, y_true, y_pred and p_<class> where known.
-        task: the question.
+        task: with the classes.
         count: at most so many; of classes only wrong answers.
 
     Returns:
         The rows with `error`: the absolute difference, or 1 minus the probability of the true class (1 where unknown).
     """
     if task.kind == "regression":
-        error = (frame["y_pred"].astype(float) - frame["y_true"].astype(float)).abs()
-        return frame.assign(error=error).sort_values(["error", "id"], ascending=[False, True]).head(count)
-    columns = [f"p_{label}" for label in task.classes]
-    error = np.ones(len(frame))
-    if set(columns) <= set(frame.columns):
-        place = frame["y_true"].map({label: n for n, label in enumerate(task.classes)}).to_numpy(int)
-        error = 1 - frame[columns].to_numpy(np.float64)[np.arange(len(frame)), place]
-    wrong = frame.assign(error=error)[frame["y_true"] != frame["y_pred"]]
-    return wrong.sort_values(["error", "id"], ascending=[False, True]).head(count)
+        frame = frame.assign(error=(frame["y_pred"].astype(float) - frame["y_true"].astype(float)).abs())
+    else:
+        error = np.ones(len(frame))
+        columns = [f"p_{label}" for label in task.classes]
+        if set(columns) <= set(frame.columns):
+            true_class = frame["y_true"].map({label: n for n, label in enumerate(task.classes)}).to_numpy(int)
+            error = 1 - frame[columns].to_numpy(np.float64)[np.arange(len(frame)), true_class]
+        frame = frame.assign(error=error)[frame["y_true"] != frame["y_pred"]]
+    return frame.sort_values(["error", "id"], ascending=[False, True]).head(count)
 
 
 def write_examples(
     collection: Collection, out: Path, tasks: Sequence[str], data_dir: Path | None
-) -> tuple[dict[str, list[tuple[str, str]]], list[Problem]]:
-    """A page a task and model, below `out/examples`, which no commit and no push takes along.
+) -> tuple[Links, list[Problem]]:
+    """Write one page per task and model below `out/examples`, which no commit and no push takes along.
 
     Args:
-        collection: results with their answers.
+        collection: results with their predictions.
         out: folder of the report.
         tasks: names; every task with data here when empty.
         data_dir: raw data.
 
     Returns:
-        Task -> (title, link) of its pages, and what could not be shown.
+        Task -> (title, address from the report) of its pages, and what could not be shown.
     """
-    pages: dict[str, list[tuple[str, str]]] = {}
+    links: Links = {}
     problems: list[Problem] = []
-    sources: dict[str, OpenDataset | None] = {}
+    datasets: dict[str, OpenDataset | None] = {}
     for name in sorted({entry.result.task for entry in collection.entries}):
         task = find_task(name)
         if task is None or (tasks and name not in tasks):
             continue
-        if task.dataset not in sources:
-            sources[task.dataset] = _open(task, data_dir, problems)
-        source = sources[task.dataset]
-        if source is None:
+        if task.dataset not in datasets:
+            datasets[task.dataset] = _open(task, data_dir, problems)
+        dataset = datasets[task.dataset]
+        if dataset is None:
             continue
-        own = [entry for entry in collection.entries if entry.result.task == name]
-        answers, unread = read_answers(best_of_each_model(own))
+        entries = [entry for entry in collection.entries if entry.result.task == name]
+        predictions, unread = read_predictions(best_of_each_model(entries))
         problems += unread
-        for entry, frame in answers:
-            pages.setdefault(name, []).append(_write(entry, task, items(source, task, frame), out))
-    for name in tasks:
-        if name not in pages:
-            problems.append(
-                Problem(name, "no examples", "no result with answers of this task, or its recordings are not here")
-            )
-    return pages, problems
+        for entry, frame in predictions:
+            links.setdefault(name, []).append(_write(entry, task, examples(dataset, task, frame), out))
+    for name in set(tasks) - set(links):
+        message = "no result with answers of this task, or its recordings are not here"
+        problems.append(Problem(name, "no examples", message))
+    return links, problems
 
 
-def items(source: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Item]:
-    """The worst units of a model with their recordings."""
-    rows = source.task_rows(task)
-    unit = "" if task.classes else f" {task.unit}"
-    made = []
-    for row in worst(frame, task).itertuples():
-        lines = rows.index[rows[task.unit_column].astype(str) == str(row.id)]
-        picture, description = _picture(source, lines)
-        error = (
-            f"{row.error:.2f}{unit} off" if not task.classes else f"{100 * row.error:.0f} % away from the true class"
+def examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Example]:
+    """Return the worst units of a model with their recordings.
+
+    Args:
+        dataset: with the recordings.
+        task: of the predictions.
+        frame: predictions: id, y_true, y_pred and p_<class> where known.
+    """
+    rows = dataset.task_rows(task)
+    units = rows[task.unit_column].astype(str)
+
+    def text(value: str | float) -> str:
+        return str(value) if task.classes else f"{float(value):.2f} {task.unit}"
+
+    return [
+        Example(
+            str(row.id),
+            text(row.y_true),
+            text(row.y_pred),
+            f"{100 * row.error:.0f} % away from the true class" if task.classes else f"{text(row.error)} off",
+            *_image(dataset, rows.index[units == str(row.id)]),
         )
-        truth, answer = (
-            (f"{float(value):.2f}{unit}" if not task.classes else str(value)) for value in (row.y_true, row.y_pred)
-        )
-        made.append(Item(str(row.id), truth, answer, error, picture, description))
-    return made
+        for row in worst_predictions(frame, task).itertuples()
+    ]
 
 
 def _open(task: Task, data_dir: Path | None, problems: list[Problem]) -> OpenDataset | None:
@@ -135,77 +145,62 @@ def _open(task: Task, data_dir: Path | None, problems: list[Problem]) -> OpenDat
         return None
 
 
-def _picture(source: OpenDataset, lines: pd.Index) -> tuple[Markup | str, str]:
-    """The first recording of a unit; of several recordings their number is said."""
-    if not len(lines):
+def _image(dataset: OpenDataset, rows: pd.Index) -> tuple[Markup | str, str]:
+    """Return image and description of a unit's first recording."""
+    if not len(rows):
         return "its recording is not here", "no recording"
-    sampling = FrameSampling(count=FRAMES, start="uniform") if source.spec.modality == "echo" else None
+    sampling = FrameSampling(count=FRAMES, start="uniform") if dataset.spec.modality == "echo" else None
     try:
-        recording = source.recording(source.frame.index.get_loc(lines[0]), sampling)
+        recording = dataset.recording(dataset.frame.index.get_loc(rows[0]), sampling)
     except BadMedia as error:
         return f"cannot be read: {error}", "no recording"
-    more = f"; the first of its {len(lines)} recordings" if len(lines) > 1 else ""
+    more = f"; the first of its {len(rows)} recordings" if len(rows) > 1 else ""
     if isinstance(recording, Ecg):
-        return trace(
-            recording
-        ), f"leads {', '.join(SHOWN_LEADS)} in mV, {len(recording.signal) / recording.fs:.0f} s{more}"
-    return strip(recording), f"{min(FRAMES, len(recording.frames))} of {recording.n_frames} frames{more}"
+        seconds = len(recording.signal) / recording.fs
+        return ecg_trace(recording), f"leads {', '.join(SHOWN_LEADS)} in mV, {seconds:.0f} s{more}"
+    return frame_strip(recording), f"{min(FRAMES, len(recording.frames))} of {recording.n_frames} frames{more}"
 
 
-def strip(clip: Clip) -> Markup:
-    """Frames side by side, as one small JPEG."""
-    from base64 import b64encode
-    from io import BytesIO
-
+def frame_strip(clip: Clip) -> Markup:
+    """Return frames of a clip side by side, as one small JPEG."""
     from PIL import Image
 
-    places = np.unique(np.linspace(0, len(clip.frames) - 1, FRAMES).round().astype(int))
-    small = [
-        Image.fromarray(frame).resize((max(1, round(frame.shape[1] * HEIGHT / frame.shape[0])), HEIGHT))
-        for frame in clip.frames[places]
-    ]
-    row = Image.fromarray(np.concatenate([np.asarray(frame) for frame in small], axis=1))
+    chosen = np.unique(np.linspace(0, len(clip.frames) - 1, FRAMES).round().astype(int))
+    size = (max(1, round(clip.frames.shape[2] * HEIGHT / clip.frames.shape[1])), HEIGHT)
+    frames = [np.asarray(Image.fromarray(frame).resize(size)) for frame in clip.frames[chosen]]
     content = BytesIO()
-    row.save(content, format="JPEG", quality=80)
+    Image.fromarray(np.concatenate(frames, axis=1)).save(content, format="JPEG", quality=80)
     code = b64encode(content.getvalue()).decode("ascii")
     return Markup('<img alt="" src="data:image/jpeg;base64,{}">').format(code)
 
 
-def trace(ecg: Ecg) -> Markup:
-    """Three leads above each other, in mV against seconds."""
-    from io import StringIO
-
-    with style():
-        figure = new_figure(7.2, 1.7)
-        seconds = np.arange(len(ecg.signal)) / ecg.fs
-        step = max(1, len(seconds) // 1200)
-        leads = [np.nan_to_num(ecg.signal[:, LEADS.index(lead)].astype(np.float64)) for lead in SHOWN_LEADS]
-        apart = max(1.0, max(float(np.ptp(lead)) for lead in leads))
-        shifted = [lead[::step] - place * apart for place, lead in enumerate(leads)]
-        scales = panels.around(seconds, margin=0), panels.around(*shifted)
-        panel = panels.Panel(figure, (0.5, 0.42, 6.6, 1.2), *scales)
-        panel.bottom_scale("s", size=8)
-        for place, (name, lead) in enumerate(zip(SHOWN_LEADS, shifted, strict=True)):
-            panel.line(seconds[::step], lead, color=INK, linewidth=0.7)
-            height = float(panel.up(-place * apart))
-            panels.words(figure, panel.left - 0.08, height, name, ha="right", va="center")
+def ecg_trace(ecg: Ecg) -> Markup:
+    """Return three leads above each other, in mV against seconds, as SVG."""
+    leads = np.nan_to_num(ecg.signal[:, [LEADS.index(lead) for lead in SHOWN_LEADS]].astype(np.float64))
+    offsets = -np.arange(leads.shape[1]) * max(1.0, float(np.ptp(leads, axis=0).max()))
+    step = max(1, len(leads) // 1200)  # samples between two drawn points
+    with figure_style():
+        figure, axes = subplots(figsize=(7.2, 1.9))
+        axes.plot(np.arange(0, len(leads), step) / ecg.fs, leads[::step] + offsets, color=INK, linewidth=0.7)
+        axes.set_yticks(offsets, SHOWN_LEADS)
+        axes.set_xlabel("s")
+        axes.margins(x=0)
+        axes.grid(True)
         text = StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
-    return Markup(inline(text.getvalue(), "ecg"))
+    return Markup(inline_svg(text.getvalue()))
 
 
-def _write(entry: Entry, task: Task, shown: Sequence[Item], out: Path) -> tuple[str, str]:
+def _write(entry: Entry, task: Task, shown: Sequence[Example], out: Path) -> tuple[str, str]:
     """Save a page; returns its title and its address from the report."""
-    from cardiobench.report.page.render import environment
-
-    name = f"{words.anchor('worst', task.name + ' ' + entry.setting + str(entry.path))}.html"
-    page = environment(out).get_template("examples.html")
-    text = page.render(task=task, model=entry.result.model["name"], protocol=entry.result.label, items=shown)
-    folder = out / FOLDER
+    model, folder = entry.result.model["name"], out / FOLDER
+    name = f"{anchor('worst', f'{task.name} {entry.setting}{entry.path}')}.html"
+    template = page_environment(out).get_template("examples.html")
+    text = template.render(task=task, model=model, protocol=entry.result.label, examples=shown)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ".gitignore").write_text("*\n", encoding="utf-8")
         (folder / name).write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise UnwritableOutput(f"{folder} cannot be written: {error.strerror or error}") from error
-    return entry.result.model["name"], f"{FOLDER}/{name}"
+    return model, f"{FOLDER}/{name}"

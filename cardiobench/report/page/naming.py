@@ -1,9 +1,9 @@
-"""Results in the words of the page: rows of its tables, sentences of its tips."""
+"""Results as the page writes them: rows of its tables, tooltips, identifiers."""
 
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -17,20 +17,20 @@ LONG = 60  # characters of a name that are shown; the whole one is in the model'
 
 
 def anchor(kind: str, name: str) -> str:
-    """Identifier of a part of the page, and of its files: readable, safe, and no two names have the same."""
+    """Return the identifier of a part of the page and of its files: readable, safe, different for different names."""
     readable = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:40]
     return f"{kind}-{readable}-{sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
 
 
 def skill_text(value: float) -> str:
-    """A skill, with its sign."""
+    """Return the share of the way from the floor to a perfect score, in percent with its sign."""
     if math.isnan(value):
         return "undefined"
     return "0 %" if round(100 * value) == 0 else f"{100 * value:+.0f} %".replace("-", "−")
 
 
 def tooltip(cell: ScoreCell) -> str:
-    """A cell in full sentences."""
+    """Return a cell of the overview in full sentences."""
     result = cell.entry.result
     score, beats = result.score, result.beats_floor
     low, high = (tables.number(value, result) for value in (beats.low, beats.high))
@@ -47,7 +47,7 @@ def tooltip(cell: ScoreCell) -> str:
 
 
 def score_row(entry: Entry) -> dict[str, Any]:
-    """A result in the table of its task."""
+    """Return a result as a row of its task's table."""
     result = entry.result
     return {
         "model": result.model["name"],
@@ -66,7 +66,7 @@ def score_row(entry: Entry) -> dict[str, Any]:
 
 
 def published_row(row: PublishedScore, like: ScoreResult) -> dict[str, Any]:
-    """A published score in the table of its task."""
+    """Return a published score as a row of its task's table; `like` is a result with its metric."""
     return {
         "model": row.model,
         "protocol": row.protocol,
@@ -77,7 +77,7 @@ def published_row(row: PublishedScore, like: ScoreResult) -> dict[str, Any]:
 
 
 def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
-    """A row a result and breakdown: scores of the groups and the gap."""
+    """Return one row per result and breakdown: scores of the groups and the gap."""
     return [
         {
             "model": result.model["name"],
@@ -85,8 +85,8 @@ def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
             "task": result.task,
             "name": name,
             "groups": "; ".join(
-                f"{label}: {tables.number(found.value, result)} [{tables.interval(found, result)}], n={found.n}"
-                for label, found in breakdown.values.items()
+                f"{label}: {tables.number(estimate.value, result)} [{tables.interval(estimate, result)}], n={estimate.n}"
+                for label, estimate in breakdown.values.items()
             ),
             "gap": tables.number(breakdown.gap.value, result),
             "gap_interval": f"{tables.number(breakdown.gap.low, result)} – {tables.number(breakdown.gap.high, result)}",
@@ -97,28 +97,24 @@ def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
     ]
 
 
-def facts(tree: Any) -> str:
-    """Facts as indented JSON."""
+def indented_json(tree: Any) -> str:
+    """Return a tree of facts as indented JSON."""
     return json.dumps(tree, indent=2, ensure_ascii=False, default=str)
 
 
-def distinct(values: Iterable[Any]) -> str:
-    """Different values, once each."""
-    return ", ".join(dict.fromkeys(str(value) for value in values))
-
-
 def stamp_rows(results: Sequence[ScoreResult]) -> list[tuple[str, str]]:
-    """Versions, commits, revisions, digests, seeds and devices behind the results: key, the different values."""
-    found: dict[str, list[Any]] = {}
+    """Return versions, commits, revisions, digests, seeds and devices behind the results: key, the different values."""
+    values: dict[str, list[str]] = {}
     for result in results:
+        data = result.dataset
         facts = {
             "model revision": result.model.get("revision"),
             "loaded by": result.model.get("loaded_by"),
-            f"data of {result.dataset.get('name')}": f"version {result.dataset.get('version')}, digest {str(result.dataset.get('digest'))[:16]}",
+            f"data of {data.get('name')}": f"version {data.get('version')}, digest {str(data.get('digest'))[:16]}",
             **{key: value for key, value in result.stamp.items() if key not in ("key", "seconds", "date")},
         }
         for key, value in facts.items():
-            found.setdefault(key, []).append(value)
+            values.setdefault(key, []).append(str(value))
     dates = sorted(str(result.stamp.get("date", "")) for result in results)
-    found["scored"] = [dates[0]] if dates[0] == dates[-1] else [f"{dates[0]} to {dates[-1]}"]
-    return [(key, distinct(values)) for key, values in found.items()]
+    values["scored"] = [dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"]
+    return [(key, ", ".join(dict.fromkeys(texts))) for key, texts in values.items()]

@@ -1,11 +1,13 @@
-"""`cardiobench report`: the page, its Markdown twin and the pictures, from folders of results."""
+"""The whole report from folders of results: the page, the same in Markdown, and the figures."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 from cardiobench.core.errors import UnwritableOutput
 from cardiobench.report.markdown import write_markdown
-from cardiobench.report.page.render import drawn, link_of, write_html
+from cardiobench.report.page.render import write_html
+from cardiobench.report.plots.draw import draw_report
 from cardiobench.results.collect import Collection, collect
 
 
@@ -17,15 +19,18 @@ def write_report(
     examples: Sequence[str] | None = None,
     data_dir: Path | None = None,
 ) -> tuple[Collection, list[Path]]:
-    """Write everything that a reader gets; returns what was found and the files, the page first.
+    """Write the page, its Markdown twin and the figures.
 
     Args:
         folders: of results.
         out: folder of the report.
-        png: pictures as PNG too.
+        png: figures as PNG too.
         examples: tasks whose worst test items are shown with their recordings; all that have data here when empty, none
             when None. They stay on this machine.
         data_dir: raw data of those recordings.
+
+    Returns:
+        What the folders hold, and the files: page, Markdown page, and the rest.
 
     Raises:
         MissingData: no results there.
@@ -36,21 +41,14 @@ def write_report(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UnwritableOutput(f"{out} cannot be made: {error.strerror or error}. Choose another with --out.") from None
-    drawings = drawn(collection, out, png=png)
+    figures = draw_report(collection, out, png=png)
     pages: dict[str, list[tuple[str, str]]] = {}
     if examples is not None:
         from cardiobench.report.page.examples import write_examples
 
-        pages, more = write_examples(collection, out, examples, data_dir)
-        drawings.problems += more
-    page = write_html(collection, out, drawings=drawings, examples=pages)
-    pictures = {
-        name: [picture.files[1 if png else 0] for picture in made]
-        for (kind, name), made in drawings.of.items()
-        if kind == "task"
-    }
-    problems = [*collection.problems, *drawings.problems]
-    twin = write_markdown(collection.files, out, pictures=pictures, problems=problems)
-    links = [out / link_of(link) for made in pages.values() for _, link in made]
-    files = [path for made in (*drawings.of.values(), *drawings.records.values()) for d in made for path in d.files]
-    return collection, [page, *twin, *links, *files]
+        pages, problems = write_examples(collection, out, examples, data_dir)
+        figures.problems += problems
+    page = write_html(collection, out, figures=figures, examples=pages)
+    markdown = write_markdown(collection, out, figures=figures)
+    example_pages = [out / unquote(address) for links in pages.values() for _, address in links]
+    return collection, [page, *markdown, *example_pages, *figures.files]

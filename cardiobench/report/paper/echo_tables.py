@@ -8,7 +8,7 @@ import pandas as pd
 
 from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog
-from cardiobench.report.paper.grid import Grid, GridCell, placed
+from cardiobench.report.paper.grid import Block, Grid, GridCell, mark_best
 from cardiobench.results.formatting import FRACTIONS
 from cardiobench.results.published import PublishedScore, published_scores
 from cardiobench.results.score_result import ScoreResult
@@ -48,7 +48,7 @@ PAPER = "arXiv:2510.00520"
 
 @dataclass(frozen=True)
 class Layout:
-    """What is in a table.
+    """A table of the paper.
 
     Attributes:
         number: in the paper.
@@ -70,19 +70,19 @@ LAYOUTS = (
 )
 
 
-def grids(results: Sequence[ScoreResult], floor: Callable[[str], float] | None = None) -> list[Grid]:
-    """The three tables.
+def echo_grids(results: Sequence[ScoreResult], floor: Callable[[str], float] | None = None) -> list[Grid]:
+    """Return the three tables.
 
     Args:
         results: of any models; only those of the tables' tasks and protocols are in them.
         floor: task -> score of the best constant answer, NaN where nobody knows; by default from the results, else from the
             splits that come with the package.
     """
-    return [grid(layout, results, floor or floors_of(results)) for layout in LAYOUTS]
+    return [echo_grid(layout, results, floor or floors_of(results)) for layout in LAYOUTS]
 
 
-def grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[str], float]) -> Grid:
-    """One table: floors, ours, published."""
+def echo_grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[str], float]) -> Grid:
+    """Return one table: floors, ours, published."""
     ours: dict[str, dict[str, ScoreResult]] = {}
     for result in results:
         if result.protocol in layout.protocols and result.task in layout.tasks:
@@ -108,28 +108,28 @@ def grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[str], 
         f"echo_table_{layout.number}",
         f"Table {layout.number}. {layout.title}",
         head,
-        tuple(b for b in blocks if b),
+        tuple(block for block in blocks if block),
         NOTE,
     )
 
 
-def numbers(grids: Sequence[Grid]) -> dict[str, pd.DataFrame]:
-    """Table name -> the cells behind it, a row a number: model, task, value (as compared; NaN takes no part), text, place."""
+def echo_numbers(grids: Sequence[Grid]) -> dict[str, pd.DataFrame]:
+    """Return table name -> one row per number: model, task, value (as compared; NaN takes no part), text, place."""
     return {
-        made.name: pd.DataFrame(
+        grid.name: pd.DataFrame(
             [
                 {"model": label, "task": task, "value": cell.value, "text": cell.text, "place": cell.place}
-                for block in made.blocks
+                for block in grid.blocks
                 for label, cells in block
-                for task, cell in zip(made.head[1:], cells, strict=True)
+                for task, cell in zip(grid.head[1:], cells, strict=True)
             ]
         )
-        for made in grids
+        for grid in grids
     }
 
 
 def floors_of(results: Sequence[ScoreResult]) -> Callable[[str], float]:
-    """Score of the best constant answer by task: of a result on real recordings, else of the shipped split."""
+    """Return a function from task to score of the best constant answer: of a result on real recordings, else of the shipped split."""
     known = {r.task: r.floors["best_constant"].value for r in results if not r.dataset.get("twin")}
 
     def floor(task: str) -> float:
@@ -143,12 +143,12 @@ def floors_of(results: Sequence[ScoreResult]) -> Callable[[str], float]:
     return floor
 
 
-def _block(rows: dict[str, list[GridCell]], tasks: Sequence[str]) -> tuple[tuple[str, tuple[GridCell, ...]], ...]:
-    """Rows with the best and second of every column marked."""
+def _block(rows: dict[str, list[GridCell]], tasks: Sequence[str]) -> Block:
+    """Return rows with the best and second of every column marked."""
     if not rows:
         return ()
     columns = [
-        placed(column, not _measured(task))
+        mark_best(column, not _measured(task))
         for task, column in zip(tasks, zip(*rows.values(), strict=True), strict=True)
     ]
     return tuple(zip(rows, zip(*columns, strict=True), strict=True))

@@ -2,11 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import pandas as pd
 
 from cardiobench.results.formatting import markdown_text
 
 NONE = "–"
+Block = tuple[tuple[str, tuple["GridCell", ...]], ...]
+"""Rows between two rules: a label and one cell per further column."""
 
 
 @dataclass(frozen=True)
@@ -32,73 +36,69 @@ class Grid:
         name: of the files.
         title: one line above it.
         head: column titles, the first one of the labels.
-        blocks: rows between two rules: a label and a cell a further column.
+        blocks: of rows.
         note: how to read it.
     """
 
     name: str
     title: str
     head: tuple[str, ...]
-    blocks: tuple[tuple[tuple[str, tuple[GridCell, ...]], ...], ...]
-    note: str = field(default="")
+    blocks: tuple[Block, ...]
+    note: str = ""
 
-    def markdown(self) -> str:
-        """With a title and a note; names stay text."""
-        lines = [f"## {markdown_text(self.title)}", ""]
-        lines += [
-            "| " + " | ".join(markdown_text(cell) for cell in self.head) + " |",
-            "|---" + "|---:" * (len(self.head) - 1) + "|",
-        ]
-        for block in self.blocks:
-            lines += [
-                "| " + " | ".join([markdown_text(label), *(_marked(cell) for cell in cells)]) + " |"
-                for label, cells in block
-            ]
-        return "\n".join([*lines, "", markdown_text(self.note), ""])
-
-    def latex(self) -> str:
-        """A `table` with booktabs rules; names stay text."""
-        columns = "l" + "r" * (len(self.head) - 1)
-        lines = [
-            "% needs \\usepackage{booktabs}",
-            "\\begin{table}",
-            "\\centering",
-            f"\\caption{{{latex_text(self.title)}}}",
-        ]
-        lines += [f"\\begin{{tabular}}{{{columns}}}", "\\toprule"]
-        lines += [" & ".join(latex_text(cell) for cell in self.head) + " \\\\"]
-        for block in self.blocks:
-            lines += ["\\midrule"]
-            lines += [
-                " & ".join([latex_text(label), *(_set(cell) for cell in cells)]) + " \\\\" for label, cells in block
-            ]
-        return "\n".join(
-            [
-                *lines,
-                "\\bottomrule",
-                "\\end{tabular}",
-                f"\\\\{{\\footnotesize {latex_text(self.note)}}}",
-                "\\end{table}",
-                "",
-            ]
+    def frame(self) -> pd.DataFrame:
+        """Return the texts of the cells as a table."""
+        return pd.DataFrame(
+            [(label, *(cell.text for cell in cells)) for block in self.blocks for label, cells in block],
+            columns=["row", *self.head[1:]],
         )
 
+    def markdown(self) -> str:
+        """Return the table with its title and note; names stay text."""
+        head = [markdown_text(cell) for cell in self.head]
+        rows = [
+            [
+                markdown_text(label),
+                *(_marked(markdown_text(cell.text), cell.place, "**{}**", "<u>{}</u>") for cell in cells),
+            ]
+            for block in self.blocks
+            for label, cells in block
+        ]
+        rule = ["---", *["---:"] * (len(head) - 1)]
+        lines = ["| " + " | ".join(row) + " |" for row in (head, rule, *rows)]
+        return "\n".join([f"## {markdown_text(self.title)}", "", *lines, "", markdown_text(self.note), ""])
 
-def placed(cells: Sequence[GridCell], higher_is_better: bool) -> list[GridCell]:
-    """The cells with the best and the second best marked; equal values, as printed, share a place."""
+    def latex(self) -> str:
+        """Return a `table` with booktabs rules; names stay text."""
+        lines = ["% needs \\usepackage{booktabs}", "\\begin{table}", "\\centering"]
+        lines += [f"\\caption{{{latex_text(self.title)}}}", f"\\begin{{tabular}}{{l{'r' * (len(self.head) - 1)}}}"]
+        lines += ["\\toprule", " & ".join(latex_text(cell) for cell in self.head) + " \\\\"]
+        for block in self.blocks:
+            lines.append("\\midrule")
+            for label, cells in block:
+                texts = [
+                    _marked(latex_text(cell.text), cell.place, "\\textbf{{{}}}", "\\underline{{{}}}") for cell in cells
+                ]
+                lines.append(" & ".join([latex_text(label), *texts]) + " \\\\")
+        lines += [
+            "\\bottomrule",
+            "\\end{tabular}",
+            f"\\\\{{\\footnotesize {latex_text(self.note)}}}",
+            "\\end{table}",
+            "",
+        ]
+        return "\n".join(lines)
+
+
+def mark_best(cells: Sequence[GridCell], higher_is_better: bool) -> list[GridCell]:
+    """Return the cells with the best and the second best marked; equal values, as printed, share a place."""
     values = sorted({cell.value for cell in cells if not math.isnan(cell.value)}, reverse=higher_is_better)
     place = dict(zip(values, (1, 2), strict=False))
     return [GridCell(cell.text, cell.value, place.get(cell.value, 0)) for cell in cells]
 
 
-def _marked(cell: GridCell) -> str:
-    text = markdown_text(cell.text)
-    return {1: f"**{text}**", 2: f"<u>{text}</u>"}.get(cell.place, text)
-
-
-def _set(cell: GridCell) -> str:
-    text = latex_text(cell.text)
-    return {1: f"\\textbf{{{text}}}", 2: f"\\underline{{{text}}}"}.get(cell.place, text)
+def _marked(text: str, place: int, best: str, second: str) -> str:
+    return {1: best, 2: second}.get(place, "{}").format(text)
 
 
 _LATEX = {
@@ -118,6 +118,6 @@ _LATEX = {
 
 
 def latex_text(text: str) -> str:
-    """Text that stays text in LaTeX, on one line."""
+    """Return text that stays text in LaTeX, on one line."""
     plain = "".join(sign if sign.isprintable() else " " for sign in " ".join(str(text).split()))
     return "".join(_LATEX.get(sign, sign) for sign in plain)

@@ -1,49 +1,46 @@
-"""Figures of records: one file a protocol, `draw(record)`, from the record's own tables and nothing else.
+"""Figures of analyses: one file per protocol, `draw(record)`, from the record's own tables and nothing else.
 
 So every figure can be drawn again, by anybody, from the CSV beside it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cardiobench.report.plots.style import save_image, style
+from cardiobench.report.plots.style import figure_style, save_figure
 from cardiobench.results.analysis_result import AnalysisResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BESIDE = ("frame_similarity",)
-"""Protocols whose figure of one model is read beside those of others; their modules have `beside(records)`."""
+SIDE_BY_SIDE = ("frame_similarity",)
+"""Protocols whose figure of one model is read beside those of others; their modules have `draw_side_by_side(records)`."""
 
 
-def figures_of(record: AnalysisResult, path: Path) -> Iterator[tuple[str, str, list[Path]]]:
-    """Draw a record beside a path, figure by figure: its name, its SVG, and the files; none where its protocol has no figure.
+def analysis_figures(records: Sequence[AnalysisResult]) -> "dict[str, Figure]":
+    """Return the figures of one record, or of several models' records side by side, by name; none where its protocol has none.
+
+    Call it under `figure_style`.
+    """
+    module = f"{__name__}.{records[0].protocol}"
+    if not str(records[0].protocol).isidentifier() or find_spec(module) is None:
+        return {}
+    plots = import_module(module)
+    return plots.draw(records[0]) if len(records) == 1 else plots.draw_side_by_side(records)
+
+
+def save_figures(record: AnalysisResult, path: Path) -> list[Path]:
+    """Draw a record beside its file, as PNG and SVG; returns the files.
 
     Raises:
         MissingExtra: matplotlib is not installed.
     """
-    module = f"{__name__}.{record.protocol}"
-    if str(record.protocol).isidentifier() and find_spec(module) is not None:
-        with style():
-            yield from _saved(import_module(module).draw(record), path)
-
-
-def figures_beside(records: Sequence[AnalysisResult], path: Path) -> Iterator[tuple[str, str, list[Path]]]:
-    """The same for records of one protocol and subject that are shown side by side, a model each."""
-    with style():
-        yield from _saved(import_module(f"{__name__}.{records[0].protocol}").beside(records), path)
-
-
-def _saved(figures: "Mapping[str, Figure]", path: Path) -> Iterator[tuple[str, str, list[Path]]]:
-    for name, figure in figures.items():
-        file = path.with_name(f"{path.stem}.{name}.png")
-        svg = save_image(figure, file)
-        yield name, svg, [file, file.with_suffix(".svg")]
-
-
-def save_figures(record: AnalysisResult, path: Path) -> list[Path]:
-    """Draw a record beside its file, as PNG and SVG; returns the files."""
-    return [file for _, _, files in figures_of(record, path) for file in files]
+    files: list[Path] = []
+    with figure_style():
+        for name, figure in analysis_figures([record]).items():
+            image = path.with_name(f"{path.stem}.{name}.png")
+            save_figure(figure, image)
+            files += [image, image.with_suffix(".svg")]
+    return files

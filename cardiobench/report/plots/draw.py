@@ -1,156 +1,219 @@
-"""Every picture of a report: what has to be drawn, drawn side by side in processes, and what could not be drawn."""
+"""Every figure of a report: of tasks, models and analyses, drawn in parallel, and what could not be drawn."""
 
 import os
-import sys
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from importlib import import_module
-from multiprocessing import get_context
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.core.errors import BadPredictions
+from cardiobench.core.errors import BadPredictions, MissingExtra, UnwritableOutput
 from cardiobench.report.overview import find_task
-from cardiobench.report.plots.style import Picture, SavedFigure, embedded, inline, shorten, style, write
+from cardiobench.report.page.naming import anchor
+from cardiobench.report.plots import SIDE_BY_SIDE, analysis_figures
+from cardiobench.report.plots.figure import ReportFigure, SavedFigure, save_report_figure
+from cardiobench.report.plots.style import figure_style, shorten
 from cardiobench.results.analysis_result import AnalysisResult
-from cardiobench.results.collect import Entry, Problem
+from cardiobench.results.collect import Collection, Entry, Problem
 from cardiobench.results.formatting import ordered
 from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.published import published_scores
+from cardiobench.results.versions import data_version_key, describe_version
 
-MOST_INLINE = 120_000  # characters of a figure's SVG; a larger one stands in the page as an image
-FEW = 6  # jobs that are not worth starting processes for
-BROKEN = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError)
-"""What reading or drawing a damaged file comes to; it is told beside the picture's place."""
+FIGURES = "figures"
+"""Folder of the figures, beside the page."""
+DAMAGED = (KeyError, ValueError, TypeError, AttributeError, IndexError)
+"""What drawing the tables of a damaged file raises; it is reported in the figure's place."""
 
 
 @dataclass(frozen=True)
-class Job:
-    """The pictures of one task, one model or one record.
+class FigureJob:
+    """The figures of one part of a report.
 
     Attributes:
-        about: the task's or the model's name, or the place of the record.
-        stem: of the file names.
-        folder: of the files.
-        entries: of a task or model.
-        record: of a study.
-        beside: records of one study of several models.
-        kind: task, model, record or beside.
-        png: as PNG too.
+        kind: task, model, analysis or side_by_side.
+        name: of the task or model, path of the analysis, or what several analyses have in common.
+        entries: results of the task or model.
+        records: the analysis, or one of each model side by side.
     """
 
-    about: str
-    stem: str
-    folder: Path
     kind: str
+    name: str
     entries: tuple[Entry, ...] = ()
-    record: AnalysisResult | None = None
-    beside: tuple[AnalysisResult, ...] = ()
-    png: bool = False
+    records: tuple[AnalysisResult, ...] = ()
+
+
+@dataclass
+class ReportFigures:
+    """The figures of a report.
+
+    Attributes:
+        figures: kind and name of the job -> its figures.
+        problems: what could not be drawn.
+        note: why there are none at all.
+    """
+
+    figures: dict[tuple[str, str], tuple[SavedFigure, ...]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    note: str = ""
+
+    def of(self, kind: str, name: str) -> tuple[SavedFigure, ...]:
+        """Return the figures of a task, a model or an analysis."""
+        return self.figures.get((kind, name), ())
 
     @property
-    def place(self) -> Path:
-        """Beside which its files are written."""
-        return self.folder / f"{self.stem}.json"
+    def files(self) -> list[Path]:
+        """Every file, once."""
+        return list(dict.fromkeys(file for figures in self.figures.values() for one in figures for file in one.files))
 
 
-@dataclass(frozen=True)
-class Done:
-    """What a job came to."""
+def draw_report(
+    collection: Collection, out: Path, *, png: bool = False, processes: int | None = None, kinds: Sequence[str] = ()
+) -> ReportFigures:
+    """Draw the figures of a collection and save them below `out/figures`.
 
-    drawn: tuple[SavedFigure, ...]
-    problems: tuple[Problem, ...] = ()
+    Args:
+        collection: results and analyses.
+        out: folder of the report.
+        png: PNG files too.
+        processes: that draw at once; as many as there are processors when None.
+        kinds: of jobs; all when empty.
 
-
-def draw_all(jobs: Sequence[Job], processes: int | None = None) -> list[Done]:
-    """Draw every job, in order; as many at once as there are processors.
+    Returns:
+        The figures; without matplotlib none, and a note that says how to get it.
 
     Raises:
-        MissingExtra: matplotlib is not installed.
+        UnwritableOutput: the folder cannot be written to.
     """
-    with style():
-        pass
-    count = min(processes or os.cpu_count() or 1, len(jobs))
-    if count <= 1 or len(jobs) <= FEW:
-        return [draw(job) for job in jobs]
-    if sys.platform == "linux":
-        import_what_draws(jobs)
-        # A fork has imported everything already. It is not made beside threads, whose locks it would keep for ever.
-        if threading.active_count() == 1:
-            with ProcessPoolExecutor(count, get_context("fork")) as pool:
-                return list(pool.map(draw, jobs, chunksize=2))
     from joblib import Parallel, delayed
 
-    return Parallel(n_jobs=count, batch_size=4)(delayed(draw)(job) for job in jobs)
+    jobs = [job for job in figure_jobs(collection) if not kinds or job.kind in kinds]
+    count = min(processes or os.cpu_count() or 1, len(jobs)) or 1
+    try:
+        with figure_style():
+            pass
+        (out / FIGURES).mkdir(parents=True, exist_ok=True)
+        drawn = Parallel(n_jobs=count)(delayed(draw_job)(job, out / FIGURES, png) for job in jobs)
+    except MissingExtra as error:
+        return ReportFigures(note=str(error))
+    except OSError as error:
+        raise UnwritableOutput(f"{out / FIGURES} cannot be written: {error.strerror or error}") from error
+    return ReportFigures(
+        {(job.kind, job.name): figures for job, (figures, _) in zip(jobs, drawn, strict=True)},
+        [problem for _, problems in drawn for problem in problems],
+    )
 
 
-def import_what_draws(jobs: Sequence[Job]) -> None:
-    """What every process needs, so that each one need not import it again."""
-    for module in ("predictions", "forest", "groups", "text", "radar"):
-        import_module(f"cardiobench.report.plots.{module}")
-    for job in jobs:
-        if job.kind == "task":
-            find_task(job.about)
+def figure_jobs(collection: Collection) -> list[FigureJob]:
+    """Return one job per task, model and analysis, and one per analysis that is shown for several models side by side."""
+    by_part: dict[tuple[str, str], list[Entry]] = {}
+    for entry in collection.entries:
+        for part in (("task", entry.result.task), ("model", entry.result.model["name"])):
+            by_part.setdefault(part, []).append(entry)
+    return [
+        *(FigureJob(*part, entries=tuple(entries)) for part, entries in by_part.items()),
+        *(FigureJob("analysis", str(path), records=(record,)) for path, record in collection.analyses),
+        *(FigureJob("side_by_side", name, records=records) for name, records in side_by_side(collection).items()),
+    ]
 
 
-def draw(job: Job) -> Done:
-    """The pictures of one job, saved."""
-    makers = {"task": _of_task, "model": _of_model, "record": _of_record, "beside": _of_records}
-    with style():
-        return makers[job.kind](job)
+def side_by_side(collection: Collection) -> dict[str, tuple[AnalysisResult, ...]]:
+    """Return the records of one analysis, subject and version of the data of two models or more, by what they share."""
+    groups: dict[str, list[AnalysisResult]] = {}
+    for _, record in collection.analyses:
+        if record.protocol in SIDE_BY_SIDE and len(record.models) == 1:
+            data = ", ".join(
+                f"{facts['name']} {describe_version(data_version_key(facts))}" for facts in record.datasets
+            )
+            groups.setdefault(f"{record.protocol} of {record.subject}, {data}", []).append(record)
+    return {name: tuple(records) for name, records in groups.items() if len(records) > 1}
 
 
-def _of_task(job: Job) -> Done:
-    from cardiobench.report.plots.forest import forest
-
-    first = job.entries[0].result
-    printed = [row for row in published_scores(job.about) if row.metric == first.metric]
-    drawn, problems = [write(forest(job.entries, printed), job.folder, job.stem, job.png)], []
-    frames, unread = read_answers(best_of_each_model(job.entries))
-    problems += unread
-    if frames:
+def draw_job(job: FigureJob, folder: Path, png: bool) -> tuple[tuple[SavedFigure, ...], tuple[Problem, ...]]:
+    """Draw and save the figures of one job; returns them and what could not be drawn."""
+    entries = best_of_each_model(job.entries) if job.kind == "task" else view_entries(job.entries)
+    predictions, problems = read_predictions(entries)
+    stem, saved = anchor(job.kind, job.name), []
+    with figure_style():
         try:
-            drawn += [write(picture, job.folder, job.stem, job.png) for picture in _of_answers(job, frames)]
-        except BROKEN as error:
-            problems.append(Problem(job.about, "no picture", f"its answers cannot be drawn: {error}"))
-    return Done(tuple(drawn), tuple(problems))
+            for figure in _figures(job, predictions):
+                saved.append(save_report_figure(figure, folder, stem, png=png or bool(job.records)))
+        except DAMAGED as error:
+            message = f"its figure cannot be drawn from its tables: {type(error).__name__} {error}"
+            problems.append(Problem(job.name, "no picture", message, ", ".join({r.protocol for r in job.records})))
+    return tuple(saved), tuple(problems)
 
 
-def _of_answers(job: Job, frames: Sequence[tuple[Entry, pd.DataFrame]]) -> list[Picture]:
-    from cardiobench.report.plots.groups import groups
-    from cardiobench.report.plots.predictions import agreement, classification
+def _figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFrame]]) -> Iterator[ReportFigure]:
+    if job.kind == "task":
+        yield from _task_figures(job, predictions)
+    elif job.kind == "model":
+        from cardiobench.report.plots.radar import radar_figure
 
-    best, frame = next(((entry, frame) for entry, frame in frames if not entry.result.collapsed), frames[0])
-    task = find_task(job.about)
-    regression = task.kind == "regression" if task else not any(c.startswith("p_") for c in frame)
-    if regression:
-        made = [agreement(best.result, frame)]
+        named = {f"{entry.result.task}, {entry.result.label}": frame for entry, frame in predictions}
+        if radar := radar_figure(job.name, named):
+            yield radar
     else:
-        made = [classification({_name(entry): own for entry, own in frames}, _name(best), job.about)]
-    grouped = [entry.result for entry in job.entries if entry.result.groups]
-    return made + ([groups(grouped, best.result, task, frame)] if best.result.groups else [])
+        yield from _analysis_figures(job.records)
+
+
+def _task_figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFrame]]) -> Iterator[ReportFigure]:
+    from cardiobench.report.plots.groups import groups_figure
+    from cardiobench.report.plots.predictions import agreement_figure, classification_figure
+    from cardiobench.report.plots.scores import scores_figure
+
+    results = [entry.result for entry in job.entries]
+    yield scores_figure(results, [row for row in published_scores(job.name) if row.metric == results[0].metric])
+    if not predictions:
+        return
+    best, frame = next(((e, frame) for e, frame in predictions if not e.result.collapsed), predictions[0])
+    task = find_task(job.name)
+    if task.kind == "regression" if task else not any(name.startswith("p_") for name in frame):
+        yield agreement_figure(best.result, frame)
+    else:
+        named = {_model_label(entry): own for entry, own in predictions}
+        yield classification_figure(named, _model_label(best), job.name)
+    if best.result.groups:
+        yield groups_figure([result for result in results if result.groups], best.result, task, frame)
+
+
+def _analysis_figures(records: Sequence[AnalysisResult]) -> Iterator[ReportFigure]:
+    """Draw the figures of one analysis, or of several models side by side; each with all tables of the analysis."""
+    first, models = records[0], [str(model["name"]) for record in records for model in record.models]
+    counts = sorted({estimate.n for record in records for estimate in record.values.values() if estimate.n})
+    n = f", n = {counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''}" if counts else ""
+    caption = f"{first.subject}, {', '.join(shorten(name, 40) for name in models)}{n}."
+    tables = first.tables
+    if len(records) > 1:
+        tables = {
+            name: pd.concat([one.tables[name].assign(model=one.models[0]["name"]) for one in records])
+            for name in tables
+        }
+    for name, figure in analysis_figures(records).items():
+        title = f"{first.protocol}, {name}: ".replace("_", " ")
+        yield ReportFigure(name, title + caption, figure, tables)
 
 
 def best_of_each_model(entries: Sequence[Entry]) -> list[Entry]:
-    """Each model under its best protocol, the best model first; of entries with answers only."""
+    """Return each model's result with predictions under its best protocol, the best model first."""
     by_result = {id(entry.result): entry for entry in entries if entry.predictions}
-    chosen: dict[str, Entry] = {}
+    best: dict[str, Entry] = {}
     for result in ordered([entry.result for entry in by_result.values()]):
-        chosen.setdefault(result.model["name"], by_result[id(result)])
-    return list(chosen.values())
+        best.setdefault(result.model["name"], by_result[id(result)])
+    return list(best.values())
 
 
-def _name(entry: Entry) -> str:
-    return f"{shorten(entry.result.model['name'], 40)}, {entry.result.label}"
+def view_entries(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the results of view recognition that have predictions."""
+    return [entry for entry in entries if entry.predictions and entry.result.task.endswith("/view")]
 
 
-def read_answers(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, pd.DataFrame]], list[Problem]]:
-    """Entries with their predictions, where they are here and can be read."""
+def read_predictions(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, pd.DataFrame]], list[Problem]]:
+    """Return the entries with their predictions, and a problem for each file that cannot be read."""
     frames, problems = [], []
     for entry in entries:
+        if entry.predictions is None:
+            continue
         try:
             frames.append((entry, load_predictions(entry.result, entry.predictions)))
         except BadPredictions as error:
@@ -158,76 +221,5 @@ def read_answers(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, pd.DataFra
     return frames, problems
 
 
-def _of_model(job: Job) -> Done:
-    from cardiobench.report.plots.radar import radar
-
-    views = [entry for entry in job.entries if entry.predictions and entry.result.task.endswith("/view")]
-    frames, problems = read_answers(views)
-    named = {f"{entry.result.task}, {entry.result.label}": frame for entry, frame in frames}
-    picture = radar(job.about, named)
-    return Done((write(picture, job.folder, job.stem, job.png),) if picture else (), tuple(problems))
-
-
-def _of_record(job: Job) -> Done:
-    from cardiobench.report.plots import figures_of
-
-    record = job.record
-    caption = f"{record.subject}, {_models([record])}{_n([record])}."
-    return _of_study(job, record, figures_of(record, job.place), caption, record.tables)
-
-
-def _of_records(job: Job) -> Done:
-    from cardiobench.report.plots import figures_beside
-    from cardiobench.report.plots.frame_similarity import side_by_side
-
-    first = job.beside[0]
-    caption = f"{first.subject}, {_models(job.beside)}, in one scale of colours{_n(job.beside)}."
-    try:
-        tables = {"side_by_side": side_by_side(job.beside)}
-    except BROKEN as error:
-        return Done((), (_undrawn(job, first, error),))
-    return _of_study(job, first, figures_beside(job.beside, job.place), caption, tables)
-
-
-def _of_study(
-    job: Job,
-    record: AnalysisResult,
-    figures: Iterator[tuple[str, str, list[Path]]],
-    caption: str,
-    tables: Mapping[str, pd.DataFrame],
-) -> Done:
-    """Its figures with the tables behind them, as far as they can be drawn."""
-    drawn = []
-    try:
-        for name, svg, files in figures:
-            small = inline(svg, f"{job.stem}.{name}")
-            shown = small if len(small) < MOST_INLINE else embedded(files[0].read_bytes())
-            title = f"{record.protocol}, {name}: ".replace("_", " ")
-            drawn.append(SavedFigure(name, title + caption, shown, tuple(files)))
-    except BROKEN as error:
-        return Done(tuple(drawn), (_undrawn(job, record, error),))
-    behind = [_table(job, name, table) for name, table in tables.items()] if drawn else []
-    return Done(tuple(SavedFigure(d.name, d.caption, d.svg, (*d.files, *behind)) for d in drawn))
-
-
-def _undrawn(job: Job, record: AnalysisResult, error: Exception) -> Problem:
-    what = f"its figure cannot be drawn from its tables: {type(error).__name__} {error}"
-    return Problem(job.about, "no picture", what, record.protocol)
-
-
-def _table(job: Job, name: str, table: pd.DataFrame) -> Path:
-    path = job.folder / f"{job.stem}.{name}.csv"
-    table.to_csv(path, index=False)
-    return path
-
-
-def _models(records: Sequence[AnalysisResult]) -> str:
-    return ", ".join(shorten(str(model.get("name", "?")), 40) for record in records for model in record.models)
-
-
-def _n(records: Sequence[AnalysisResult]) -> str:
-    counts = sorted({found.n for record in records for found in record.values.values() if found.n})
-    if not counts:
-        rows = max((len(table) for record in records for table in record.tables.values()), default=0)
-        return f", n = {rows} rows of its table" if rows else ""
-    return f", n = {counts[0]}" if len(counts) == 1 else f", n = {counts[0]} to {counts[-1]}"
+def _model_label(entry: Entry) -> str:
+    return f"{shorten(entry.result.model['name'], 40)}, {entry.result.label}"

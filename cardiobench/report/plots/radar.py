@@ -1,68 +1,57 @@
-"""How well a model tells the views apart, a spoke a view (arXiv:2510.00520, Figure 5)."""
+"""F1 of each view, one spoke per view (arXiv:2510.00520, Figure 5)."""
 
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from sklearn.metrics import f1_score
 
 from cardiobench.data.spec import VIEWS
-from cardiobench.report.plots.panel import Panel, key
-from cardiobench.report.plots.style import DASHES, GRID, LINES, MUTED, Picture, new_figure, shorten
+from cardiobench.report.plots.figure import ReportFigure
+from cardiobench.report.plots.style import DASHES, LINES, shorten
 
 
 def view_scores(frame: pd.DataFrame) -> pd.DataFrame:
-    """F1 of each view that occurs or was answered.
+    """Return F1 of each view that occurs.
 
     Args:
         frame: y_true and y_pred, names of views.
 
     Returns:
-        view, f1 (0 to 1), n (units of that view).
+        view, f1 (0 to 1), n (recordings of that view).
     """
-    truth, answer = (frame[name].to_numpy(object) for name in ("y_true", "y_pred"))
-    rows = []
-    for view in VIEWS:
-        true, told = truth == view, answer == view
-        if true.any():
-            rows.append({"view": view, "f1": 2 * (true & told).sum() / (true.sum() + told.sum()), "n": true.sum()})
-    return pd.DataFrame(rows, columns=["view", "f1", "n"])
+    counts = frame["y_true"].value_counts()
+    views = [view for view in VIEWS if view in counts]
+    f1 = f1_score(frame["y_true"], frame["y_pred"], labels=views, average=None, zero_division=0) if views else []
+    return pd.DataFrame({"view": views, "f1": f1, "n": [counts[view] for view in views]})
 
 
-def radar(model: str, answers: Mapping[str, pd.DataFrame]) -> Picture | None:
-    """A line a task and protocol; None where fewer than three views were asked.
+def radar_figure(model: str, predictions: Mapping[str, pd.DataFrame]) -> ReportFigure | None:
+    """Draw one line per task and protocol; None where fewer than three views occur.
 
     Args:
         model: name.
-        answers: `<dataset>/view, <protocol>` -> predictions; others are passed over.
+        predictions: `<dataset>/view, <protocol>` -> predictions.
     """
-    scores = {name: view_scores(frame) for name, frame in answers.items() if name.split(",")[0].endswith("/view")}
-    asked = [view for view in VIEWS if any((table["view"] == view).any() for table in scores.values())]
-    if len(asked) < 3:
+    scores = {name: view_scores(frame) for name, frame in predictions.items()}
+    views = [view for view in VIEWS if any(view in set(table["view"]) for table in scores.values())]
+    if len(views) < 3:
         return None
-    figure = new_figure(7.2, 3.6)
-    panel = Panel(figure, (0.45, 0.3, 3.0, 3.0), (-1, 1), (-1, 1))
-    # The first view points up; the others follow counter-clockwise.
-    turn = np.pi / 2 + np.linspace(0, 2 * np.pi, len(asked), endpoint=False)
-    spoke = dict(zip(asked, np.column_stack([np.cos(turn), np.sin(turn)]), strict=True))
-    around = np.linspace(0, 2 * np.pi, 73)
-    for level in (0.25, 0.5, 0.75, 1.0):
-        panel.line(level * np.cos(around), level * np.sin(around), color=GRID, linewidth=0.7, zorder=0)
-        panel.words(0.02, level + 0.01, f"{level:g}", size=7, color=MUTED, va="bottom")
-    for view, (x, y) in spoke.items():
-        panel.line([0, x], [0, y], color=GRID, linewidth=0.7, zorder=0)
-        panel.words(1.12 * x, 1.12 * y, view, size=9, ha="center", va="center")
-    shown = list(scores.items())[: len(LINES)]
-    looks = [
-        {"color": LINES[number], "linestyle": DASHES[number % len(DASHES)], "marker": "o", "markersize": 4}
-        for number in range(len(shown))
-    ]
-    for look, (_, table) in zip(looks, shown, strict=True):
-        found = dict(zip(table["view"], table["f1"], strict=True))
-        points = np.array([found[view] * spoke[view] for view in asked if view in found])
-        panel.line(*np.vstack([points, points[:1]]).T, **look)
-    names = [(shorten(name, 46), look) for (name, _), look in zip(shown, looks, strict=True)]
-    key(figure, names, 3.95, 1.8 + 0.085 * len(names))
-    count = sum(int(table["n"].sum()) for table in list(scores.values())[:1])
+    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    axes = figure.add_subplot(projection="polar", theta_offset=np.pi / 2)  # the first view points up
+    angle = dict(zip(views, np.linspace(0, 2 * np.pi, len(views), endpoint=False), strict=True))
+    for number, (name, table) in enumerate(list(scores.items())[: len(LINES)]):
+        angles, f1 = [angle[view] for view in table["view"]], table["f1"].tolist()
+        style = {"color": LINES[number], "linestyle": DASHES[number % len(DASHES)], "marker": "o", "markersize": 4}
+        axes.plot([*angles, *angles[:1]], [*f1, *f1[:1]], label=shorten(name, 46), **style)
+    axes.set(xticks=list(angle.values()), xticklabels=views, yticks=(0.25, 0.5, 0.75, 1), ylim=(0, 1))
+    axes.tick_params(axis="y", labelsize=7)
+    axes.spines["polar"].set_visible(False)
+    figure.legend(loc="outside right center")
+    first = next(iter(scores))
+    caption = (
+        f"F1 of each view, {shorten(model, 60)}; n = {scores[first]['n'].sum()} recordings of {shorten(first, 60)}."
+    )
     table = pd.concat([table.assign(task=name) for name, table in scores.items()], ignore_index=True)
-    caption = f"F1 of each view, {shorten(model, 60)}; n = {count} recordings of {shorten(next(iter(scores)), 60)}."
-    return Picture("views", caption, figure, table)
+    return ReportFigure("views", caption, figure, {"views": table})

@@ -7,21 +7,15 @@ import pandas as pd
 from cardiobench.data import catalog
 from cardiobench.results.score_result import ScoreResult
 
-PLACE = ["model", "dataset", "label", "size"]
-"""What a cell of the paper's Table 3 is; the best classifier and pooling stand for it."""
-SETTING = ["label", "size"]
+CELL = ["model", "dataset", "label", "size"]
+"""A cell of the paper's Table 3; the best classifier and pooling stand for it."""
 ALWAYS_POSITIVE = 2 / 3
 """F1 of the positive class when every record is called positive and half of them are, as in every cell."""
+OPTIONS = ["classifier", "seed", "records", "f1_median", "f1_iqr", "f1_macro_median", "auroc_median"]
 COLUMNS = [
-    *PLACE,
+    *CELL,
     "pooling",
-    "classifier",
-    "seed",
-    "records",
-    "f1_median",
-    "f1_iqr",
-    "f1_macro_median",
-    "auroc_median",
+    *OPTIONS,
     "f1_constant",
     "f1_macro",
     "low",
@@ -34,7 +28,7 @@ COLUMNS = [
 
 
 def all_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
-    """A row a result of the cross-validation.
+    """Return one row per result of the cross-validation.
 
     Returns:
         model, dataset, label, size, pooling (of the network's tokens), classifier, seed, records; f1_median, f1_iqr,
@@ -53,10 +47,9 @@ def all_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
                 "model": result.model["name"],
                 "dataset": dataset,
                 "label": label,
-                **{key: options[key] for key in ("size", "classifier", "records")},
+                "size": options["size"],
                 "pooling": result.model.get("token_pooling") or "",
-                "seed": options["seed"],
-                **{key: options[key] for key in ("f1_median", "f1_iqr", "f1_macro_median", "auroc_median")},
+                **{name: options[name] for name in OPTIONS},
                 "f1_constant": ALWAYS_POSITIVE,
                 "f1_macro": score.value,
                 "low": score.low,
@@ -75,7 +68,7 @@ def _generated(dataset: str) -> bool:
 
 
 def best_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
-    """The best classifier and pooling of each model, dataset, label and size: by median F1, ties by the smaller IQR.
+    """Return the best classifier and pooling of each model, dataset, label and size: by median F1, ties by the smaller IQR.
 
     Where there are several seeds, those of the smallest one only: the best of several draws would flatter.
 
@@ -83,6 +76,6 @@ def best_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
         Columns of `all_cells`.
     """
     cells = all_cells(results)
-    cells = cells[cells["seed"] == cells.groupby(PLACE)["seed"].transform("min")]
-    best = cells.sort_values(["f1_median", "f1_iqr"], ascending=[False, True], kind="stable").groupby(PLACE).head(1)
-    return best.sort_values(PLACE, kind="stable").reset_index(drop=True)
+    cells = cells[cells["seed"] == cells.groupby(CELL)["seed"].transform("min")]
+    best = cells.sort_values(["f1_median", "f1_iqr"], ascending=[False, True], kind="stable").groupby(CELL).head(1)
+    return best.sort_values(CELL, kind="stable").reset_index(drop=True)

@@ -1,0 +1,188 @@
+"""Tables 3 and 4 of arXiv:2601.21830, laid out as published, with the published numbers beside ours."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from cardiobench.data.ecg_subsets import SIZES
+from cardiobench.report.paper.contamination import contamination
+from cardiobench.report.paper.ecg_cells import ALWAYS_POSITIVE, CELL, best_cells
+from cardiobench.report.paper.grid import NONE, Block, Grid, GridCell, mark_best
+from cardiobench.report.paper.sensitivity import order_changes
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.published import published_scores
+from cardiobench.results.score_result import ScoreResult
+
+MODELS = {
+    "wanglab/ecg-fm": "ECG-FM",
+    "PKUDigitalHealth/ECGFounder": "ECGFounder",
+    "Edoardo-BS/hubert-ecg-small": "HuBERT-ECG small",
+    "Edoardo-BS/hubert-ecg-base": "HuBERT-ECG base",
+    "Edoardo-BS/hubert-ecg-large": "HuBERT-ECG large",
+    "kweimann/ECG-JEPA": "ECG-JEPA",
+}
+"""Model -> its name in the paper, in the paper's order."""
+
+DATASETS = ("ptb_xl", "code15", "georgia", "chapman_ningbo")
+LABELS = ("cd", "af")
+SAME_RECORDS = {"ptb_xl_500": "ptb_xl"}
+"""Dataset -> the one of the paper that holds the same records."""
+
+MEASURES = {"knn_agreement": "kNN@10", "centroid_separation": "centroid distance", "ari": "ARI"}
+LEVELS = ("label", "dataset")
+NOTE = (
+    "ours (published), or (published) alone where there is none of ours; * the dataset is in the model's pretraining data, "
+    "~ generated recordings, which are no match for a published number; F1 is that of the positive class, for which an "
+    "answer of always positive reaches 0.67. Bold: best, underlined: second, of ours"
+)
+
+
+def ecg_grids(best: pd.DataFrame, records: Sequence[AnalysisResult]) -> list[Grid]:
+    """Return Tables 3 and 4, as far as there are results of ours for them.
+
+    Args:
+        best: cells as `best_cells` returns them.
+        records: of `representation`.
+    """
+    return [grid for grid in (table_3(best), table_4(records)) if grid is not None]
+
+
+def ecg_numbers(results: Sequence[ScoreResult], records: Sequence[AnalysisResult]) -> dict[str, pd.DataFrame]:
+    """Return the numbers behind the tables, and what the paper leaves out; a table without a row is left out.
+
+    Returns:
+        `ecg_table_3_cells`: the best cells with the published number; `ecg_contamination`: scores by whether the model
+        saw the dataset; `ecg_sensitivity`: how often the order of the models changes with a choice that the paper leaves open.
+    """
+    best = best_cells(results)
+    tables = {
+        "ecg_table_3_cells": with_published(best),
+        "ecg_contamination": contamination(best, group=["label", "size"]),
+        "ecg_sensitivity": order_changes(results, records),
+    }
+    return {name: table for name, table in tables.items() if len(table)}
+
+
+def table_3(best: pd.DataFrame) -> Grid | None:
+    """Return median F1 over folds of the best classifier: one row per dataset and size, one column per model and label.
+
+    The heading of a column holds its largest interquartile range, as the paper prints it. What the paper has and we have
+    not stands in brackets: a model that was not run has columns called published, a dataset that was not run rows.
+    """
+    if best.empty:
+        return None
+    ours = {tuple(getattr(row, name) for name in CELL): row for row in best.itertuples()}
+    represented = {SAME_RECORDS.get(name, name) for name in best["dataset"]}
+    datasets = _in_order([*best["dataset"], *(name for name in DATASETS if name not in represented)], DATASETS)
+    models, labels = _in_order([*best["model"], *MODELS], MODELS), _in_order([*best["label"], *LABELS], LABELS)
+    rows = [(dataset, size) for dataset in datasets for size in SIZES]
+    columns: dict[str, list[GridCell]] = {}
+    label_of: list[str] = []
+    for model, label in ((model, label) for model in models for label in labels):
+        cells = []
+        for dataset, size in rows:
+            row = ours.get((model, dataset, label, size))
+            marks = "*" * bool(row.seen) + "~" * row.twin if row else ""
+            cells.append(_cell(row.f1_median if row else math.nan, marks, published_f1(model, dataset, label, size)))
+        own = best[(best["model"] == model) & (best["label"] == label)]
+        if any(cell.text != NONE for cell in cells):
+            spread = f"(IQR ≤ {own['f1_iqr'].max():.2f})" if len(own) else "published"
+            columns[f"{MODELS.get(model, model)} {label.upper()} {spread}"] = cells
+            label_of.append(label)
+    filled = [
+        (f"{dataset} {size}", _mark_by(label_of, cells))
+        for (dataset, size), cells in zip(rows, zip(*columns.values(), strict=True), strict=True)
+        if any(cell.text != NONE for cell in cells)
+    ]
+    constant = GridCell(f"{ALWAYS_POSITIVE:.2f}", ALWAYS_POSITIVE)
+    floor = (("positive for everybody", (constant,) * len(columns)),)
+    note = f"{NOTE} by label. Positive for everybody: its F1 where half of the records are positive, as here."
+    title = "Table 3. Median F1 over 15 folds by dataset and size"
+    return Grid("ecg_table_3", title, ("", *columns), (floor, tuple(filled)), note)
+
+
+def _mark_by(groups: Sequence[str], cells: Iterable[GridCell]) -> tuple[GridCell, ...]:
+    """Mark the best and the second of the cells of each group."""
+    marked = list(cells)
+    for group in set(groups):
+        places = [place for place, name in enumerate(groups) if name == group]
+        for place, cell in zip(places, mark_best([marked[place] for place in places], True), strict=True):
+            marked[place] = cell
+    return tuple(marked)
+
+
+def table_4(records: Sequence[AnalysisResult]) -> Grid | None:
+    """Return neighbours, centroids and clusters by label and by dataset: one row per model, one column per level, measure and label."""
+    ours: dict[str, dict[str, AnalysisResult]] = {}
+    for record in records:
+        if record.protocol == "representation" and record.subject in LABELS and len(record.models) == 1:
+            ours.setdefault(record.models[0]["name"], {}).setdefault(record.subject, record)
+    if not ours:
+        return None
+    models = _in_order([*ours, *MODELS], MODELS)
+    columns: dict[str, tuple[GridCell, ...]] = {}
+    for level in LEVELS:
+        for measure, title in MEASURES.items():
+            for label in LABELS:
+                cells = [
+                    _analysis_cell(ours.get(model, {}).get(label), label, f"{measure}_{level}", model)
+                    for model in models
+                ]
+                # By label more is better; by dataset, nobody says which is.
+                marked = mark_best(cells, True) if level == "label" else cells
+                columns[f"{level} level, {title}, {label.upper()}"] = tuple(marked)
+    names = [MODELS.get(model, model) + ("" if model in ours else ", published") for model in models]
+    rows: Block = tuple(zip(names, zip(*columns.values(), strict=True), strict=True))
+    note = f"{NOTE} in the columns by label."
+    return Grid("ecg_table_4", "Table 4. Neighbours, centroids and clusters", ("", *columns), (rows,), note)
+
+
+def _analysis_cell(record: AnalysisResult | None, label: str, key: str, model: str) -> GridCell:
+    value, marks = math.nan, ""
+    if record is not None:
+        value = record.values[key].value if key in record.values else math.nan
+        twin = any(dataset.get("twin") for dataset in record.datasets)
+        marks = "*" * any(record.seen_in_pretraining.values()) + "~" * twin
+    cell = _cell(value, marks, _published(label, model, key))
+    missing = record is not None and math.isnan(value)
+    return GridCell(f"{NONE} {cell.text}") if missing and cell.text != NONE else cell
+
+
+def _cell(value: float, marks: str, published: float | None) -> GridCell:
+    """Return our number with its marks and the published one in brackets; what is generated takes part in no comparison."""
+    theirs = "" if published is None else f"({_two(published)})"
+    if math.isnan(value):
+        return GridCell(theirs) if theirs else GridCell()
+    return GridCell(f"{_two(value)}{marks} {theirs}".strip(), math.nan if "~" in marks else round(value, 2))
+
+
+def with_published(best: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells with the published median F1 of the same model, dataset, label and size, and ours minus that."""
+    if best.empty:
+        return best
+    published = [published_f1(row.model, row.dataset, row.label, row.size) for row in best.itertuples()]
+    return best.assign(published=published, difference=best["f1_median"] - pd.array(published, dtype="Float64"))
+
+
+def published_f1(model: str, dataset: str, label: str, size: str) -> float | None:
+    """Return the number of the paper's Table 3; None where it has none."""
+    return _published(f"{SAME_RECORDS.get(dataset, dataset)}/{label}", model, "f1_median", f"15 folds, size {size}")
+
+
+def _published(task: str, model: str, metric: str, condition: str = "") -> float | None:
+    for row in published_scores(task):
+        if (row.model, row.metric, row.condition) == (MODELS.get(model), metric, condition):
+            return row.value
+    return None
+
+
+def _two(value: float) -> str:
+    """Return two decimals; what rounds to zero has no sign."""
+    return f"{round(value, 2) + 0.0:.2f}"
+
+
+def _in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return the names once each: the known ones in their order, then the others by name."""
+    order = {name: place for place, name in enumerate(known)}
+    return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))

@@ -1,0 +1,74 @@
+"""Scores of all models on one task with their intervals, floors as lines, published scores beside them."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from cardiobench.report.plots.figure import ReportFigure
+from cardiobench.report.plots.intervals import ROW_HEIGHT, draw_intervals
+from cardiobench.report.plots.style import FLOOR, shorten, subplots
+from cardiobench.results import formatting as tables
+from cardiobench.results.published import PublishedScore
+from cardiobench.results.score_result import ScoreResult
+
+MAX_ROWS = 40  # of more results each model's best one is drawn
+
+
+def score_table(results: Sequence[ScoreResult], published: Sequence[PublishedScore]) -> pd.DataFrame:
+    """Return the numbers of the figure, best first, then the published ones.
+
+    Returns:
+        model, protocol, value, low, high, collapsed, n, n_patients, published, source.
+    """
+    ours = [
+        {
+            "model": result.model["name"],
+            "protocol": result.label,
+            **{name: getattr(result.score, name) for name in ("value", "low", "high", "n", "n_patients")},
+            "collapsed": result.collapsed,
+            "published": False,
+            "source": "",
+        }
+        for result in tables.ordered(list(results))
+    ]
+    others = [
+        {"model": row.model, "protocol": row.protocol, "value": row.value, "published": True, "source": row.source}
+        for row in sorted(published, key=lambda row: row.value, reverse=results[0].higher_is_better)
+    ]
+    return pd.DataFrame(ours + others).astype({"published": bool})
+
+
+def scores_figure(results: Sequence[ScoreResult], published: Sequence[PublishedScore]) -> ReportFigure:
+    """Draw one row per result: filled = answers vary, hollow = collapsed, diamond = published by others."""
+    first, full = results[0], score_table(results, published)
+    shown, note = full, ""
+    if len(full) > MAX_ROWS:
+        shown = full[full["published"] | ~full.duplicated("model")]
+        note = " Of each model its best protocol is drawn; the table has all."
+    factor = 100.0 if first.metric in tables.FRACTIONS else 1.0
+    labels = [
+        f"{shorten(row.model, 32)} · {'published' if row.published else shorten(row.protocol, 22)}"
+        for row in shown.itertuples()
+    ]
+    hollow = shown["published"] | shown["collapsed"].eq(True)
+    rows = (shown[["value", "low", "high"]] * factor).assign(label=labels, hollow=hollow, published=shown["published"])
+    figure, axes = subplots(figsize=(7.6, 1.1 + ROW_HEIGHT * len(rows)))
+    draw_intervals(axes, rows)
+    for name, line in (("best_constant", "--"), ("chance", ":")):
+        floor = first.floors.get(name)
+        if floor is not None and floor.value == floor.value:
+            value = factor * floor.value
+            axes.axvline(value, color=FLOOR, linestyle=line, label=f"{name.replace('_', ' ')} {value:.2f}", zorder=1)
+    axes.set_xlabel(f"{tables.metric_name(first)} ({'higher' if first.higher_is_better else 'lower'} is better)")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0)
+    caption = (
+        f"Scores on {first.task} with 95 % intervals over patients, n = {_range(full['n'])} "
+        f"({_range(full['n_patients'])} patients); hollow circles: collapsed"
+        f"{'; diamonds: published by others, on their own runs' if len(published) else ''}.{note}"
+    )
+    return ReportFigure("scores", caption, figure, {"scores": full})
+
+
+def _range(counts: pd.Series) -> str:
+    low, high = int(counts.min()), int(counts.max())
+    return str(low) if low == high else f"{low} to {high}"
