@@ -130,7 +130,7 @@ def _plan_facts(plan: ModelPlan) -> list[Fact]:
 def _model_facts(model: LoadedModel) -> list[Fact]:
     encoder = model.encoder
     facts = [("revision", model.revision)]
-    facts += [("weights read", f"{file}: {state}") for file, state in model.weight_files.items()]
+    facts += [("weights read", f"{file}: SHA-256 {digest}") for file, digest in model.weight_files.items()]
     facts += [(f"in the embedding key, {key}", _words(value)) for key, value in model.preprocessing.items()]
     sampling = model.sampling
     facts += [

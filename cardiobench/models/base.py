@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -111,7 +112,10 @@ class LoadedModel:
         token_pooling: pooling of the network's tokens; "" where there is no choice.
         setting: what of pooling, variant and precision is not the default, as a part of a file name; "" for the default.
         precision: "fp32" or "bf16".
-        weight_files: weights file -> SHA-256 of its content.
+        weight_files: every weights file that was read -> SHA-256 of its content.
+        configuration: every configuration and tokenizer file of the model -> SHA-256 of its content.
+        code: what made the encoder: classes and source files that, with what they import, hold its preprocessing and
+            its network.
     """
 
     encoder: Encoder
@@ -122,6 +126,8 @@ class LoadedModel:
     setting: str = ""
     precision: str = "fp32"
     weight_files: Mapping[str, str] = field(default_factory=dict)
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    code: tuple[type | Path, ...] = ()
 
     @property
     def name(self) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +47,7 @@ class LoaderMatch:
 
     Attributes:
         rule: in words; printed and stamped.
+        adapter: the function or class that makes the encoder.
         load: makes the encoder with a pooling and a variant; reads the weights.
         poolings: those it offers; the first is the default, () where there is no choice.
         variants: named ways of preprocessing, likewise.
@@ -55,6 +55,7 @@ class LoaderMatch:
     """
 
     rule: str
+    adapter: Callable[..., Encoder]
     load: Callable[[str, str], Encoder]
     poolings: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
@@ -86,7 +87,7 @@ def detect(source: ModelFiles, trust_remote_code: bool = False, facts: Mapping[s
 
         rule = "the folder has open_clip_config.json -> open_clip"
         no_text = str((facts or {}).get("no_text", ""))
-        return _by_files(rule, source, frames, partial(from_open_clip.load, no_text=no_text), ())
+        return _by_files(rule, source, frames, from_open_clip.load, (), no_text=no_text)
     if "architecture" in config and kind is None:
         from cardiobench.models import from_timm
 
@@ -107,10 +108,17 @@ def detect(source: ModelFiles, trust_remote_code: bool = False, facts: Mapping[s
 
 
 def _by_files(
-    rule: str, source: ModelFiles, frames: FrameSettings, load: Callable, poolings: tuple[str, ...]
+    rule: str,
+    source: ModelFiles,
+    frames: FrameSettings,
+    load: Callable[..., Encoder],
+    poolings: tuple[str, ...],
+    **options: Any,
 ) -> LoaderMatch:
     poolings = _first(poolings, _own_facts(source).get("pooling"), source, "pooling")
-    return LoaderMatch(rule, lambda pooling, variant: load(source, pooling=pooling, frames=frames), poolings)
+    return LoaderMatch(
+        rule, load, lambda pooling, variant: load(source, pooling=pooling, frames=frames, **options), poolings
+    )
 
 
 def _known_to_transformers(model_type: str) -> bool:
@@ -131,7 +139,9 @@ def _own_code(source: ModelFiles, frames: FrameSettings, trusted: bool) -> Loade
 
     rule = "config.json has auto_map and its code was trusted -> transformers with the model's own code"
     return LoaderMatch(
-        rule, lambda pooling, variant: from_transformers.load(source, frames=frames, trust_remote_code=True)
+        rule,
+        from_transformers.load,
+        lambda pooling, variant: from_transformers.load(source, frames=frames, trust_remote_code=True),
     )
 
 
@@ -166,7 +176,12 @@ def registered(found: ModelCard, source: ModelFiles, rule: str) -> LoaderMatch:
     poolings = _first(poolings, own.get("pooling"), source, "pooling")
     variants = _first(variants, own.get("variant"), source, "variant")
     return LoaderMatch(
-        rule, lambda pooling, variant: make(found, source, pooling=pooling, variant=variant), poolings, variants, found
+        rule,
+        make,
+        lambda pooling, variant: make(found, source, pooling=pooling, variant=variant),
+        poolings,
+        variants,
+        found,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cardiobench.core.errors import BadModel
+from cardiobench.core.io import sha256_of_file
 from cardiobench.core.registry import unknown_name
 from cardiobench.models.cards import list_models
 
@@ -18,6 +19,25 @@ log = logging.getLogger(__name__)
 
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 SMALL = ("*.json", "*.txt", "*.model", "*.jinja", "*.vocab", "*.bpe")
+# Files beside the weights that can change what a model computes. Results, cards and training logs are none of them.
+CONFIGURATION = (
+    "cardiobench.json",
+    "config.json",
+    "open_clip_config.json",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "video_preprocessor_config.json",
+    "added_tokens.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+    "special_tokens_map.json",
+    "spiece.model",
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "vocab.json",
+    "vocab.txt",
+)
 DEPTH = 3  # folders below a model's own folder that are looked into
 
 
@@ -31,8 +51,9 @@ class ModelFiles:
         files: paths of all files relative to the folder, or of the whole repository where the Hub told.
         commit: commit on the Hub; empty for files of the user's.
         single: True when the user gave one weights file, whatever its name, and not a folder.
+        code: True when the model's own Python code may run.
         checksums: file name -> SHA-256 (or its first digits) that it must have, None where that is not known.
-        used: weights files handed out so far -> what is known of their SHA-256, in words.
+        used: weights files handed out so far -> SHA-256 of their content.
     """
 
     name: str
@@ -40,6 +61,7 @@ class ModelFiles:
     files: tuple[str, ...]
     commit: str = ""
     single: bool = False
+    code: bool = False
     checksums: Mapping[str, str | None] = field(default_factory=dict)
     used: dict[str, str] = field(default_factory=dict)
 
@@ -100,25 +122,28 @@ class ModelFiles:
         if missing:
             raise BadModel(f"{self.name}: {found} names files that are not in {self.folder}: {', '.join(missing)}.")
         for name in names:
-            self.used[name] = self.verify(name)
+            self.used[name] = self.verified_digest(name)
         return [self.folder / name for name in names]
 
-    def verify(self, file: str) -> str:
-        """Compare a file with its checksum; returns what is known now, in words.
+    def verified_digest(self, file: str) -> str:
+        """Return the SHA-256 of a file.
 
         Raises:
-            BadModel: the file has another SHA-256.
+            BadModel: it is not the one that the card states.
         """
-        expected = self.checksum(file)
-        if expected is None:
-            return "SHA-256 not known"
-        got = sha256([self.folder / file])
-        if not got.startswith(expected):
+        expected, got = self.checksum(file), sha256_of_file(self.folder / file)
+        if expected is not None and not got.startswith(expected):
             raise BadModel(
                 f"{self.folder / file} is not the file that the card of {self.name} means: its SHA-256 is {got}, "
                 f"expected {expected}. Download it again; a model of your own is given as a folder: --model FOLDER."
             )
-        return f"SHA-256 {expected} as in the card"
+        return got
+
+    def configuration(self) -> dict[str, str]:
+        """Return the SHA-256 of every configuration and tokenizer file beside the weights, by name."""
+        present = [file for file in CONFIGURATION if (self.folder / file).is_file() and not self.single]
+        own_code = sorted(path.name for path in self.folder.glob("*.py")) if self.code else []
+        return {file: sha256_of_file(self.folder / file) for file in (*present, *own_code)}
 
     def checksum(self, file: str) -> str | None:
         """SHA-256 that a file must have, or its first digits; None where it is not known."""
@@ -136,19 +161,14 @@ class ModelFiles:
         return self.commit or digest(weights)
 
 
-def sha256(paths: Sequence[Path]) -> str:
-    """SHA-256 over the contents of files, in the order of their names, in hexadecimal."""
+def digest(paths: Sequence[Path]) -> str:
+    """Return the first 12 digits of the SHA-256 over the contents of files, in the order of their names."""
     total = hashlib.sha256()
     for path in sorted(paths, key=lambda path: path.name):
         with path.open("rb") as file:
             while block := file.read(1 << 20):
                 total.update(block)
-    return total.hexdigest()
-
-
-def digest(paths: Sequence[Path]) -> str:
-    """First 12 digits of `sha256`: the revision of files that have no commit."""
-    return sha256(paths)[:12]
+    return total.hexdigest()[:12]
 
 
 def files_below(folder: Path) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """From a name or a folder to an encoder: which loader, by which rule, with which pooling and preprocessing."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +34,8 @@ class ModelPlan:
         variants: offered, likewise.
         warnings: sentences that every result carries.
         make: builds the encoder.
-        newest: whether the files are those of whatever commit is the newest on the Hub: nobody named one.
+        adapter: the function or class that does it.
+        unpinned: whether the files are those of whatever commit is the newest on the Hub: nobody named one.
     """
 
     name: str
@@ -46,6 +48,7 @@ class ModelPlan:
     variants: tuple[str, ...]
     warnings: tuple[str, ...]
     make: Callable[[], Encoder]
+    adapter: Callable[..., Encoder]
     unpinned: bool = False
 
 
@@ -115,11 +118,12 @@ def plan_model(
             source = resolve_model_files(name, revision, code=trust_remote_code)
         else:
             source = given_files(name, Path(weights))
+        source = replace(source, code=trust_remote_code)
         found = detect(source, trust_remote_code)
     elif not card.weights:
         source, found = None, _without_weights(card, weights)
     else:
-        source = _files_of(card, revision, weights, trust_remote_code)
+        source = replace(_files_of(card, revision, weights, trust_remote_code), code=trust_remote_code)
         found = _of_card(card, source, trust_remote_code)
         if not weights and card.revision and revision not in (None, card.revision):
             warnings = (f"revision {revision} was asked for; the card of {card.id} is about {card.revision}",)
@@ -134,6 +138,7 @@ def plan_model(
         variants=found.variants,
         warnings=warnings,
         make=lambda: found.load(chosen, named),
+        adapter=found.adapter,
         unpinned=source is not None and bool(source.commit) and revision is None and not (card and card.revision),
     )
 
@@ -144,7 +149,9 @@ def _without_weights(card: ModelCard, weights: str | Path | None) -> LoaderMatch
     if weights is not None:
         raise BadModel(f"{card.id} has no weights, and {weights} was given. Leave --weights out.")
     make = adapter(card.adapter)
-    return LoaderMatch(f"'{card.id}' is registered -> {card.adapter}", lambda pooling, variant: make(card), card=card)
+    return LoaderMatch(
+        f"'{card.id}' is registered -> {card.adapter}", make, lambda pooling, variant: make(card), card=card
+    )
 
 
 def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None, code: bool) -> ModelFiles:
@@ -237,4 +244,6 @@ def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> Loade
         setting="+".join(f"{key}-{value}" for key, value in chosen.items() if value and value not in defaults[key]),
         precision=precision,
         weight_files=dict(plan.source.used) if plan.source else {},
+        configuration=plan.source.configuration() if plan.source else {},
+        code=(type(encoder), Path(inspect.getfile(plan.adapter))),
     )

@@ -1,10 +1,11 @@
 """What a run has to do: which tasks, which recordings of them, and what is encoded already."""
 
-import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,11 +13,12 @@ import pandas as pd
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import MissingData
 from cardiobench.core.registry import unknown_name
+from cardiobench.core.source_digest import source_digest
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.data.media.types import READER_VERSION
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
+from cardiobench.embeddings.key import embedding_key
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
@@ -81,20 +83,13 @@ def first_patients(frame: pd.DataFrame, limit: int | None) -> pd.DataFrame:
     return frame[frame["patient_id"].isin({patient for patients in kept for patient in patients})]
 
 
-def embedding_key(model: LoadedModel, source: OpenDataset, change: Perturbation | None = None) -> dict:
-    """Everything but the recording itself that can change an embedding."""
-    disturbed = {"change": change.key} if change else {}
-    return {
-        **disturbed,
-        "model": model.name,
-        "revision": model.revision,
-        "preprocessing": dict(model.preprocessing),
-        "adapter": hashlib.sha256(Path(inspect.getfile(type(model.encoder))).read_bytes()).hexdigest()[:12],
-        "dataset": source.spec.name,
-        "dataset_version": source.spec.version,
-        "media_reader": READER_VERSION,
-        "dtype": "float32",
-    }
+def perturbed_key(key: Mapping[str, Any], perturbation: Perturbation, seed: int) -> dict[str, Any]:
+    """Return the key of the embeddings of perturbed recordings: that of the recordings as they are, and the perturbation."""
+    apply = perturbation.apply
+    while isinstance(apply, partial):
+        apply = apply.func
+    code = source_digest(Path(inspect.getfile(apply)))
+    return {**key, "change": perturbation.key, "change_code": code, "seed": seed}
 
 
 def plan_dataset(
@@ -108,7 +103,9 @@ def plan_dataset(
     parts = [first_patients(source.task_rows(task), config.limit) for task in tasks]
     wanted = [(part if change is None else change.rows(part)).index for part in parts]
     lines = np.unique(np.concatenate(wanted)) if wanted else np.array([], dtype=int)
-    key = embedding_key(model, source, change) | ({"seed": config.seed} if change else {})
+    key = embedding_key(model, source)
+    if change is not None:
+        key = perturbed_key(key, change, config.seed)
     store = EmbeddingStore(config.cache_dir / "embeddings", model.name, source.spec.name, key)
     part = source.frame.loc[lines]
     gaps = store.missing(part["id"], part["fingerprint"])

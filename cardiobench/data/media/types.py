@@ -5,9 +5,6 @@ from typing import Literal
 
 import numpy as np
 
-# Bumped whenever a recording would be decoded to other values than before; part of every embedding key.
-READER_VERSION = 1
-
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 
 
