@@ -9,7 +9,7 @@ COLUMNS = ("task", "model", "metric", "zero-shot", "score", "probe", "gain of th
 def probe_gain_rows(results: list[ScoreResult]) -> list[tuple[str, ...]]:
     """Return the cells of `COLUMNS` for every zero-shot result whose model was probed on the same task; a gain is an improvement."""
     probes = {_model_key(result): result for result in results if result.label == "probe"}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for result in tables.ordered(results):
         probe = probes.get(_model_key(result))
         if result.protocol != "zero_shot" or probe is None:

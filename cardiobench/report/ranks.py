@@ -19,12 +19,12 @@ from cardiobench.scoring.ranks import Pair, compare_all, ranked
 RANK_COLUMNS = ("task", "protocol", "rank", "model", "metric", "score", "tied with")
 PAIR_COLUMNS = ("task", "protocol", "model", "other", "difference", "95 % CI", "p (Holm)", "better")
 MAX_PAIRS = 60  # that a page waits for
-Comparable = dict[tuple[str, str], dict[str, Predictions]]
+Comparable = dict[tuple[str, ...], dict[str, Predictions]]
 
 
-def by_task_and_protocol(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
+def by_task_and_protocol(entries: Sequence[Entry]) -> dict[tuple[str, ...], list[Entry]]:
     """Return the results of known tasks by task and protocol, where there are two or more."""
-    groups: dict[tuple[str, str], list[Entry]] = {}
+    groups: dict[tuple[str, ...], list[Entry]] = {}
     for entry in entries:
         if find_task(entry.result.task):
             groups.setdefault((entry.result.task, entry.result.label), []).append(entry)
@@ -149,6 +149,6 @@ def markdown(entries: Sequence[Entry]) -> str:
     return head + text + tables.markdown_table(RANK_COLUMNS, rank_rows(pairs, entries)) + notes
 
 
-def _example_results(entries: Sequence[Entry]) -> dict[tuple[str, str], ScoreResult]:
+def _example_results(entries: Sequence[Entry]) -> dict[tuple[str, ...], ScoreResult]:
     """Return one result per task and protocol, for its metric and unit."""
     return {(entry.result.task, entry.result.label): entry.result for entry in entries}

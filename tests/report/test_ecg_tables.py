@@ -8,7 +8,7 @@ from cardiobench.report.paper.contamination import contamination, seen_effect
 from cardiobench.report.paper.ecg_cells import all_cells, best_cells
 from cardiobench.report.paper.ecg_figure import ecg_figure, shared_dimensions
 from cardiobench.report.paper.ecg_tables import ecg_grids, ecg_numbers
-from cardiobench.report.paper.sensitivity import order_changes, turned
+from cardiobench.report.paper.sensitivity import count_order_changes, order_changes
 from cardiobench.report.paper.write import write_tables
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdict
@@ -147,10 +147,10 @@ def test_what_having_seen_a_dataset_adds_is_found_under_models_and_tasks_of_diff
 
 
 def test_pairs_that_turn_round():
-    assert turned(np.array([3.0, 2.0, 1.0]), np.array([3.0, 2.0, 1.0])) == (3, 0.0, False)
-    assert turned(np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0])) == (3, 3.0, True)
-    assert turned(np.array([3.0, 2.0, 1.0]), np.array([3.0, 1.0, 2.0])) == (3, 1.0, False)
-    assert turned(np.array([3.0, 2.0]), np.array([2.0, 2.0])) == (1, 0.5, False)
+    assert count_order_changes(np.array([3.0, 2.0, 1.0]), np.array([3.0, 2.0, 1.0])) == (3, 0.0, False)
+    assert count_order_changes(np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0])) == (3, 3.0, True)
+    assert count_order_changes(np.array([3.0, 2.0, 1.0]), np.array([3.0, 1.0, 2.0])) == (3, 1.0, False)
+    assert count_order_changes(np.array([3.0, 2.0]), np.array([2.0, 2.0])) == (1, 0.5, False)
 
 
 def test_changes_of_order_over_classifiers_seeds_poolings_and_k():

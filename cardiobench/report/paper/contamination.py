@@ -10,11 +10,11 @@ ALL = "all, model and task held fixed"
 
 
 def contamination(cells: pd.DataFrame, group: Sequence[str], score: str = "f1_median") -> pd.DataFrame:
-    """Mean score of the models that saw a dataset beside that of the models that did not.
+    """Compare the mean score of the models that saw a dataset with that of the models that did not.
 
     The difference in a row is one between models, which may differ in more than their pretraining data; the last row holds
-    what having seen a dataset adds once each model and each task has a level of its own (least squares). Models of which
-    nobody knows are left out.
+    what having seen a dataset adds once each model and each task has a level of its own (least squares). Models for which
+    it is unknown are left out.
 
     Args:
         cells: model, dataset, seen (True, False or None), the score and the columns of `group`.
@@ -28,10 +28,10 @@ def contamination(cells: pd.DataFrame, group: Sequence[str], score: str = "f1_me
     if known.empty:
         return pd.DataFrame(columns=[*group, *COLUMNS])
     rows = []
-    for place, part in known.groupby([*group, "dataset"], sort=False):
+    for key, part in known.groupby([*group, "dataset"], sort=False):
         saw = part["seen"].astype(bool)
         means = part.loc[saw, score].mean(), part.loc[~saw, score].mean()
-        rows.append((*place, int(saw.sum()), means[0], int((~saw).sum()), means[1], means[0] - means[1]))
+        rows.append((*key, int(saw.sum()), means[0], int((~saw).sum()), means[1], means[0] - means[1]))
     saw = known["seen"].astype(bool)
     effect = seen_effect(known, [*group, "dataset"], score)
     rows.append((*[""] * len(group), ALL, int(saw.sum()), np.nan, int((~saw).sum()), np.nan, effect))
@@ -39,7 +39,7 @@ def contamination(cells: pd.DataFrame, group: Sequence[str], score: str = "f1_me
 
 
 def seen_effect(cells: pd.DataFrame, task: Sequence[str], score: str) -> float:
-    """What having seen the dataset adds to a score when models and tasks have levels of their own; NaN where it cannot be told.
+    """Estimate what having seen the dataset adds to a score, with a level per model and per task; NaN where it is not identified.
 
     Args:
         cells: model, seen, the score and the columns of `task`.
@@ -48,8 +48,7 @@ def seen_effect(cells: pd.DataFrame, task: Sequence[str], score: str) -> float:
     """
     levels = pd.get_dummies(cells["model"]), pd.get_dummies(cells.groupby(list(task), sort=False).ngroup())
     design = np.column_stack([cells["seen"].astype(float), *(table.to_numpy(float) for table in levels)])
-    others = design[:, 1:]
     # Seen has to vary within a model and within a task: otherwise it is one of the levels.
-    if np.linalg.matrix_rank(design) == np.linalg.matrix_rank(others):
+    if np.linalg.matrix_rank(design) == np.linalg.matrix_rank(design[:, 1:]):
         return float("nan")
     return float(np.linalg.lstsq(design, cells[score].to_numpy(float), rcond=None)[0][0])

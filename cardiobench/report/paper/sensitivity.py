@@ -16,7 +16,7 @@ COLUMNS = ["task", "size", "varied", "one", "other", "models", "pairs", "turned"
 
 
 def order_changes(results: Sequence[ScoreResult], records: Sequence[AnalysisResult]) -> pd.DataFrame:
-    """Two settings of one choice at a time, all else equal: of the pairs of models, how many stand the other way round.
+    """Count the pairs of models whose order changes between two settings of one choice, all else equal.
 
     Choices: classifier, pooling and seed of the cross-validation (by median F1), and k of the SHAP overlap. A pair that
     is level under one of the settings counts half.
@@ -25,25 +25,25 @@ def order_changes(results: Sequence[ScoreResult], records: Sequence[AnalysisResu
         task (or label across datasets), size, varied, one, other (the settings), models, pairs, turned, share turned,
         another is best (whether the first model changes). Settings with fewer than two models in common are left out.
     """
-    scores = pd.DataFrame(_of_cells(all_cells(results)) + _of_overlap(records), columns=SCORES)
+    scores = pd.DataFrame(_cell_scores(all_cells(results)) + _overlap_scores(records), columns=SCORES)
     rows = []
     for (task, size, varied, _), part in scores.groupby(["task", "size", "varied", "rest"], sort=False):
         table = part.pivot_table(index="model", columns="setting", values="score", sort=False)
         for one, other in combinations(table.columns, 2):
             both = table[[one, other]].dropna().to_numpy()
             if len(both) > 1:
-                rows.append((task, size, varied, one, other, len(both), *turned(both[:, 0], both[:, 1])))
-    found = pd.DataFrame(rows, columns=[column for column in COLUMNS if column != "share turned"])
+                rows.append((task, size, varied, one, other, len(both), *count_order_changes(both[:, 0], both[:, 1])))
+    table = pd.DataFrame(rows, columns=[column for column in COLUMNS if column != "share turned"])
     kinds = ["task", "size", "varied", "one", "other"]
     # The same two settings met under several others (two poolings, say): one row for all of them.
-    found = found.groupby(kinds, sort=False, as_index=False).agg(
+    table = table.groupby(kinds, sort=False, as_index=False).agg(
         {"models": "max", "pairs": "sum", "turned": "sum", "another is best": "any"}
     )
-    return found.assign(**{"share turned": found["turned"] / found["pairs"]})[COLUMNS]
+    return table.assign(**{"share turned": table["turned"] / table["pairs"]})[COLUMNS]
 
 
-def turned(one: np.ndarray, other: np.ndarray) -> tuple[int, float, bool]:
-    """Pairs, those of them in another order, and whether another is first; of two scores each, higher is better.
+def count_order_changes(one: np.ndarray, other: np.ndarray) -> tuple[int, float, bool]:
+    """Return the number of pairs, those in another order, and whether another is first; higher is better.
 
     Args:
         one: score of each model under one setting, (n,).
@@ -54,8 +54,8 @@ def turned(one: np.ndarray, other: np.ndarray) -> tuple[int, float, bool]:
     return len(a), float(np.abs(a - b).sum() / 2), bool(one.argmax() != other.argmax())
 
 
-def _of_cells(cells: pd.DataFrame) -> list[tuple]:
-    """Rows of `SCORES`: every cell once for each choice, beside those that made all other choices alike."""
+def _cell_scores(cells: pd.DataFrame) -> list[tuple]:
+    """Return rows of `SCORES`: every cell once for each choice, beside those that made all other choices alike."""
     return [
         (
             f"{cell['dataset']}/{cell['label']}",
@@ -71,12 +71,12 @@ def _of_cells(cells: pd.DataFrame) -> list[tuple]:
     ]
 
 
-def _of_overlap(records: Sequence[AnalysisResult]) -> list[tuple]:
-    """Rows of `SCORES`: the overlap of each model at each k."""
+def _overlap_scores(records: Sequence[AnalysisResult]) -> list[tuple]:
+    """Return rows of `SCORES`: the overlap of each model at each k."""
     return [
-        (record.subject, "", record.models[0]["name"], "k", key.removeprefix("overlap_at_"), "", found.value)
+        (record.subject, "", record.models[0]["name"], "k", key.removeprefix("overlap_at_"), "", overlap.value)
         for record in records
         if record.protocol == "representation" and len(record.models) == 1
-        for key, found in record.values.items()
+        for key, overlap in record.values.items()
         if key.startswith("overlap_at_")
     ]

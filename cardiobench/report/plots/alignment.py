@@ -9,7 +9,7 @@ from cardiobench.results.analysis_result import AnalysisResult
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Top: prompts and recordings along and across the axis, coloured by their number. Below: projection and measurement."""
+    """Draw prompts and recordings along and across the axis, and below the projection against the measurement."""
     texts, recordings = record.tables["texts"], record.tables["recordings"]
     target, unit = record.subject.partition("/")[2], record.options.get("unit", "")
     title = f"{record.subject}   {record.models[0]['name']}"

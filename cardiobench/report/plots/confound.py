@@ -7,21 +7,21 @@ from cardiobench.report.plots.style import FLOOR, GRID, MODEL, MUTED, heatmap, s
 from cardiobench.results.analysis_result import AnalysisResult
 
 ROWS = {
-    "auroc_own": ("trained and tested in one place", MODEL),
-    "auroc_carried": ("trained in one place, tested in another", MODEL),
-    "auroc_mixed_within_places": ("trained on all, looked at inside each place", MODEL),
-    "auroc_mixed": ("trained and tested on all places mixed", MODEL),
-    "auroc_place_alone": ("the place alone, without a recording", FLOOR),
+    "auroc_own": ("trained and tested at one site", MODEL),
+    "auroc_carried": ("trained at one site, tested at another", MODEL),
+    "auroc_mixed_within_places": ("trained on all sites, tested within each", MODEL),
+    "auroc_mixed": ("trained and tested on all sites mixed", MODEL),
+    "auroc_place_alone": ("the site alone, without a recording", FLOOR),
 }
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Left: the label's AUROC by where the probe learned and was tested. Right: all pairs of sites, where there are any."""
+    """Draw the label's AUROC by where the probe was trained and tested, and all pairs of sites where there are any."""
     table = record.tables["matrix"]
     sites = list(dict.fromkeys(table["train"]))
     identity, chance = record.values["identity_balanced_accuracy"], record.values["identity_chance"].value
     title = (
-        f"{record.subject}   {record.models[0]['name']}   place told by a probe: {identity.value:.2f} "
+        f"{record.subject}   {record.models[0]['name']}   site recognised by a probe: {identity.value:.2f} "
         f"[{identity.low:.2f}, {identity.high:.2f}], chance {chance:.2f}"
     )
     figure, (left, right) = subplots(1, 2, figsize=(9.6, 3.6), width_ratios=(1.2, 1.0), title=title)

@@ -15,7 +15,7 @@ COLUMNS = 4  # of matrices side by side
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Left: mean matrix over clips. Right: cosine against frames apart, with the level between patients."""
+    """Draw the mean matrix over clips, and the cosine against frames apart with the level between patients."""
     apart = record.tables["apart"]
     within, between = record.values["frames of a clip"], record.values["frames between patients"]
     title = f"{record.subject}   {record.models[0]['name']}"

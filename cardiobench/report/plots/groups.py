@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from cardiobench.data.spec import Task
 from cardiobench.report.plots.figure import ReportFigure
@@ -79,10 +80,10 @@ def groups_figure(
         frame: predictions of the drawn result.
     """
     full = group_table(results)
-    own = full[(full["model"] == best.model["name"]) & (full["protocol"] == best.label)]
+    drawn = full[(full["model"] == best.model["name"]) & (full["protocol"] == best.label)]
     factor = 100.0 if best.metric in tables.FRACTIONS else 1.0
-    labels = [f"{r.breakdown.replace('_', ' ')}: {shorten(r.group, 24)} (n={r.n})" for r in own.itertuples()]
-    rows = (own[["value", "low", "high"]] * factor).assign(label=labels, hollow=own["worst"], published=False)
+    labels = [f"{r.breakdown.replace('_', ' ')}: {shorten(r.group, 24)} (n={r.n})" for r in drawn.itertuples()]
+    rows = (drawn[["value", "low", "high"]] * factor).assign(label=labels, hollow=drawn["worst"], published=False)
     boxes = task is not None and task.kind == "regression"
     figure, panels = subplots(
         1, 1 + boxes, figsize=(9.2 if boxes else 7.6, 1.1 + ROW_HEIGHT * len(rows)), squeeze=False, sharey=boxes
@@ -101,8 +102,7 @@ def groups_figure(
             on=["model", "protocol", "breakdown", "group"],
             how="left",
         )
-        drawn = own[["breakdown", "group"]].merge(quantiles, on=["breakdown", "group"], how="left")
-        _draw_boxes(panels[0, 1], drawn)
+        _draw_boxes(panels[0, 1], drawn[["breakdown", "group"]].merge(quantiles, on=["breakdown", "group"], how="left"))
         panels[0, 1].set_xlabel(f"absolute error ({best.unit})")
     gaps = "; ".join(f"{name.replace('_', ' ')}: {tables.gap_text(one, best)}" for name, one in best.groups.items())
     caption = (
@@ -114,7 +114,7 @@ def groups_figure(
     return ReportFigure("groups", caption, figure, {"groups": full})
 
 
-def _draw_boxes(axes, quantiles: pd.DataFrame) -> None:
+def _draw_boxes(axes: Axes, quantiles: pd.DataFrame) -> None:
     """Draw quartiles, median, mean and the middle 90 % of each row's absolute errors."""
     known = quantiles["mean"].notna()
     axes.bxp(

@@ -10,7 +10,7 @@ LONGEST = 58  # characters of a wording that are shown
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """One row per wording; one panel per rule."""
+    """Draw one row per wording, one panel per rule."""
     table = record.tables["wordings"].fillna({"rule": "", "unit": ""})
     first, rules = table.iloc[0], list(dict.fromkeys(table["rule"]))
     size = (4.6 + 3.2 * len(rules), 1.2 + 0.3 * (table["rule"] == rules[0]).sum())
@@ -29,5 +29,6 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
         axes.set(xlabel=f"{first['metric']} {first['unit']}".strip(), title=rule.replace("_", " "))
         axes.grid(axis="x")
         axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
     figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower right")
     return {"wordings": figure}

@@ -1,6 +1,7 @@
 """F1 of each view, one spoke per view (arXiv:2510.00520, Figure 5)."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,7 +44,12 @@ def radar_figure(model: str, predictions: Mapping[str, pd.DataFrame]) -> ReportF
     angle = dict(zip(views, np.linspace(0, 2 * np.pi, len(views), endpoint=False), strict=True))
     for number, (name, table) in enumerate(list(scores.items())[: len(LINES)]):
         angles, f1 = [angle[view] for view in table["view"]], table["f1"].tolist()
-        style = {"color": LINES[number], "linestyle": DASHES[number % len(DASHES)], "marker": "o", "markersize": 4}
+        style: dict[str, Any] = {
+            "color": LINES[number],
+            "linestyle": DASHES[number % len(DASHES)],
+            "marker": "o",
+            "markersize": 4,
+        }
         axes.plot([*angles, *angles[:1]], [*f1, *f1[:1]], label=shorten(name, 46), **style)
     axes.set(xticks=list(angle.values()), xticklabels=views, yticks=(0.25, 0.5, 0.75, 1), ylim=(0, 1))
     axes.tick_params(axis="y", labelsize=7)

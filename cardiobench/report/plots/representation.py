@@ -49,7 +49,7 @@ def _symmetric(pairs: pd.DataFrame, one: str, other: str, value: str, names: lis
 
 
 def _overlap(record: AnalysisResult) -> Figure:
-    """Left: the shared part at each k with its interval, chance and the floor of shuffled labels. Right: pairs of datasets."""
+    """Draw the shared part at each k with its interval, chance and the floor of shuffled labels; at the right pairs of datasets."""
     pairs = record.tables["pairs"]
     ks = sorted(pairs["k"].unique())
     chosen = f"{record.options['classifier']} of {record.options['trained_on']}"
@@ -75,7 +75,7 @@ def _overlap(record: AnalysisResult) -> Figure:
 
 
 def _maps(record: AnalysisResult) -> Figure:
-    """One column per setting; the same points above by label, below by dataset where there are several."""
+    """Draw one column per setting; the same points above by label, below by dataset where there are several."""
     table = record.tables["maps"]
     settings = list(dict.fromkeys(table["setting"]))
     rows = ("label", "dataset") if table["dataset"].nunique() > 1 else ("label",)
@@ -101,7 +101,7 @@ def _maps(record: AnalysisResult) -> Figure:
 
 
 def _stability(record: AnalysisResult) -> Figure:
-    """Left: trustworthiness of each map. Right: Procrustes disparity of each two."""
+    """Draw trustworthiness of each map, and the Procrustes disparity of each two."""
     table = record.tables["stability"].fillna({"other": ""})
     trust = table[table["measure"] == "trustworthiness"]
     names = trust["setting"].tolist()
@@ -121,7 +121,7 @@ def _stability(record: AnalysisResult) -> Figure:
 
 
 def _geometry(record: AnalysisResult) -> Figure:
-    """One panel per measure: by label (high is good), by dataset (low is good), by label inside each dataset."""
+    """Draw one panel per measure: by label (high is good), by dataset (low is good), by label inside each dataset."""
     table = record.tables["geometry"].pivot_table(index="level", columns="measure", values="value", sort=False)
     levels = list(dict.fromkeys(record.tables["geometry"]["level"]))
     table = table.reindex(index=levels, columns=[*MEASURES, "chance"])
@@ -145,7 +145,7 @@ def _geometry(record: AnalysisResult) -> Figure:
 
 
 def _similarity(record: AnalysisResult) -> Figure:
-    """Linear CKA of each two models over all records."""
+    """Draw linear CKA of each two models over all records."""
     table = record.tables["cka"]
     whole = table.groupby(["model", "other"], sort=False).tail(1)
     names = list(dict.fromkeys([*whole["model"], *whole["other"]]))

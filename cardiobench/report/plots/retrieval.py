@@ -12,7 +12,7 @@ COLOURS = {"image to text": MODEL, "text to image": LINES[2]}
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """One panel per gallery, one panel for the findings."""
+    """Draw one panel per gallery, one panel for the findings."""
     recall, negation = record.tables["recall"], record.tables["negation"]
     recall = recall[recall["measure"] != "median_rank"]
     galleries = list(dict.fromkeys(recall["gallery"]))
@@ -39,7 +39,7 @@ def _draw_recall(axes: Axes, recall: pd.DataFrame) -> None:
         spread = [part["value"] - part["low"], part["high"] - part["value"]]
         axes.bar(x, part["value"], 0.34, color=COLOURS[direction], alpha=0.75, label=direction)
         axes.errorbar(x, part["value"], spread, fmt="none", ecolor=INK, elinewidth=1, capsize=2)
-        label = "chance" if shift < 0 else None
+        label = "chance" if shift < 0 else "_"
         axes.hlines(part["chance"], x - 0.17, x + 0.17, color=FLOOR, linewidth=2, label=label)
     axes.set_xticks(range(len(measures)), [f"@{name.rpartition('_')[2]}" for name in measures])
     axes.set_ylim(0, 1)

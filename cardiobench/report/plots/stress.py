@@ -10,7 +10,7 @@ COLUMNS = 4
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """One panel per perturbation; one line per protocol that predicts, with its 95 % interval."""
+    """Draw one panel per perturbation; one line per protocol that predicts, with its 95 % interval."""
     table = record.tables["scores"]
     first = table.iloc[0]
     changes = list(dict.fromkeys(table.loc[table["change"] != "none", "change"]))

@@ -61,7 +61,7 @@ def figure_style() -> Iterator[None]:
         import matplotlib
     except ImportError:
         raise MissingExtra("drawing the report's figures", "analysis", "matplotlib") from None
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]  # its keys are a Literal of every parameter
         yield
 
 
@@ -104,7 +104,7 @@ def heatmap(axes: "Axes", values: "ArrayLike", rows: Sequence[str], columns: Seq
         if np.isfinite(value):
             colour = "#ffffff" if value > low + 0.6 * (high - low) else "#101418"
             axes.text(column, row, texts[row][column], ha="center", va="center", color=colour)
-    anchor = {"ha": "right", "rotation_mode": "anchor"} if rotation else {}
+    anchor: dict[str, Any] = {"ha": "right", "rotation_mode": "anchor"} if rotation else {}
     axes.set_xticks(range(len(columns)), list(columns), rotation=rotation, **anchor)
     axes.set_yticks(range(len(rows)), list(rows))
     axes.tick_params(length=0)
