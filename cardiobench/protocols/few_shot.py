@@ -12,7 +12,7 @@ from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.features import mean_and_std
-from cardiobench.protocols.linear.model import linear_models
+from cardiobench.protocols.linear.model import fit_linear_models
 from cardiobench.protocols.options import Penalty
 from cardiobench.protocols.probe import LinearProbe, check_learnable
 from cardiobench.protocols.task_scorer import ScoreDraws, TaskScorer
@@ -49,7 +49,7 @@ class FewShot(AnalysisProtocol):
         pool, test = data.indices("train", "validation"), data.indices("test")
         sizes = [size for size in self.sizes if size <= n_patients(data, pool)]
         rng = np.random.default_rng(analysis.seed)
-        scale = mean_and_std(data.features[pool])
+        scale = mean_and_std(data.features, pool)
         rows, curve, values = [], [], {}
         with threadpool_limits(1):
             for size in sizes:
@@ -64,7 +64,7 @@ class FewShot(AnalysisProtocol):
                 values[f"{scorer.key} at {size}"] = estimate = pool_draws(scored)
                 curve.append({"patients": size, **interval_columns(estimate)})
             model, _ = LinearProbe(seed=analysis.seed).fit(data)
-        full = scorer.score(data, ProtocolOutput(test, model.predict(data.features[test]), {})).estimate
+        full = scorer.score(data, ProtocolOutput(test, model.predict(data.features, test), {})).estimate
         values[f"{scorer.key} of all"] = full
         curve.append({"patients": len(np.unique(data.patients[pool])), **interval_columns(full)})
         table = pd.DataFrame(curve).assign(
@@ -83,11 +83,11 @@ class FewShot(AnalysisProtocol):
         self, data: TaskData, train: np.ndarray, test: np.ndarray, scale: tuple[np.ndarray, np.ndarray]
     ) -> np.ndarray:
         labels, classes = data.labels[train], len(data.task.classes)
-        penalties = np.array([self.penalty * data.features.shape[1]])
-        (model,) = linear_models(
-            data.features[train], labels, penalties, classes=classes, class_weight="balanced", scale=scale
+        penalties = [self.penalty * data.features.shape[1]]
+        (model,) = fit_linear_models(
+            data.features, train, labels, penalties, classes=classes, class_weight="balanced", scale=scale
         )
-        return model.predict(data.features[test])
+        return model.predict(data.features, test)
 
 
 def n_patients(data: TaskData, pool: np.ndarray) -> int:

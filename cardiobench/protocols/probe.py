@@ -12,11 +12,15 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
-from cardiobench.protocols.linear.logistic import SEARCH_TOLERANCE, TOLERANCE
-from cardiobench.protocols.linear.model import LinearModel, linear_models
+from cardiobench.protocols.linear.model import LinearModel, fit_linear_models
+from cardiobench.protocols.linear.streamed import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.options import Penalty
 
-SMALL = 5_000_000  # numbers; below it, threads that wait for each other cost more than they do
+TIE = 1e-4
+"""Share of the stiffest penalty's loss; losses nearer than that are equal, and the stiffer penalty is chosen.
+
+Over a wide range the loss hardly depends on the penalty, and what the solver leaves open would decide.
+"""
 
 
 @dataclass(frozen=True)
@@ -24,9 +28,10 @@ class LinearProbe(PredictionProtocol):
     """One linear layer on the standardised embedding.
 
     Regression: ridge. Classification: logistic regression. The penalty is chosen by mean absolute error, or log loss,
-    on the validation split; with fewer than `min_samples` recordings to learn from, or without a validation split, on several
-    random partitions of the patients of train and validation, since one small split chooses by luck. The chosen model
-    is fitted again on train and validation together. Test lines are never looked at.
+    on the validation split; with fewer than `min_samples` recordings to learn from, or without a validation split, on
+    several random partitions of the patients of train and validation, since one small split chooses by luck. Of
+    penalties that do equally well the stiffest is taken. The chosen model is fitted again on train and validation
+    together. Test recordings are never looked at.
 
     Attributes:
         penalties: of ridge, and the inverse of logistic regression's C.
@@ -52,7 +57,7 @@ class LinearProbe(PredictionProtocol):
         return {"profile": config.profile, "seed": config.seed}
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
-        """Predictions of the probe for the test lines."""
+        """Predict the test recordings with a probe fitted on train and validation."""
         test = data.indices("test")
         if self.profile == "paper":
             from cardiobench.protocols.probe_paper import mean_of_unit_parts, train
@@ -60,28 +65,41 @@ class LinearProbe(PredictionProtocol):
             model, details = train(data)
             return ProtocolOutput(test, model.predict(mean_of_unit_parts(data, test)), details)
         model, details = self.fit(data)
-        return ProtocolOutput(test, model.predict(data.features[test]), details)
+        return ProtocolOutput(test, model.predict(data.features, test), details)
 
     def fit(self, data: TaskData) -> tuple[LinearModel, dict[str, Any]]:
-        """The probe, fitted, and what was chosen on the way; `NotApplicable` where there is nothing to learn from."""
+        """Choose the penalty and fit the probe.
+
+        Returns:
+            The model, and what was chosen: the penalty, on what, its range over partitions, recordings learned from.
+
+        Raises:
+            NotApplicable: there is nothing to learn from.
+        """
         check_learnable(data)
         both = data.indices("train", "validation")
-        with threadpool_limits(1 if data.features.size < SMALL else None):
+        with threadpool_limits(1):  # blocks are small: threads that wait for each other cost more than they do
             folds = self._folds(data)
             losses = np.array([self._losses(data, *fold) for fold in folds])
-            best = int(np.argmin(losses.mean(axis=0)))
-            (model,) = self._fit(data, both, self.penalties[best : best + 1])
-        choices = np.asarray(self.penalties)[losses.argmin(axis=1)]
+            best = self._stiffest_of_best(losses.mean(axis=0))
+            (model,) = self._fit(data, both, self.penalties[best : best + 1], TOLERANCE)
+        choices = [self.penalties[self._stiffest_of_best(row)] for row in losses]
         return model, {
             "penalty": self.penalties[best],
             "penalty_at_edge": best in (0, len(self.penalties) - 1),
             "penalty_chosen_on": "validation" if len(folds) == 1 else f"{len(folds)} partitions of the patients",
-            "penalty_range": [float(choices.min()), float(choices.max())],
+            "penalty_range": [min(choices), max(choices)],
             "fitted_on": len(both),
         }
 
+    def _stiffest_of_best(self, losses: np.ndarray) -> int:
+        """Return the position of the stiffest penalty whose loss is the least, or equal to it (`TIE`)."""
+        stiffest = losses[int(np.argmax(self.penalties))]
+        equal = np.flatnonzero(losses <= losses.min() + TIE * stiffest)
+        return int(max(equal, key=lambda position: self.penalties[position]))
+
     def _folds(self, data: TaskData) -> list[tuple[np.ndarray, np.ndarray]]:
-        """(lines to fit on, lines to choose by), no patient on both sides."""
+        """Return (indices to fit on, indices to choose by), no patient on both sides."""
         train, validation = data.indices("train"), data.indices("validation")
         both = np.concatenate([train, validation])
         if len(validation) and len(both) >= self.min_samples:
@@ -90,28 +108,30 @@ class LinearProbe(PredictionProtocol):
         if len(np.unique(groups)) < 2:
             raise NotApplicable(f"{data.task.name} has 1 patient to learn from here, and a probe needs 2 or more")
         splitter = GroupShuffleSplit(self.resamples, test_size=0.2, random_state=self.seed)
-        parts = [(both[fit], both[held]) for fit, held in splitter.split(both, groups=groups)]
+        folds = [(both[fit], both[held]) for fit, held in splitter.split(both, groups=groups)]
         if data.task.classes:  # a partition that leaves one class only to learn from says nothing about penalties
-            parts = [part for part in parts if len(np.unique(data.labels[part[0]])) > 1]
-        if not parts:
+            folds = [fold for fold in folds if len(np.unique(data.labels[fold[0]])) > 1]
+        if not folds:
             raise NotApplicable(f"{data.task.name} has too few patients of its rarer class to learn from here")
-        return parts
+        return folds
 
     def _losses(self, data: TaskData, fit: np.ndarray, held: np.ndarray) -> np.ndarray:
-        """Of each penalty, on the lines held out: (k,)."""
+        """Return the loss on held-out recordings with each penalty, (k,)."""
         truth = data.labels[held]
-        answers = [
-            model.predict(data.features[held]) for model in self._fit(data, fit, self.penalties, SEARCH_TOLERANCE)
-        ]
+        models = self._fit(data, fit, self.penalties, SEARCH_TOLERANCE)
+        predicted = [model.predict(data.features, held) for model in models]
         if data.task.kind == "regression":
-            return np.array([np.abs(values - truth).mean() for values in answers])
-        of_truth = [values[np.arange(len(truth)), truth] for values in answers]
+            return np.array([np.abs(values - truth).mean() for values in predicted])
+        of_truth = [values[np.arange(len(truth)), truth] for values in predicted]
         return np.array([-np.log(np.maximum(values, np.finfo(np.float64).eps)).mean() for values in of_truth])
 
-    def _fit(self, data: TaskData, lines: np.ndarray, penalties, tolerance: float = TOLERANCE) -> list[LinearModel]:
-        return linear_models(
-            data.features[lines],
-            data.labels[lines],
+    def _fit(
+        self, data: TaskData, indices: np.ndarray, penalties: tuple[float, ...], tolerance: float
+    ) -> list[LinearModel]:
+        return fit_linear_models(
+            data.features,
+            indices,
+            data.labels[indices],
             penalties,
             classes=len(data.task.classes),
             class_weight=self.class_weight,

@@ -237,7 +237,8 @@ def _descend(problem, state, decay, penalty, tolerance, shared) -> tuple[np.ndar
     probabilities = problem.probabilities(logits)
     precondition = _preconditioner(problem, probabilities, penalty, shared)
     gradient = problem.gradient(problem.weights * (probabilities - problem.target)) + decay * state
-    direction = previous = steepest = None
+    direction = previous = np.zeros_like(state)
+    steepest = np.ones(state.shape[1])
     for step in range(STEPS + 1):
         ahead = precondition(gradient)
         decrement = _dot(gradient, ahead)

@@ -1,13 +1,14 @@
 """A fitted linear layer on frozen features: what a probe has learned, to be asked of any recordings."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, softmax
 
-from cardiobench.protocols.features import mean_and_std
-from cardiobench.protocols.linear.logistic import TOLERANCE, logistic_path
-from cardiobench.protocols.linear.ridge import ridge_path, row_axes
+from cardiobench.protocols.features import row_blocks
+from cardiobench.protocols.linear.ridge import ridge_path
+from cardiobench.protocols.linear.streamed import TOLERANCE, logistic_path
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,17 @@ class LinearModel:
     intercepts: np.ndarray
     classes: int
 
-    def predict(self, features: np.ndarray) -> np.ndarray:
-        """Numbers (n,), or class probabilities (n, classes), of features (n, d)."""
-        outputs = features @ self.coefficients + self.intercepts
+    def predict(self, features: np.ndarray, indices: np.ndarray | None = None) -> np.ndarray:
+        """Return numbers (n,), or class probabilities (n, classes).
+
+        Args:
+            features: (N, d), any float type; read in blocks.
+            indices: of the rows to predict, (n,); all when None.
+        """
+        count = len(features) if indices is None else len(indices)
+        outputs = np.empty((count, self.coefficients.shape[1]))
+        for rows, block in row_blocks(features, indices):
+            outputs[rows] = block @ self.coefficients + self.intercepts
         if not self.classes:
             return outputs[:, 0]
         if self.classes == 2:
@@ -34,52 +43,43 @@ class LinearModel:
         return softmax(outputs, axis=1)
 
 
-def linear_models(
+def fit_linear_models(
     features: np.ndarray,
+    indices: np.ndarray,
     labels: np.ndarray,
-    penalties: np.ndarray,
+    penalties: Sequence[float],
     *,
     classes: int = 0,
     class_weight: str | None = None,
     scale: tuple[np.ndarray, np.ndarray] | None = None,
     tolerance: float = TOLERANCE,
 ) -> list[LinearModel]:
-    """Ridge regression, or logistic regression, on standardised features for each penalty.
+    """Fit ridge regression, or logistic regression, on standardised features for each penalty.
 
     Args:
-        features: (n, d).
-        labels: numbers or class indices (n,).
+        features: (N, d), any float type; read in blocks, never copied as a whole.
+        indices: of the rows to learn from, (n,).
+        labels: numbers or class indices of these rows, (n,).
         penalties: on the squared coefficients of the standardised features.
         classes: 0 for numbers.
         class_weight: "balanced" or None.
-        scale: mean and deviation (d,) of each feature; by default those of `features`.
-        tolerance: of `logistic_path`.
+        scale: mean and deviation (d,) of each feature; by default those of these rows.
+        tolerance: of the mean log loss above its minimum.
 
     Returns:
-        One model a penalty.
+        One model per penalty.
     """
-    mean, deviation = mean_and_std(features) if scale is None else scale
-    known = (features - mean) / deviation
-    axes = row_axes(known)
-    if axes is not None:
-        known = known @ axes
-    penalties = np.asarray(penalties, dtype=np.float64)
     if classes:
-        path = logistic_path(
-            known,
+        fitted = logistic_path(
+            features,
+            indices,
             labels,
             penalties,
-            class_weight=class_weight,
             classes=classes,
-            standardise=False,
+            class_weight=class_weight,
+            scale=scale,
             tolerance=tolerance,
         )
-        coefficients, intercepts = path.coefficients[0].swapaxes(1, 2), path.intercepts[0]
     else:
-        found, constants = ridge_path(known, labels, penalties)
-        coefficients, intercepts = found.T[:, :, None], constants[:, None]
-    made = []
-    for weights, constant in zip(coefficients, intercepts, strict=True):
-        weights = (weights if axes is None else axes @ weights) / deviation[:, None]
-        made.append(LinearModel(weights, constant - mean @ weights, classes))
-    return made
+        fitted = ridge_path(features, indices, labels, penalties, scale=scale)
+    return [LinearModel(coefficients, intercepts, classes) for coefficients, intercepts in fitted]

@@ -1,37 +1,38 @@
-"""Ridge regression for many penalties at once, and the features in no more dimensions than there are lines."""
+"""Ridge regression for many penalties from rows that pass by in blocks."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
-RANK_TOLERANCE = 1e-12  # of the largest squared singular value: what is below is rounding error
+from cardiobench.protocols.linear.rows import PrincipalRows, sum_of_products
 
 
-def ridge_path(features: np.ndarray, values: np.ndarray, penalties: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ridge regression for many penalties from one singular value decomposition.
+def ridge_path(
+    features: np.ndarray,
+    indices: np.ndarray,
+    targets: np.ndarray,
+    penalties: Sequence[float] | np.ndarray,
+    *,
+    scale: tuple[np.ndarray, np.ndarray] | None = None,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Fit ridge regression on standardised features for many penalties from one eigendecomposition.
 
     Args:
-        features: (n, d).
-        values: (n,).
-        penalties: (k,), added to the squared singular values of the centred features.
+        features: (N, d).
+        indices: of the rows to learn from, (n,).
+        targets: numbers of these rows, (n,).
+        penalties: on the squared coefficients, positive.
+        scale: mean and deviation (d,) of each feature; by default those of these rows.
 
     Returns:
-        Coefficients (d, k) and intercepts (k,).
+        Coefficients (d, 1) and intercepts (1,) in the units of the features, for each penalty.
     """
-    centre, mean = features.mean(axis=0), values.mean()
-    left, singular, right = np.linalg.svd(features - centre, full_matrices=False)
-    shrunk = singular[:, None] / (singular[:, None] ** 2 + penalties[None, :])
-    coefficients = right.T @ (shrunk * (left.T @ (values - mean))[:, None])
-    return coefficients, mean - centre @ coefficients
-
-
-def row_axes(known: np.ndarray) -> np.ndarray | None:
-    """Orthonormal axes (d, r) of the space that lines (n, d) span; None where they are no fewer than the features.
-
-    A penalty on the squared coefficients leaves nothing outside that space, so a linear model answers the same in these
-    coordinates, and is fitted in a fraction of the time.
-    """
-    if known.shape[1] <= known.shape[0]:
-        return None
-    # The n x n products are all that is needed; a decomposition of the n x d features takes ten times as long.
-    squares, vectors = np.linalg.eigh(known @ known.T)
-    kept = squares > RANK_TOLERANCE * squares[-1]
-    return known.T @ (vectors[:, kept] / np.sqrt(squares[kept]))
+    rows = PrincipalRows(features, indices, np.ones(len(indices)), scale)
+    state = np.zeros((len(rows.values) + 1, 1))
+    mean = targets.mean()
+    sums = sum(sum_of_products(block, (targets[part] - mean)[:, None]) for part, _, block in rows.outputs(state))
+    products = rows.to_gradient(np.asarray(sums))[:-1]
+    return [
+        rows.in_feature_units(np.concatenate([products / (rows.values[:, None] + penalty), [[mean]]]))
+        for penalty in penalties
+    ]

@@ -136,7 +136,7 @@ def fit_predictors(data: TaskData, encoder: Encoder, seed: int) -> dict[str, Pre
 
 def _predict_linear(model: LinearModel, data: TaskData) -> ProtocolOutput:
     test = data.indices("test")
-    return ProtocolOutput(test, model.predict(data.features[test]), {})
+    return ProtocolOutput(test, model.predict(data.features, test), {})
 
 
 def _row(by: str, change: str, severity: float, score: Estimate, difference: Estimate) -> dict[str, Any]:

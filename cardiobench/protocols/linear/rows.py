@@ -1,0 +1,110 @@
+"""Rows to learn a linear layer from: standardised, in blocks, in the coordinates in which they vary independently."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cardiobench.protocols.features import mean_and_std, row_blocks
+
+KEPT_NUMBERS = 2**23  # of rows that stay in memory, 64 MB; more are read anew in every pass
+RANK_TOLERANCE = 1e-12  # of the largest squared singular value; what is below is rounding error
+
+
+class PrincipalRows:
+    """Rows of a feature matrix, standardised, along the eigenvectors of X' diag(weights) X.
+
+    A penalty on the squared coefficients of the standardised features is the same penalty on those of these
+    coordinates, and leaves nothing outside the space that the rows span. Few rows are rotated and stay in memory; of
+    many, each block is read anew in every pass, and the coefficients are rotated instead.
+
+    Attributes:
+        count: number of rows, n.
+        values: eigenvalues of X' diag(weights) X, X centred at its weighted mean, (r,); r is at most n and d.
+    """
+
+    def __init__(
+        self,
+        features: np.ndarray,
+        indices: np.ndarray,
+        weights: np.ndarray,
+        scale: tuple[np.ndarray, np.ndarray] | None = None,
+    ):
+        """Find the axes of some rows.
+
+        Args:
+            features: (N, d), any float type; never copied as a whole.
+            indices: of the rows, (n,).
+            weights: of the rows, (n,), positive.
+            scale: mean and deviation (d,) of each feature; by default those of these rows.
+        """
+        self.count = len(indices)
+        self._features, self._indices = features, indices
+        self._deviation = (mean_and_std(features, indices) if scale is None else scale)[1]
+        # Another centre only changes the intercept, which carries no penalty; this one makes it independent of the rest.
+        self._centre = sum(weights[rows] @ block for rows, block in row_blocks(features, indices)) / weights.sum()
+        self.values, self._axes = self._principal_axes(weights)
+        self._rotated: list[tuple[slice, np.ndarray]] | None = None
+        if self.count * features.shape[1] <= KEPT_NUMBERS:
+            self._rotated = [(rows, block @ self._axes) for rows, block in self._standardized()]
+
+    def _principal_axes(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return eigenvalues (r,) and eigenvectors (d, r) of X' diag(weights) X."""
+        width = self._features.shape[1]
+        if self.count < width:
+            # The n x n products are all that is needed; a decomposition of the n x d features takes ten times as long.
+            every = np.concatenate([block for _, block in self._standardized()]) * np.sqrt(weights)[:, None]
+            values, left = _eigh(every @ every.T)
+            return values, every.T @ (left / np.sqrt(values))
+        products = np.zeros((width, width))
+        for rows, block in self._standardized():
+            block *= np.sqrt(weights[rows])[:, None]
+            products += block.T @ block
+        return _eigh(products)
+
+    def _standardized(self) -> Iterator[tuple[slice, np.ndarray]]:
+        for rows, block in row_blocks(self._features, self._indices):
+            block -= self._centre
+            block /= self._deviation
+            yield rows, block
+
+    def outputs(self, state: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Yield the rows of each block, the outputs (m, k) of a linear layer for them, and the block.
+
+        Args:
+            state: coefficients of the coordinates, then the intercepts, (r + 1, k).
+        """
+        if self._rotated is not None:
+            for rows, block in self._rotated:
+                yield rows, block @ state[:-1] + state[-1], block
+            return
+        # Neither centred nor scaled: both are put into the coefficients, which are fewer.
+        coefficients, intercepts = self.in_feature_units(state)
+        for rows, block in row_blocks(self._features, self._indices):
+            yield rows, block @ coefficients + intercepts, block
+
+    def to_gradient(self, sums: np.ndarray) -> np.ndarray:
+        """Return the gradient of a state from sums over the blocks that `outputs` yields.
+
+        Args:
+            sums: of block' residual, and of the residuals in the last row, (columns of a block + 1, k).
+        """
+        if self._rotated is not None:
+            return sums
+        standardized = (sums[:-1] - np.outer(self._centre, sums[-1])) / self._deviation[:, None]
+        return np.concatenate([self._axes.T @ standardized, sums[-1:]])
+
+    def in_feature_units(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return coefficients (d, k) and intercepts (k,) of the features as they are."""
+        coefficients = (self._axes @ state[:-1]) / self._deviation[:, None]
+        return coefficients, state[-1] - self._centre @ coefficients
+
+
+def sum_of_products(block: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+    """Return block' residuals and, in the last row, the sums of the residuals: (d + 1, k) of (m, d) and (m, k)."""
+    return np.concatenate([(residuals.T @ block).T, residuals.sum(axis=0, keepdims=True)])
+
+
+def _eigh(products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    values, vectors = np.linalg.eigh(products)
+    kept = values > RANK_TOLERANCE * values[-1]
+    return values[kept], vectors[:, kept]

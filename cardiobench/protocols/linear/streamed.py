@@ -1,0 +1,141 @@
+"""Logistic regression for many penalties from rows that pass by in blocks: memory does not grow with their number.
+
+L-BFGS in coordinates in which the curvature of the loss is near the identity. One eigendecomposition of the features
+serves every penalty, and the number of passes through the rows hardly depends on how correlated the features are.
+Cross-validation fits its many small folds together instead (`logistic.py`).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp, softmax
+
+from cardiobench.protocols.linear.rows import PrincipalRows, sum_of_products
+
+TOLERANCE = 1e-8  # of the mean loss above its minimum
+SEARCH_TOLERANCE = 1e-6  # enough to choose a penalty by
+STEPS = 1000  # of L-BFGS, at most
+MEMORY = 20  # steps that L-BFGS remembers
+FLATTER = 0.7  # share of the curvature that was expected; below it, the steps were measured with the wrong scale
+ROUNDS = 20  # of steps with the scale set anew, at most
+
+
+def logistic_path(
+    features: np.ndarray,
+    indices: np.ndarray,
+    labels: np.ndarray,
+    penalties: Sequence[float] | np.ndarray,
+    *,
+    classes: int,
+    class_weight: str | None = None,
+    scale: tuple[np.ndarray, np.ndarray] | None = None,
+    tolerance: float = TOLERANCE,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Fit what scikit-learn's StandardScaler and LogisticRegression(C=1/penalty) give, for many penalties.
+
+    Minimises the sum of weight x log loss plus penalty / 2 x squared coefficients; intercepts carry no penalty.
+    Multinomial for three classes or more.
+
+    Args:
+        features: (N, d), any float type.
+        indices: of the rows to learn from, (n,).
+        labels: class indices of these rows, (n,).
+        penalties: positive.
+        classes: number of classes.
+        class_weight: "balanced" gives the classes equal weight in sum; None leaves rows as they are.
+        scale: mean and deviation (d,) of each feature; by default those of these rows.
+        tolerance: how far above its minimum the mean loss may stay.
+
+    Returns:
+        Coefficients (d, outputs) and intercepts (outputs,) in the units of the features, for each penalty. One output
+        for two classes, the logit of the second; one for each class otherwise, with the intercept minus infinity for a
+        class without rows.
+
+    Raises:
+        ValueError: rows of one class only, a penalty that is not positive, or shapes that do not fit.
+    """
+    counts = np.bincount(labels, minlength=classes)
+    present = np.flatnonzero(counts)
+    if len(present) < 2 or min(penalties) <= 0 or len(labels) != len(indices):
+        raise ValueError(f"{len(indices)} rows, {len(labels)} labels of classes {present}, penalties {penalties}")
+    weights = np.ones(len(labels))
+    if class_weight == "balanced":
+        weights = (len(labels) / (len(present) * np.maximum(counts, 1)))[labels]
+    rows = PrincipalRows(features, indices, weights, scale)
+    outputs = np.array([1]) if classes == 2 else present
+    loss = _LogLoss(rows, np.searchsorted(present, labels), weights, len(outputs))
+    state = np.zeros((len(rows.values) + 1, len(outputs)))
+    fitted = {}
+    for penalty in sorted(penalties, reverse=True):  # from the stiffest on: each is a good start for the next
+        state = _minimize(loss, state, penalty, tolerance)
+        coefficients, intercepts = rows.in_feature_units(state)
+        if classes > len(present):
+            every = np.zeros((len(coefficients), classes)), np.full(classes, -np.inf)
+            every[0][:, present], every[1][present] = coefficients, intercepts
+            coefficients, intercepts = every
+        fitted[penalty] = coefficients, intercepts
+    return [fitted[penalty] for penalty in penalties]
+
+
+class _LogLoss:
+    """The weighted log loss of all rows as a function of a state.
+
+    Attributes:
+        curvature: weighted mean of p (1 - p) at the last state, a class; at first that of zero.
+    """
+
+    def __init__(self, rows: PrincipalRows, codes: np.ndarray, weights: np.ndarray, outputs: int):
+        self.rows, self.codes, self.weights, self.total = rows, codes, weights, float(weights.sum())
+        self.curvature = 0.25 if outputs == 1 else 1 / outputs
+
+    def __call__(self, state: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss and its gradient, (r + 1, outputs)."""
+        value, curvature, sums = 0.0, 0.0, np.zeros((1, 1))
+        for part, outputs, block in self.rows.outputs(state):
+            weights = self.weights[part]
+            losses, residuals, bends = _log_loss(outputs, self.codes[part])
+            value += float(weights @ losses)
+            curvature += float(weights @ bends)
+            sums = sums + sum_of_products(block, weights[:, None] * residuals)
+        self.curvature = curvature / self.total
+        return value, self.rows.to_gradient(sums)
+
+
+def _log_loss(outputs: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return log loss (n,), probability minus target (n, outputs) and mean curvature (n,) of each row."""
+    if outputs.shape[1] == 1:
+        logits, target = outputs[:, 0], codes == 1
+        probability = expit(logits)
+        losses = np.logaddexp(0, np.where(target, -logits, logits))
+        return losses, (probability - target)[:, None], probability * (1 - probability)
+    every = np.arange(len(codes))
+    probabilities = softmax(outputs, axis=1)
+    # 1/K of K equal classes: the curvature along changes of the outputs that add up to nothing.
+    curvature = (1 - (probabilities**2).sum(axis=1)) / (outputs.shape[1] - 1)
+    losses = logsumexp(outputs, axis=1) - outputs[every, codes]
+    probabilities[every, codes] -= 1
+    return losses, probabilities, curvature
+
+
+def _minimize(loss: _LogLoss, start: np.ndarray, penalty: float, tolerance: float) -> np.ndarray:
+    """Return the state of least loss plus penalty."""
+    state, decay = start, np.append(np.full(len(start) - 1, penalty), 0.0)[:, None]
+    for _ in range(ROUNDS):
+        expected = loss.curvature
+        root = np.sqrt(expected * np.append(loss.rows.values, loss.total)[:, None] + decay)
+
+        def scaled_loss(flat: np.ndarray, root: np.ndarray = root) -> tuple[float, np.ndarray]:
+            state = flat.reshape(root.shape[0], -1) / root
+            value, gradient = loss(state)
+            value += 0.5 * float((decay * state**2).sum())
+            return value / loss.total, ((gradient + decay * state) / root).ravel() / loss.total
+
+        # With unit curvature the loss is half the squared length of its gradient above the minimum.
+        largest = np.sqrt(2 * tolerance / loss.total / state.size)
+        options = {"maxiter": STEPS, "maxfun": 2 * STEPS, "gtol": largest, "ftol": 0.0, "maxcor": MEMORY}
+        fitted = minimize(scaled_loss, (state * root).ravel(), jac=True, method="L-BFGS-B", options=options)
+        state = fitted.x.reshape(root.shape[0], -1) / root
+        if loss.curvature > FLATTER * expected:
+            break
+    return state

@@ -1,0 +1,159 @@
+"""Ridge and logistic regression from blocks of rows, against scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from cardiobench.protocols import features as blocks
+from cardiobench.protocols.features import mean_and_std
+from cardiobench.protocols.linear import rows
+from cardiobench.protocols.linear.model import LinearModel, fit_linear_models
+from cardiobench.protocols.linear.rows import PrincipalRows
+
+PENALTIES = (0.3, 100.0, 3.0)
+
+
+@pytest.fixture(params=["kept", "streamed"], autouse=True)
+def reading(request, monkeypatch):
+    """Rows that are kept in memory, and rows that are read anew in blocks of a few."""
+    if request.param == "streamed":
+        monkeypatch.setattr(rows, "KEPT_NUMBERS", 0)
+        monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 64)
+
+
+def sample(n, d, classes, seed=0):
+    """Features of scales from 0.1 to 10 about a mean of 5, float32, and labels that they partly explain."""
+    rng = np.random.default_rng(seed)
+    scales = np.geomspace(0.1, 10, d)
+    features = 5 + rng.normal(size=(n, d)) * scales
+    scores = (features - 5) / scales @ rng.normal(size=(d, classes)) / np.sqrt(d)
+    return features.astype(np.float32), (scores + rng.gumbel(size=(n, classes))).argmax(axis=1)
+
+
+def halves(n):
+    order = np.random.default_rng(1).permutation(n)
+    return np.sort(order[: n // 2]), order[n // 2 :]
+
+
+@pytest.mark.parametrize("shape", [(120, 8), (40, 60)])
+def test_ridge_is_scikit_learns(shape):
+    """Both solve the same linear system in float64: equal to its condition, at most 1e4 here, times the rounding, 1e-16."""
+    features, _ = sample(*shape, 2)
+    targets = features @ np.random.default_rng(2).normal(size=shape[1]) + 50
+    train, held = halves(shape[0])
+    models = fit_linear_models(features, train, targets[train], PENALTIES)
+    for model, penalty in zip(models, PENALTIES, strict=True):
+        exact = features.astype(np.float64)
+        peer = make_pipeline(StandardScaler(), Ridge(alpha=penalty)).fit(exact[train], targets[train])
+        np.testing.assert_allclose(model.predict(features, held), peer.predict(exact[held]), rtol=1e-10)
+
+
+@pytest.mark.parametrize("n, d, classes", [(240, 6, 2), (80, 90, 2), (300, 5, 4), (60, 80, 3)])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_logistic_regression_is_scikit_learns(n, d, classes, class_weight):
+    """The gap of the mean loss bounds the distance.
+
+    The total loss is strongly convex along the features with the penalty as its constant, so coefficients are within
+    sqrt(2 x gap x n / penalty) of the minimum: 1e-14 x 150 / 0.3 gives 3e-6, times features of length 10 at most 3e-5.
+    """
+    features, labels = sample(n, d, classes)
+    train, held = halves(n)
+    exact = features.astype(np.float64)
+    models = fit_linear_models(
+        features, train, labels[train], PENALTIES, classes=classes, class_weight=class_weight, tolerance=1e-14
+    )
+    for model, penalty in zip(models, PENALTIES, strict=True):
+        peer = LogisticRegression(C=1 / penalty, class_weight=class_weight, tol=1e-10, max_iter=20000)
+        peer = make_pipeline(StandardScaler(), peer).fit(exact[train], labels[train])
+        np.testing.assert_allclose(model.predict(features, held), peer.predict_proba(exact[held]), atol=3e-5)
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8])
+def test_the_loss_is_as_near_its_minimum_as_asked_for(tolerance):
+    """Separable rows and small penalties too, where the loss is far flatter than at zero."""
+    features, labels = sample(120, 40, 2)
+    every, penalties = np.arange(120), (1e-3, 1e-1, 10.0)
+    mean, deviation = mean_and_std(features)
+
+    def objective(model, penalty):
+        of_truth = model.predict(features)[every, labels]
+        return -np.log(of_truth).mean() + 0.5 * penalty * ((model.coefficients[:, 0] * deviation) ** 2).sum() / 120
+
+    settings = {"classes": 2, "scale": (mean, deviation)}
+    rough = fit_linear_models(features, every, labels, penalties, tolerance=tolerance, **settings)
+    exact = fit_linear_models(features, every, labels, penalties, tolerance=1e-15, **settings)
+    for penalty, one, other in zip(penalties, rough, exact, strict=True):
+        assert objective(one, penalty) - objective(other, penalty) <= 3 * tolerance
+
+
+def test_one_class_less_is_a_fit_without_it():
+    """Two coefficient vectors of opposite sign carry half the penalty of their difference: the binary fit with twice the C."""
+    features, labels = sample(60, 5, 2)
+    labels = labels * 2
+    (model,) = fit_linear_models(features, np.arange(60), labels, [3.0], classes=3, tolerance=1e-14)
+    exact = features.astype(np.float64)
+    peer = make_pipeline(StandardScaler(), LogisticRegression(C=2 / 3.0, tol=1e-10, max_iter=20000)).fit(exact, labels)
+    predicted = model.predict(features)
+    np.testing.assert_allclose(predicted[:, [0, 2]], peer.predict_proba(exact), atol=3e-5)
+    assert (predicted[:, 1] == 0).all()
+
+
+def test_rows_that_are_not_learned_from_do_not_matter():
+    features, labels = sample(80, 6, 2)
+    train, held = halves(80)
+    strange = features.copy()
+    strange[held] *= 100
+    one, other = (fit_linear_models(part, train, labels[train], [1.0], classes=2)[0] for part in (features, strange))
+    np.testing.assert_array_equal(one.coefficients, other.coefficients)
+
+
+def test_a_scale_that_is_given_is_used():
+    """Penalising half-sized features by a quarter is the same as penalising them as they are."""
+    features, labels = sample(80, 6, 2)
+    mean, deviation = mean_and_std(features)
+    every, settings = np.arange(80), {"classes": 2, "tolerance": 1e-14}
+    (one,) = fit_linear_models(features, every, labels, [4.0], scale=(mean, deviation), **settings)
+    (other,) = fit_linear_models(features, every, labels, [1.0], scale=(mean, 2 * deviation), **settings)
+    np.testing.assert_allclose(one.coefficients, other.coefficients, atol=1e-5)
+
+
+def test_a_constant_column_and_a_constant_matrix_are_no_trouble():
+    features, labels = sample(60, 4, 2)
+    with_constant = np.column_stack([features, np.full(60, 7.0, np.float32)])
+    settings = {"classes": 2, "tolerance": 1e-14}
+    (one,) = fit_linear_models(features, np.arange(60), labels, [1.0], **settings)
+    (other,) = fit_linear_models(with_constant, np.arange(60), labels, [1.0], **settings)
+    np.testing.assert_allclose(one.predict(features), other.predict(with_constant), atol=1e-6)
+    (flat,) = fit_linear_models(np.ones((60, 3), np.float32), np.arange(60), labels, [1.0], **settings)
+    np.testing.assert_allclose(flat.predict(np.ones((1, 3)))[0, 1], labels.mean(), atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(50, 8), (12, 30)])
+def test_principal_rows_diagonalise_the_weighted_products(shape):
+    features, _ = sample(*shape, 2)
+    weights = np.random.default_rng(0).uniform(0.5, 2, size=shape[0])
+    found = PrincipalRows(features, np.arange(shape[0]), weights)
+    exact = features.astype(np.float64)
+    standard = (exact - weights @ exact / weights.sum()) / mean_and_std(features)[1]
+    expected = np.linalg.eigvalsh(standard.T @ (weights[:, None] * standard))[::-1][: len(found.values)]
+    np.testing.assert_allclose(np.sort(found.values)[::-1], expected, rtol=1e-9)
+    assert len(found.values) == min(shape[0] - 1, shape[1])
+
+
+@pytest.mark.parametrize(
+    "labels, penalties, message",
+    [([1, 1, 1], [1.0], r"labels of classes \[1\]"), ([0, 1, 1], [0.0], "penalties"), ([0, 1], [1.0], "2 labels")],
+)
+def test_what_cannot_be_fitted_is_refused(labels, penalties, message):
+    with pytest.raises(ValueError, match=message):
+        fit_linear_models(np.eye(3, dtype=np.float32), np.arange(3), np.array(labels), penalties, classes=2)
+
+
+def test_predictions_in_blocks_are_predictions_at_once():
+    features, _ = sample(100, 5, 3)
+    model = LinearModel(np.random.default_rng(0).normal(size=(5, 1)), np.array([2.0]), 0)
+    expected = features.astype(np.float64) @ model.coefficients[:, 0] + 2
+    np.testing.assert_allclose(model.predict(features), expected, rtol=1e-12)
+    np.testing.assert_allclose(model.predict(features, np.array([5, 3])), expected[[5, 3]], rtol=1e-12)
