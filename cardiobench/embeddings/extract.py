@@ -3,11 +3,13 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+import pandas as pd
 import torch
 
 from cardiobench.core.errors import BadMedia
-from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.models.device import name_of
@@ -23,6 +25,19 @@ class Failure:
     reason: str
 
 
+class RecordingSource(Protocol):
+    """A dataset, as far as encoding needs it."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per recording: id, fingerprint and what it is read from."""
+        ...
+
+    def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
+        """Return the recording of a row; raises `BadMedia` naming it."""
+        ...
+
+
 @dataclass(frozen=True)
 class EncodeJob:
     """One recording to encode.
@@ -33,7 +48,7 @@ class EncodeJob:
         store: where its vectors go.
     """
 
-    source: OpenDataset
+    source: RecordingSource
     number: int
     store: EmbeddingStore
 

@@ -1,179 +1,175 @@
-"""One study of a run: a model's embeddings of a subject's tasks; a record and its figures come out."""
+"""Analyze a model: from its embeddings of a subject's tasks to an analysis result and its figures."""
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from cardiobench.core.config import RunConfig
+from cardiobench.core.io import sha256_of_json
 from cardiobench.data.spec import Task
 from cardiobench.models.base import LoadedModel
-from cardiobench.protocols.analysis import (
-    Analysis,
-    AnalysisOutput,
-    AnalysisProtocol,
-    Perturbation,
-    collapse_warnings,
-)
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol, Perturbation, collapse_warnings
 from cardiobench.protocols.base import TaskData
 from cardiobench.report.plots import save_figures
 from cardiobench.results.analysis_result import AnalysisResult
-from cardiobench.results.paths import folder_name
+from cardiobench.results.paths import folder_name, result_path
 from cardiobench.results.provenance import stamp
-from cardiobench.runner.evaluate import (
-    code_digest,
-    first_answers,
-    model_facts,
-    model_folder,
-    prompt_texts,
-    seen_in_pretraining,
-)
-from cardiobench.runner.plan import DatasetPlan, first_patients
+from cardiobench.runner.cell import KEY_DIGITS, AnalysisCell, load_or_compute, model_facts, seen_in_pretraining
+from cardiobench.runner.context import RunContext
+from cardiobench.runner.encode import encode_missing
+from cardiobench.runner.plan import DatasetPlan, plan_dataset
+from cardiobench.runner.references import first_patients, limited_references
 
 
-@dataclass(frozen=True)
-class AnalysisCell:
-    """One model, protocol and subject.
+def analyze_model(
+    model: LoadedModel,
+    protocols: Iterable[AnalysisProtocol],
+    plans: Mapping[str, DatasetPlan],
+    unreadable: Mapping[str, frozenset[str]],
+    context: RunContext,
+) -> list[AnalysisCell]:
+    """Run all analyses of one model, a subject at a time; perturbed recordings are encoded first.
 
-    Attributes:
-        model: the model.
-        protocol: the study.
-        subject: what it looks at.
-        tasks: of the subject.
+    Args:
+        model: loaded.
+        protocols: analyses.
         plans: dataset -> where the model's embeddings of it are.
-        changed: (dataset, change key) -> where the embeddings of its disturbed test recordings are.
-        unread: dataset -> ids that could not be read or encoded.
-        config: of the run.
+        unreadable: dataset -> ids of recordings that could not be read or encoded.
+        context: of the run.
+
+    Returns:
+        The cells that the model took part in, for comparisons between models; empty on all processes but the main one.
     """
-
-    model: LoadedModel
-    protocol: AnalysisProtocol
-    subject: str
-    tasks: tuple[Task, ...]
-    plans: Mapping[str, DatasetPlan]
-    changed: Mapping[tuple[str, str], DatasetPlan]
-    unread: Mapping[str, frozenset[str]]
-    config: RunConfig
-
-    @property
-    def path(self) -> Path:
-        """`<output>/<org>__<model>/<revision>/<protocol>/<subject>.json`."""
-        folder = model_folder(self.config, self.model)
-        return folder / self.protocol.name / f"{file_name(self.subject)}.json"
-
-    @cached_property
-    def key(self) -> str:
-        """Digest of everything that can change what is found."""
-        plans = [self.plans[task.dataset] for task in self.tasks]
-        facts = {
-            "code": code_digest(),
-            "tasks": [repr(task) for task in self.tasks],
-            "datasets": [plan.source.table.digest for plan in plans],
-            "embeddings": [plan.store.key for plan in plans],
-            "changes": [change.key for change in self.protocol.perturbations(self.tasks)],
-            "pooling": self.model.pooling,
-            "options": self.protocol.get_params(),
-            "prompts": [prompt_texts(task, self.config) for task in self.tasks],
-            "unread": {name: sorted(ids) for name, ids in self.unread.items()},
-            "limit": self.config.limit,
-            "seed": self.config.seed,
-            "resamples": self.config.resamples,
-        }
-        return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
-    def study(self) -> Analysis:
-        """What the protocol gets to see."""
-        return Analysis(
-            self.subject,
-            self.tasks,
-            model_facts(self.model),
-            self.config.seed,
-            self.config.resamples,
-            self._open,
-            lambda task: first_answers(self.plans[task.dataset].source, task, self.config),
-        )
-
-    def _open(self, task: Task, change: Perturbation | None) -> TaskData:
-        plan = self.plans[task.dataset] if change is None else self.changed[task.dataset, change.key]
-        rows = first_patients(plan.source.task_rows(task), self.config.limit)
-        if change is not None:
-            rows = change.rows(rows)
-        rows = rows[~rows["id"].isin(self.unread.get(task.dataset, frozenset()))].reset_index(drop=True)
-        embeddings = plan.store.load(rows["id"], rows["fingerprint"])
-        return TaskData(task, rows, embeddings, self.model.pooling, self.config.prompts)
+    tasks = [task for plan in plans.values() for task in plan.tasks]
+    done: list[AnalysisCell] = []
+    for protocol in protocols:
+        for subject, members in protocol.subjects(tasks).items():
+            perturbed: dict[tuple[str, str], DatasetPlan] = {}
+            lost = {task.dataset: unreadable[task.dataset] for task in members}
+            for name in lost:
+                jobs = _plan_perturbed(model, protocol, plans[name], members, context)
+                if jobs:
+                    lost[name] |= encode_missing(model, jobs, context, clean=plans[name])
+                perturbed |= {(name, perturbation.key): plan for perturbation, plan in jobs.items()}
+            cell = AnalysisCell(model, protocol, context.config, subject, members, plans, perturbed, lost)
+            if context.accelerator.is_main_process and load_or_compute(cell, run_analysis, context):
+                done.append(cell)
+            context.accelerator.wait_for_everyone()
+    return done
 
 
-def file_name(subject: str) -> str:
-    """A subject as a file's name; the double underscore is what every result file has."""
-    name = subject.replace("/", "__")
-    return name if "__" in name else f"across__{name}"
+def _plan_perturbed(
+    model: LoadedModel, protocol: AnalysisProtocol, plan: DatasetPlan, tasks: Sequence[Task], context: RunContext
+) -> dict[Perturbation, DatasetPlan]:
+    members = [task for task in tasks if task.dataset == plan.dataset.spec.name]
+    return {
+        perturbation: plan_dataset(model, plan.dataset, members, context.config, perturbation)
+        for perturbation in protocol.perturbations(members)
+    }
 
 
-def load_cached_analysis(path: Path, key: str) -> AnalysisResult | None:
-    """The record that is there already, if it was made from the very same things."""
-    if not path.is_file():
-        return None
-    record = AnalysisResult.load(path)
-    return record if record.stamp.get("key") == key else None
+def compare_models(cells: Sequence[AnalysisCell], context: RunContext) -> None:
+    """Compare the models that took part in the same analysis of the same subject, where the protocol compares any."""
+    groups: dict[tuple[str, str], list[AnalysisCell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.label, cell.subject), []).append(cell)
+    for group in groups.values():
+        output = group[0].protocol.compare_models(list(map(open_analysis, group))) if len(group) > 1 else None
+        if output:
+            context.summary.add(*save_comparison(output, group))
 
 
 def run_analysis(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
-    """Look, write down, draw; returns the record and its files. `NotApplicable` where the model cannot take part."""
-    study = cell.study()
-    finding = cell.protocol.analyze(study, cell.model.encoder)
-    finding = replace(finding, warnings=(*collapse_warnings(study), *finding.warnings))
-    return _written(finding, [cell], cell.path, cell.key)
+    """Run an analysis and save its result and figures.
+
+    Returns:
+        The result, and the files that were written.
+
+    Raises:
+        NotApplicable: the model cannot take part in the protocol.
+    """
+    analysis = open_analysis(cell)
+    output = cell.protocol.analyze(analysis, cell.model.encoder)
+    output = replace(output, warnings=(*collapse_warnings(analysis), *output.warnings))
+    return _save(output, [cell], cell.path, cell.key)
 
 
-def compare_models(cells: Sequence[AnalysisCell]) -> tuple[AnalysisResult, list[Path]] | None:
-    """Compare the models of several analyses of one subject and save the result; None where the protocol has no comparison."""
+def save_comparison(output: AnalysisOutput, cells: Sequence[AnalysisCell]) -> tuple[AnalysisResult, list[Path]]:
+    """Save what an analysis found between models, beside the models' own folders.
+
+    Returns:
+        The result, and the files that were written.
+    """
     first = cells[0]
-    finding = first.protocol.compare_models([cell.study() for cell in cells])
-    if finding is None:
-        return None
     names = "+".join(sorted(folder_name(cell.model.name) for cell in cells))
     digest = hashlib.sha256(names.encode()).hexdigest()[:12]
-    path = first.config.output_dir / "across" / digest / first.protocol.name / f"{file_name(first.subject)}.json"
-    key = hashlib.sha256("".join(sorted(cell.key for cell in cells)).encode()).hexdigest()[:16]
-    return _written(finding, cells, path, key)
+    path = result_path(first.config.output_dir / "across" / digest, first.label, first.subject)
+    return _save(output, cells, path, sha256_of_json(sorted(cell.key for cell in cells))[:KEY_DIGITS])
 
 
-def _written(
-    finding: AnalysisOutput, cells: Sequence[AnalysisCell], path: Path, key: str
+def open_analysis(cell: AnalysisCell) -> Analysis:
+    """Return what a protocol sees of a cell: embeddings, labels and references, read when they are asked for."""
+
+    def open_task(task: Task, perturbation: Perturbation | None) -> TaskData:
+        plan = cell.plan(task, perturbation)
+        rows = first_patients(plan.dataset.task_rows(task), cell.config.limit)
+        rows = rows if perturbation is None else perturbation.rows(rows)
+        rows = rows[~rows["id"].isin(cell.unreadable.get(task.dataset, frozenset()))].reset_index(drop=True)
+        embeddings = plan.store.load(rows["id"], rows["fingerprint"])
+        return TaskData(task, rows, embeddings, cell.model.pooling, cell.config.prompts)
+
+    return Analysis(
+        cell.subject,
+        cell.tasks,
+        model_facts(cell.model),
+        cell.config.seed,
+        cell.config.resamples,
+        open_task,
+        lambda task: limited_references(cell.plan(task).dataset, task, cell.config.limit),
+    )
+
+
+def _save(
+    output: AnalysisOutput, cells: Sequence[AnalysisCell], path: Path, key: str
 ) -> tuple[AnalysisResult, list[Path]]:
     first = cells[0]
-    sources = {task.dataset: first.plans[task.dataset].source for task in first.tasks}
-    twins = [name for name, source in sources.items() if source.table.twin]
-    limit = first.config.limit
-    warnings = [
-        *finding.warnings,
-        *dict.fromkeys(sentence for cell in cells for sentence in cell.model.warnings),
-        *([f"synthetic twins, which say nothing about patients: {', '.join(twins)}"] if twins else []),
-        *([f"only the first {limit} patients of each split were used"] if limit else []),
-    ]
-    record = AnalysisResult(
+    result = AnalysisResult(
         protocol=first.protocol.name,
         subject=first.subject,
         tasks=tuple(task.name for task in first.tasks),
-        values=finding.values,
-        tables=finding.tables,
-        options={**first.protocol.get_params(), **finding.options},
+        values=output.values,
+        tables=output.tables,
+        options={**first.protocol.get_params(), **output.options},
         models=tuple(model_facts(cell.model) for cell in cells),
-        datasets=tuple(
-            {
-                "name": name,
-                "version": source.spec.version,
-                "digest": source.table.digest,
-                "twin": source.table.twin,
-                "limit": limit,
-            }
-            for name, source in sources.items()
-        ),
-        seen_in_pretraining={name: seen_in_pretraining(first.model.name, name) for name in sources},
-        warnings=tuple(warnings),
-        stamp=stamp(seed=first.config.seed, resamples=first.config.resamples, key=key, code=code_digest()),
+        datasets=tuple(_dataset_facts(first)),
+        seen_in_pretraining={name: seen_in_pretraining(first.model.name, name) for name in first.datasets},
+        warnings=(*output.warnings, *_warnings(cells)),
+        stamp=stamp(seed=first.config.seed, resamples=first.config.resamples, key=key, code=first.code),
     )
-    record.save(path)
-    return record, [*record.files(path), *save_figures(record, path)]
+    result.save(path)
+    return result, [*result.files(path), *save_figures(result, path)]
+
+
+def _dataset_facts(cell: AnalysisCell) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "version": dataset.spec.version,
+            "digest": dataset.table.digest,
+            "twin": dataset.table.twin,
+            "limit": cell.config.limit,
+        }
+        for name, dataset in cell.datasets.items()
+    ]
+
+
+def _warnings(cells: Sequence[AnalysisCell]) -> list[str]:
+    first = cells[0]
+    twins = [name for name, dataset in first.datasets.items() if dataset.table.twin]
+    limit = first.config.limit
+    return [
+        *dict.fromkeys(warning for cell in cells for warning in cell.model.warnings),
+        *([f"synthetic twins, which say nothing about patients: {', '.join(twins)}"] if twins else []),
+        *([f"only the first {limit} patients of each split were used"] if limit else []),
+    ]

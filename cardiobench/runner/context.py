@@ -1,5 +1,6 @@
 """What every step of a run shares: its settings, its processes, its console, and the summary that it fills."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.record import Record
 from cardiobench.results.score_result import ScoreResult
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ class RunSummary:
         not_applicable: (model, task, protocol, reason).
         failures: (model, dataset, recording or "model", reason).
         files: written by this run.
-        config_file: YAML that repeats it.
+        config_file: YAML that repeats the run.
         is_main_process: whether this process is the one that reports.
     """
 
@@ -39,6 +41,14 @@ class RunSummary:
     def exit_code(self) -> int:
         """0 = done, 1 = something failed."""
         return 1 if self.failures else 0
+
+    def add(self, record: Record, files: Iterable[Path] = ()) -> None:
+        """Note a score or an analysis, and the files that were written for it."""
+        if isinstance(record, ScoreResult):
+            self.results.append(record)
+        elif isinstance(record, AnalysisResult):
+            self.analyses.append(record)
+        self.files += files
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,21 @@
-"""What the cells of a grid will cost, learned from those that are done."""
+"""Estimate how long the cells of a grid will take, from those that are done."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
-from cardiobench.data.ecg_subsets import SIZES
+from cardiobench.data.ecg_subsets import SIZES, SizeName
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.evaluate import Cell
+from cardiobench.runner.cell import Cell
 from cardiobench.runner.plan import resolve_tasks
 
 
-def of_whole_run(cell: Cell, config: RunConfig) -> list[str]:
-    """Variants of every cell of a cell's protocol in a run: of all models, poolings and tasks that were asked for.
+def variants_of_run(cell: Cell, config: RunConfig) -> list[str]:
+    """Return the variants of all cells of a cell's protocol in a run: of all models, poolings and tasks asked for.
 
-    Too many where a dataset is too small for a size; empty where the tasks were not named, since nobody knows before
-    which of them have data.
+    Too many where a dataset is too small for a size; empty where the tasks were not named, since which of them have
+    data is not known before.
     """
     tasks = [
         task for task in resolve_tasks(config.tasks) if catalog.spec(task.dataset).modality in cell.model.modalities
@@ -24,55 +25,57 @@ def of_whole_run(cell: Cell, config: RunConfig) -> list[str]:
 
 
 class DurationEstimator:
-    """What cells cost, learned from those that are done: the same variant's mean, else the same classifier's, else all cells'.
+    """Durations of cells, learned from those that are done: the mean of the same variant, else of the same classifier, else of all.
 
-    A cell of another size costs more or less as it has more or fewer records.
+    A cell of another size takes more or less time as it has more or fewer records.
+
+    Args:
+        results: finished ones; those of another protocol are left out.
+        protocol: whose cells are estimated.
     """
 
-    def __init__(self):
-        self.paid: dict[str, list[float]] = {}
-
-    @classmethod
-    def of(cls, results: Sequence[ScoreResult], protocol: str) -> "DurationEstimator":
-        """The prices that finished results of a protocol tell."""
-        prices = cls()
+    def __init__(self, results: Sequence[ScoreResult] = (), protocol: str = ""):
+        self.seconds: dict[str, list[float]] = {}
         for result in results:
             if result.protocol == protocol:
-                prices.update(result)
-        return prices
+                self.update(result)
 
     def __bool__(self) -> bool:
-        return bool(self.paid)
+        return bool(self.seconds)
 
     def update(self, result: ScoreResult) -> None:
-        """Note what a cell took."""
-        self.paid.setdefault(result.variant, []).append(result.stamp["seconds"])
+        """Add the duration of a finished cell."""
+        self.seconds.setdefault(result.variant, []).append(result.stamp["seconds"])
 
     def estimate(self, variant: str) -> float:
-        """Seconds that a cell of this variant will take; something has to be known."""
-        costs = self.paid.get(variant) or self._scaled(variant, alike=True) or self._scaled(variant, alike=False)
-        return sum(costs) / len(costs)
+        """Return the seconds that a cell of this variant will take; at least one cell has to be done."""
+        known = self.seconds.get(variant) or self._scaled(variant, same=True) or self._scaled(variant, same=False)
+        return sum(known) / len(known)
 
-    def _scaled(self, variant: str, alike: bool) -> list[float]:
-        """Costs of other variants, of the same classifier or of all, as they would be at this variant's size."""
+    def _scaled(self, variant: str, same: bool) -> list[float]:
+        """Durations of other variants, of the same classifier or of all, as they would be at this variant's size."""
         size, _, classifier = variant.partition(".")
         return [
-            cost * most_records(size) / most_records(other)
-            for name, costs in self.paid.items()
+            duration * max_records(size) / max_records(other)
+            for name, durations in self.seconds.items()
             for other, _, kind in [name.partition(".")]
-            if kind == classifier or not alike
-            for cost in costs
+            if kind == classifier or not same
+            for duration in durations
         ]
 
 
-def most_records(size: str) -> int:
-    """Records that a size may have; of the one without an upper end twice its least."""
-    least, most = SIZES[size]
+def max_records(size: str) -> int:
+    """Return the records that a size may have; of the one without an upper end twice its least."""
+    least, most = SIZES[cast(SizeName, size)]
     return most or 2 * least
 
 
-def in_words(seconds: float) -> str:
-    """A span of time, for people."""
+def format_seconds(seconds: float) -> str:
+    """Return a duration for people.
+
+    >>> format_seconds(12.4), format_seconds(600), format_seconds(7200)
+    ('12 s', '10 min', '2.0 h')
+    """
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,14 +1,13 @@
-"""What a run has to do: which tasks, which recordings of them, and what is encoded already."""
+"""Plan a run: which tasks, which recordings of them, and what is encoded already."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import MissingData
@@ -22,6 +21,8 @@ from cardiobench.embeddings.key import embedding_key
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
+from cardiobench.runner.context import RunContext
+from cardiobench.runner.references import first_patients
 
 
 @dataclass(frozen=True)
@@ -29,22 +30,22 @@ class DatasetPlan:
     """One dataset for one model.
 
     Attributes:
-        source: the dataset, opened.
-        tasks: asked of it.
-        lines: of `source.frame` that any of the tasks needs.
-        store: where the model's embeddings of it are kept.
-        to_encode: the lines that the store lacks.
+        dataset: opened.
+        tasks: of it that take part.
+        indices: rows of `dataset.frame` that any of the tasks needs.
+        store: embeddings of the model on it.
+        to_encode: those of `indices` that the store lacks.
     """
 
-    source: OpenDataset
+    dataset: OpenDataset
     tasks: tuple[Task, ...]
-    lines: np.ndarray
+    indices: np.ndarray
     store: EmbeddingStore
     to_encode: np.ndarray
 
 
 def resolve_tasks(names: Sequence[str]) -> tuple[Task, ...]:
-    """Tasks of these names; a dataset's name stands for all its tasks; none at all stands for every task there is."""
+    """Return the tasks of these names; a dataset's name stands for all its tasks, no name for every task there is."""
     tasks: dict[str, Task] = {}
     for name in names or catalog.list_datasets():
         if "/" in name:
@@ -57,30 +58,26 @@ def resolve_tasks(names: Sequence[str]) -> tuple[Task, ...]:
 
 
 def open_datasets(tasks: Sequence[Task], config: RunConfig) -> tuple[dict[str, OpenDataset], dict[str, str]]:
-    """The datasets of these tasks that are here, and for the others why not.
+    """Open the datasets of these tasks.
+
+    Returns:
+        Name -> dataset, and name -> reason for those whose data is not here.
 
     Raises:
         MissingData: a task that was asked for by name has no data, or there is no such data folder.
     """
     if config.data_dir and not config.data_dir.exists():
         raise MissingData(f"--data-dir {config.data_dir} does not exist. Leave it out for bundled and generated data.")
-    sources, absent = {}, {}
+    datasets: dict[str, OpenDataset] = {}
+    absent: dict[str, str] = {}
     for name in dict.fromkeys(task.dataset for task in tasks):
         try:
-            sources[name] = open_dataset(name, config.data_dir, allow_missing=config.allow_missing)
+            datasets[name] = open_dataset(name, config.data_dir, allow_missing=config.allow_missing)
         except MissingData as error:
             if config.tasks:
                 raise
             absent[name] = str(error)
-    return sources, absent
-
-
-def first_patients(frame: pd.DataFrame, limit: int | None) -> pd.DataFrame:
-    """The lines of the first `limit` patients of each split; all lines when there is no limit."""
-    if limit is None:
-        return frame
-    kept = [list(dict.fromkeys(part["patient_id"]))[:limit] for _, part in frame.groupby("split", sort=False)]
-    return frame[frame["patient_id"].isin({patient for patients in kept for patient in patients})]
+    return datasets, absent
 
 
 def perturbed_key(key: Mapping[str, Any], perturbation: Perturbation, seed: int) -> dict[str, Any]:
@@ -94,41 +91,69 @@ def perturbed_key(key: Mapping[str, Any], perturbation: Perturbation, seed: int)
 
 def plan_dataset(
     model: LoadedModel,
-    source: OpenDataset,
+    dataset: OpenDataset,
     tasks: Sequence[Task],
     config: RunConfig,
-    change: Perturbation | None = None,
+    perturbation: Perturbation | None = None,
 ) -> DatasetPlan:
-    """What a model still has to encode of a dataset for these tasks; of a disturbed one, the lines that are disturbed only."""
-    parts = [first_patients(source.task_rows(task), config.limit) for task in tasks]
-    wanted = [(part if change is None else change.rows(part)).index for part in parts]
-    lines = np.unique(np.concatenate(wanted)) if wanted else np.array([], dtype=int)
-    key = embedding_key(model, source)
-    if change is not None:
-        key = perturbed_key(key, change, config.seed)
-    store = EmbeddingStore(config.cache_dir / "embeddings", model.name, source.spec.name, key)
-    part = source.frame.loc[lines]
-    gaps = store.missing(part["id"], part["fingerprint"])
-    return DatasetPlan(source, tuple(tasks), lines, store, lines[gaps])
+    """Return what a model still has to encode of a dataset for these tasks; under a perturbation, of its test rows only."""
+    rows = [first_patients(dataset.task_rows(task), config.limit) for task in tasks]
+    wanted = [(part if perturbation is None else perturbation.rows(part)).index for part in rows]
+    indices = np.unique(np.concatenate(wanted)) if wanted else np.array([], dtype=int)
+    key = embedding_key(model, dataset)
+    if perturbation is not None:
+        key = perturbed_key(key, perturbation, config.seed)
+    store = EmbeddingStore(config.cache_dir / "embeddings", model.name, dataset.spec.name, key)
+    frame = dataset.frame.loc[indices]
+    absent = store.missing(frame["id"], frame["fingerprint"])
+    return DatasetPlan(dataset, tuple(tasks), indices, store, indices[absent])
 
 
-DATASET_COLUMNS = ("dataset", "version", "train", "validation", "test", "state", "where")
+def plan_model(
+    model: LoadedModel,
+    tasks: Sequence[Task],
+    datasets: Mapping[str, OpenDataset],
+    protocols: Iterable[str],
+    context: RunContext,
+) -> dict[str, DatasetPlan]:
+    """Plan every dataset of the model's modality and print the plan.
+
+    Returns:
+        Name of the dataset -> plan.
+    """
+    plans: dict[str, DatasetPlan] = {}
+    for name, dataset in datasets.items():
+        members = [task for task in tasks if task.dataset == name]
+        if dataset.spec.modality in model.modalities:
+            plans[name] = plan_dataset(model, dataset, members, context.config)
+        elif len(context.config.models) == 1 and context.config.tasks:
+            reason = f"the model takes {' and '.join(model.modalities)}, {name} is {dataset.spec.modality}"
+            context.summary.not_applicable += [
+                (model.name, task.name, protocol, reason) for task in members for protocol in protocols
+            ]
+    for line in model_lines(model):
+        context.console.print(line)
+    context.console.table("plan", PLAN_COLUMNS, plan_rows(list(plans.values())))
+    return plans
+
+
+DATASET_COLUMNS = ("dataset", "version", "train", "validation", "test", "state", "folder")
 PLAN_COLUMNS = ("task", "recordings", "cached", "to encode", "embeddings")
 
 
-def dataset_rows(sources: Mapping[str, OpenDataset]) -> list[tuple[str, ...]]:
+def dataset_rows(datasets: Mapping[str, OpenDataset]) -> list[tuple[str, ...]]:
     """Return the cells of `DATASET_COLUMNS`: which datasets are here, and how complete."""
     rows = []
-    for name, source in sources.items():
-        counts = source.frame["split"].value_counts()
-        missing = source.coverage()
-        notes = [f"{missing['missing_files']} files missing"] if missing["missing_files"] else []
-        notes += [f"{missing['absent_rows']} rows of the release absent"] if missing["absent_rows"] else []
-        notes += ["synthetic twin"] if source.table.twin else []
-        notes += [f"{len(ids)} left out: {reason}" for reason, ids in source.table.excluded.items() if ids]
+    for name, dataset in datasets.items():
+        counts = dataset.frame["split"].value_counts()
+        coverage = dataset.coverage()
+        notes = [f"{coverage['missing_files']} files missing"] if coverage["missing_files"] else []
+        notes += [f"{coverage['absent_rows']} rows of the release absent"] if coverage["absent_rows"] else []
+        notes += ["synthetic twin"] if dataset.table.twin else []
+        notes += [f"{len(ids)} left out: {reason}" for reason, ids in dataset.table.excluded.items() if ids]
         numbers = (str(int(counts.get(split, 0))) for split in ("train", "validation", "test"))
-        where = "generated" if source.spec.generated else str(source.raw)
-        rows.append((name, source.spec.version, *numbers, "; ".join(notes) or "complete", where))
+        folder = "generated" if dataset.spec.generated else str(dataset.raw)
+        rows.append((name, dataset.spec.version, *numbers, "; ".join(notes) or "complete", folder))
     return rows
 
 
@@ -147,8 +172,8 @@ def plan_rows(plans: Sequence[DatasetPlan]) -> list[tuple[str, ...]]:
     return [
         (
             task.name,
-            str(len(plan.source.task_rows(task))),
-            str(len(plan.lines) - len(plan.to_encode)),
+            str(len(plan.dataset.task_rows(task))),
+            str(len(plan.indices) - len(plan.to_encode)),
             str(len(plan.to_encode)),
             str(plan.store.folder),
         )

@@ -48,7 +48,7 @@ def test_another_order_of_frames_gives_the_stored_vectors_in_that_order(context,
     clean = plan_dataset(model, source, [task], context.config)
     lines = source.task_rows(task)
     few = lines[lines["split"] == "test"].index[:2].to_numpy()
-    clean = SimpleNamespace(source=source, store=clean.store, to_encode=few)
+    clean = SimpleNamespace(dataset=source, store=clean.store, to_encode=few)
     encode_missing(model, {None: clean}, context)
     assert encoder.parts == 2 * 16
 
@@ -58,7 +58,7 @@ def test_another_order_of_frames_gives_the_stored_vectors_in_that_order(context,
     plans = {}
     for change in changes:
         store = plan_dataset(model, source, [task], context.config, change).store
-        plans[change] = SimpleNamespace(source=source, store=store, to_encode=few)
+        plans[change] = SimpleNamespace(dataset=source, store=store, to_encode=few)
     encode_missing(model, plans, context, clean)
     assert encoder.parts == 2 * 16 + 2 * 2 * 16, "gain has two severities; the others change the order alone"
     assert read == few.tolist(), "each recording is decoded once for all its disturbances"

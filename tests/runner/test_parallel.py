@@ -12,8 +12,8 @@ from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner import eta as prices
-from cardiobench.runner import parallel as fan_out
+from cardiobench.runner import parallel
+from cardiobench.runner.eta import DurationEstimator, format_seconds, variants_of_run
 from cardiobench.runner.run import run
 from tests.report.test_ecg_tables import result as made_up
 
@@ -70,7 +70,7 @@ def numbers(config) -> dict[str, tuple]:
 
 @pytest.mark.slow
 def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_missing_ones(config, monkeypatch, capsys):
-    real, worked = fan_out.evaluate_cell, []
+    real, worked = parallel.evaluate_cell, []
 
     def interrupted(cell):
         if worked:
@@ -78,7 +78,7 @@ def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_mis
         worked.append(cell.label)
         return real(cell)
 
-    monkeypatch.setattr(fan_out, "evaluate_cell", interrupted)
+    monkeypatch.setattr(parallel, "evaluate_cell", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(config, Console())
     first = cells(config)
@@ -86,7 +86,7 @@ def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_mis
     before = first["cross_validation.XS.tree"].stat().st_mtime_ns
     capsys.readouterr()
 
-    monkeypatch.setattr(fan_out, "evaluate_cell", lambda cell: worked.append(cell.label) or real(cell))
+    monkeypatch.setattr(parallel, "evaluate_cell", lambda cell: worked.append(cell.label) or real(cell))
     outcome = run(config, Console())
     assert worked == ["cross_validation.XS.tree", "cross_validation.XS.logistic"], "only what was missing"
     assert sorted(cells(config)) == ["cross_validation.XS.logistic", "cross_validation.XS.tree"]
@@ -130,10 +130,10 @@ def test_workers_of_every_kind_come_to_the_same_bits(config, alone, backend, pac
 
 def test_an_unknown_backend_or_one_that_is_not_installed_is_said(monkeypatch):
     with pytest.raises(CardioBenchError, match="no backend 'slurm'"):
-        fan_out.backend("slurm", 2)
+        parallel.backend("slurm", 2)
     for name, package, advice in (("dask", "dask.distributed", r"dask\[distributed\]"), ("ray", "ray", "install ray")):
         monkeypatch.setitem(__import__("sys").modules, package, None)
-        with pytest.raises(CardioBenchError, match=advice), fan_out.backend(name, 2):
+        with pytest.raises(CardioBenchError, match=advice), parallel.backend(name, 2):
             pytest.fail("it is not there")
 
 
@@ -142,10 +142,10 @@ def test_a_cell_is_priced_by_those_most_like_it():
         size, _, name = variant.partition(".")
         return replace(made_up(size=size, classifier=name), protocol=protocol, stamp={"seconds": seconds})
 
-    made = prices.DurationEstimator.of(
+    made = DurationEstimator(
         [paid("XS.tree", 2), paid("XS.tree", 4), paid("S.mlp", 30), paid("S.x", 9, "knn")], "cross_validation"
     )
-    assert bool(made) and not prices.DurationEstimator()
+    assert bool(made) and not DurationEstimator()
     assert made.estimate("XS.tree") == 3
     # Sizes hold at most 499, 2,499 and, without an upper end, twice 5,000 records.
     assert made.estimate("L.mlp") == pytest.approx(30 * 10_000 / 2499), "of another size, the same classifier"
@@ -161,14 +161,14 @@ def test_all_cells_of_a_grid_are_counted_before_they_start(config):
     cell = SimpleNamespace(model=SimpleNamespace(modalities=("ecg",)), protocol=CrossValidation())
     tasks = [f"{name}/{label}" for name in ("ptb_xl", "code15", "georgia", "chapman_ningbo") for label in ("cd", "af")]
     asked = replace(config, models=tuple("abcdef"), tasks=tuple(tasks))
-    assert len(prices.of_whole_run(cell, asked)) == 192 * 5
-    assert len(prices.of_whole_run(cell, replace(asked, poolings=("last", "max")))) == 192 * 5 * 2
-    assert prices.of_whole_run(cell, replace(asked, tasks=())) == []
-    assert len(prices.of_whole_run(cell, replace(asked, tasks=("ptb_xl/cd", "camus/ef")))) == 4 * 5 * 6
+    assert len(variants_of_run(cell, asked)) == 192 * 5
+    assert len(variants_of_run(cell, replace(asked, poolings=("last", "max")))) == 192 * 5 * 2
+    assert variants_of_run(cell, replace(asked, tasks=())) == []
+    assert len(variants_of_run(cell, replace(asked, tasks=("ptb_xl/cd", "camus/ef")))) == 4 * 5 * 6
 
 
 def test_spans_of_time_in_words():
-    assert [prices.in_words(seconds) for seconds in (12.4, 89, 600, 5399, 7200)] == [
+    assert [format_seconds(seconds) for seconds in (12.4, 89, 600, 5399, 7200)] == [
         "12 s",
         "89 s",
         "10 min",

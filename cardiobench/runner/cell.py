@@ -1,0 +1,251 @@
+"""The cells of a run: one model under one protocol on one task or subject; each has a key, a path and one saved record."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from inspect import getfile
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import pandas as pd
+
+from cardiobench.core import resources
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import NotApplicable
+from cardiobench.core.io import sha256_of_json
+from cardiobench.core.source_digest import source_digest
+from cardiobench.data import catalog
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.prompts import prompt_files
+from cardiobench.data.spec import Task
+from cardiobench.models.base import LoadedModel
+from cardiobench.protocols.analysis import AnalysisProtocol, Perturbation
+from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.paths import folder_name, result_path
+from cardiobench.results.predictions_file import load_cached_score
+from cardiobench.results.record import Record
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner import references
+from cardiobench.runner.context import RunContext
+from cardiobench.runner.plan import DatasetPlan
+from cardiobench.scoring import score
+
+KEY_DIGITS = 16
+
+Result = TypeVar("Result", bound=Record)
+
+
+@dataclass(frozen=True)
+class BaseCell(ABC, Generic[Result]):
+    """One model under one protocol.
+
+    Attributes:
+        model: loaded.
+        protocol: with its options.
+        config: of the run.
+        subject: a task, a dataset, or a label across datasets.
+        tasks: whose recordings take part.
+    """
+
+    model: LoadedModel
+    protocol: BaseProtocol
+    config: RunConfig
+    subject: str
+    tasks: tuple[Task, ...]
+
+    @property
+    def label(self) -> str:
+        """The protocol with its variant, as in file names and tables."""
+        return self.protocol.name
+
+    @abstractmethod
+    def inputs(self) -> Mapping[str, Any]:
+        """Return what the record is made from beside the code, the tasks and the settings that all cells share."""
+
+    @abstractmethod
+    def load_cached(self) -> Result | None:
+        """Return the saved record if its key matches the cell's, else None."""
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the model: its name, its revision and, where they are not the default, pooling, variant and precision."""
+        revision = self.model.revision[:12] + (f"+{self.model.setting}" if self.model.setting else "")
+        return self.config.output_dir / folder_name(self.model.name) / revision
+
+    @property
+    def path(self) -> Path:
+        """`<output>/<org>__<model>/<revision>/<protocol>/<dataset>__<target>.json`."""
+        return result_path(self.folder, self.label, self.subject)
+
+    @cached_property
+    def code(self) -> str:
+        """Digest of the code that makes the record: protocol, scoring, metrics and the builders of the datasets."""
+        return code_digest(type(self.protocol), *dict.fromkeys(task.dataset for task in self.tasks))
+
+    @cached_property
+    def key(self) -> str:
+        """Digest of everything that can change the record."""
+        facts = {
+            "code": self.code,
+            "tasks": [repr(task) for task in self.tasks],
+            "options": self.protocol.get_params(),
+            "pooling": self.model.pooling,
+            "prompts": [
+                file.read_text("utf-8") for task in self.tasks for file in prompt_files(task, self.config.prompts)
+            ],
+            "limit": self.config.limit,
+            "seed": self.config.seed,
+            "resamples": self.config.resamples,
+            **self.inputs(),
+        }
+        return sha256_of_json(facts)[:KEY_DIGITS]
+
+
+@dataclass(frozen=True)
+class Cell(BaseCell[ScoreResult]):
+    """One model, task and protocol variant; its record is a score.
+
+    Attributes:
+        plan: the dataset, and where the model's embeddings of it are.
+        variant: of the protocol.
+        unreadable: ids of recordings that could not be read or encoded.
+    """
+
+    protocol: PredictionProtocol
+    plan: DatasetPlan
+    variant: str
+    unreadable: frozenset[str]
+
+    @property
+    def task(self) -> Task:
+        """The task that is predicted."""
+        return self.tasks[0]
+
+    @property
+    def dataset(self) -> OpenDataset:
+        """The dataset of the task."""
+        return self.plan.dataset
+
+    @property
+    def label(self) -> str:
+        """The protocol with its variant."""
+        return f"{self.protocol.name}.{self.variant}" if self.variant else self.protocol.name
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """The recordings that take part, the unreadable ones too."""
+        return references.first_patients(self.dataset.task_rows(self.task), self.config.limit)
+
+    def inputs(self) -> Mapping[str, Any]:
+        """Return dataset, embeddings, variant and what could not be read."""
+        return {
+            "dataset": self.dataset.table.digest,
+            "embeddings": self.plan.store.key,
+            "variant": self.variant,
+            "unreadable": sorted(self.unreadable & set(self.rows["id"])),
+        }
+
+    def load_cached(self) -> ScoreResult | None:
+        """Return the saved result if its key matches and its predictions are there, else None."""
+        return load_cached_score(self.path, self.key)
+
+
+@dataclass(frozen=True)
+class AnalysisCell(BaseCell[AnalysisResult]):
+    """One model, analysis protocol and subject; its record is an analysis.
+
+    Attributes:
+        plans: dataset -> where the model's embeddings of it are.
+        perturbed: (dataset, key of the perturbation) -> where the embeddings of its perturbed test recordings are.
+        unreadable: dataset -> ids of recordings that could not be read or encoded.
+    """
+
+    protocol: AnalysisProtocol
+    plans: Mapping[str, DatasetPlan]
+    perturbed: Mapping[tuple[str, str], DatasetPlan]
+    unreadable: Mapping[str, frozenset[str]]
+
+    @property
+    def datasets(self) -> dict[str, OpenDataset]:
+        """Name -> dataset of the subject's tasks."""
+        return {task.dataset: self.plans[task.dataset].dataset for task in self.tasks}
+
+    def plan(self, task: Task, perturbation: Perturbation | None = None) -> DatasetPlan:
+        """Return where the embeddings of a task's recordings are, as they stand or perturbed."""
+        return self.perturbed[task.dataset, perturbation.key] if perturbation else self.plans[task.dataset]
+
+    def inputs(self) -> Mapping[str, Any]:
+        """Return datasets, embeddings, perturbations and what could not be read."""
+        plans = [self.plans[task.dataset] for task in self.tasks]
+        return {
+            "datasets": [plan.dataset.table.digest for plan in plans],
+            "embeddings": [plan.store.key for plan in plans],
+            "perturbations": [perturbation.key for perturbation in self.protocol.perturbations(self.tasks)],
+            "unreadable": {name: sorted(ids) for name, ids in self.unreadable.items()},
+        }
+
+    def load_cached(self) -> AnalysisResult | None:
+        """Return the saved analysis if its key matches, else None."""
+        return AnalysisResult.load_cached(self.path, self.key)
+
+
+AnyCell = TypeVar("AnyCell", bound=BaseCell[Any])
+
+
+def load_or_compute(
+    cell: AnyCell, compute: Callable[[AnyCell], tuple[Record, Iterable[Path]]], context: RunContext
+) -> Record | None:
+    """Return the saved record of a cell if its key matches, else compute it; the summary gets it either way.
+
+    Args:
+        cell: of the record.
+        compute: makes and saves the record; returns it with its files.
+        context: of the run.
+
+    Returns:
+        The record; None, with the reason in the summary, where the protocol does not apply.
+    """
+    cached = None if context.config.overwrite else cell.load_cached()
+    try:
+        record, files = (cached, ()) if cached else compute(cell)
+    except NotApplicable as error:
+        not_applicable(cell, str(error), context)
+        return None
+    context.summary.add(record, files)
+    return record
+
+
+def not_applicable(cell: BaseCell[Any], reason: str, context: RunContext) -> None:
+    """Note that a protocol does not apply."""
+    context.summary.not_applicable.append((cell.model.name, cell.subject, cell.label, reason))
+
+
+@cache
+def code_digest(protocol: type, *datasets: str) -> str:
+    """Return the digest of the code that makes results, found by its imports; modules loaded by name are given here."""
+    builders = map(catalog.builder, datasets)
+    file = Path(getfile(protocol))
+    package = file.parent.rglob("*.py") if file.parent.parent.name == "protocols" else ()
+    metrics = (path for path in resources.folder("hf_metrics").glob("*/*.py") if path.name != "app.py")
+    return source_digest(protocol, score, references, *builders, *package, *metrics)[:KEY_DIGITS]
+
+
+def model_facts(model: LoadedModel) -> dict[str, Any]:
+    """Return what a record says of its model."""
+    return {
+        "name": model.name,
+        "revision": model.revision,
+        "loaded_by": model.loaded_by,
+        "pooling": model.pooling,
+        "token_pooling": model.token_pooling,
+        "preprocessing": dict(model.preprocessing),
+    }
+
+
+def seen_in_pretraining(model: str, dataset: str) -> bool | None:
+    """Return whether the model's card says that it saw the dataset; None for a model without a card."""
+    from cardiobench.models.cards import card, list_models
+
+    return dataset in card(model).seen if model in list_models() else None
