@@ -13,6 +13,7 @@ from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import Cell, load_or_compute, model_facts, seen_in_pretraining
 from cardiobench.runner.context import RunContext
+from cardiobench.runner.parallel import run_parallel
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.references import data_warnings, join_references
 from cardiobench.scoring.score import score
@@ -36,8 +37,6 @@ def make_cells(
 
 def evaluate_cells(cells: Sequence[Cell], context: RunContext) -> None:
     """Evaluate all cells of one model on one dataset, in parallel where the protocol asks for it."""
-    from cardiobench.runner.parallel import run_parallel
-
     in_parallel: dict[str, list[Cell]] = {}
     for cell in cells:
         if cell.protocol.runs_in_parallel:
@@ -45,7 +44,7 @@ def evaluate_cells(cells: Sequence[Cell], context: RunContext) -> None:
         else:
             load_or_compute(cell, evaluate_cell, context)
     for group in in_parallel.values():
-        run_parallel(group, context)
+        run_parallel(group, evaluate_cell, context)
 
 
 def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:

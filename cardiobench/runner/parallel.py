@@ -6,7 +6,7 @@ output folder on a shared disk. Every worker computes on one core, so a cell giv
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,13 +19,19 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import Cell, not_applicable
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.eta import DurationEstimator, format_seconds, variants_of_run
-from cardiobench.runner.evaluate import evaluate_cell
+
+Evaluate = Callable[[Cell], tuple[ScoreResult, list[Path]]]
 
 
-def run_parallel(cells: Sequence[Cell], context: RunContext) -> None:
+def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext) -> None:
     """Run cells of one protocol on one dataset in parallel, reporting the ETA and collecting results.
 
     Finished cells are kept, so a run that was interrupted goes on with those that are missing.
+
+    Args:
+        cells: of one protocol and dataset.
+        evaluate: makes and saves the result of one cell.
+        context: of the run.
     """
     cells = applicable(cells, context)
     if not cells:
@@ -56,7 +62,7 @@ def run_parallel(cells: Sequence[Cell], context: RunContext) -> None:
         for line in first.protocol.plan_lines():
             console.print(f"  {line}")
     with console.progress(dataset, len(todo), doing="cross-validating") as advance:
-        for outcome in dispatch([cells[n] for n in todo], config):
+        for outcome in dispatch([cells[n] for n in todo], evaluate, config):
             outcomes[todo[outcome.index]] = outcome
             first_known = not durations
             if outcome.result:
@@ -119,13 +125,13 @@ class CellOutcome:
     reason: str
 
 
-def run_one(index: int, cell: Cell) -> CellOutcome:
+def run_one(index: int, cell: Cell, evaluate: Evaluate) -> CellOutcome:
     """Evaluate a cell on one core."""
     from threadpoolctl import threadpool_limits
 
     try:
         with threadpool_limits(1):
-            result, files = evaluate_cell(cell)
+            result, files = evaluate(cell)
     except NotApplicable as error:
         return CellOutcome(index, None, [], str(error))
     return CellOutcome(index, result, files, "")
@@ -138,7 +144,7 @@ def n_jobs(config: RunConfig) -> int:
     return config.jobs or joblib.cpu_count()
 
 
-def dispatch(cells: Sequence[Cell], config: RunConfig) -> Iterator[CellOutcome]:
+def dispatch(cells: Sequence[Cell], evaluate: Evaluate, config: RunConfig) -> Iterator[CellOutcome]:
     """Evaluate all cells on the backend of the run; yields outcomes as they come, in any order.
 
     Raises:
@@ -149,7 +155,7 @@ def dispatch(cells: Sequence[Cell], config: RunConfig) -> Iterator[CellOutcome]:
     cells = [replace(cell, model=without_network(cell.model)) for cell in cells]
     jobs = min(n_jobs(config), len(cells))
     if jobs <= 1 and config.backend == "loky":
-        yield from (run_one(index, cell) for index, cell in enumerate(cells))
+        yield from (run_one(index, cell, evaluate) for index, cell in enumerate(cells))
         return
     with backend(config.backend, jobs), warnings.catch_warnings():
         # A worker whose memory has grown makes room for a new one between two cells; nothing is lost.
@@ -158,7 +164,7 @@ def dispatch(cells: Sequence[Cell], config: RunConfig) -> Iterator[CellOutcome]:
         order = "list" if config.backend == "ray" else "generator_unordered"
         # One cell per message: they take seconds to minutes, and none should wait for another.
         yield from joblib.Parallel(return_as=order, batch_size=1)(
-            joblib.delayed(run_one)(index, cell) for index, cell in enumerate(cells)
+            joblib.delayed(run_one)(index, cell, evaluate) for index, cell in enumerate(cells)
         )
 
 

@@ -12,7 +12,7 @@ from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner import parallel
+from cardiobench.runner import evaluate, parallel
 from cardiobench.runner.eta import DurationEstimator, format_seconds, variants_of_run
 from cardiobench.runner.run import run
 from tests.report.test_ecg_tables import result as made_up
@@ -70,7 +70,7 @@ def numbers(config) -> dict[str, tuple]:
 
 @pytest.mark.slow
 def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_missing_ones(config, monkeypatch, capsys):
-    real, worked = parallel.evaluate_cell, []
+    real, worked = evaluate.evaluate_cell, []
 
     def interrupted(cell):
         if worked:
@@ -78,7 +78,7 @@ def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_mis
         worked.append(cell.label)
         return real(cell)
 
-    monkeypatch.setattr(parallel, "evaluate_cell", interrupted)
+    monkeypatch.setattr(evaluate, "evaluate_cell", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(config, Console())
     first = cells(config)
@@ -86,7 +86,7 @@ def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_mis
     before = first["cross_validation.XS.tree"].stat().st_mtime_ns
     capsys.readouterr()
 
-    monkeypatch.setattr(parallel, "evaluate_cell", lambda cell: worked.append(cell.label) or real(cell))
+    monkeypatch.setattr(evaluate, "evaluate_cell", lambda cell: worked.append(cell.label) or real(cell))
     outcome = run(config, Console())
     assert worked == ["cross_validation.XS.tree", "cross_validation.XS.logistic"], "only what was missing"
     assert sorted(cells(config)) == ["cross_validation.XS.logistic", "cross_validation.XS.tree"]

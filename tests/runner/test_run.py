@@ -56,7 +56,7 @@ def test_a_result_says_everything_beside_the_number(config):
     assert result.model["preprocessing"] and result.dataset["digest"] and result.options["penalty"]
     predictions = pd.read_parquet(predictions_path(path))
     assert {"id", "patient_id", "y_true", "y_pred", "p_CD", "p_no CD"} <= set(predictions)
-    assert (config.output_dir / "report.md").is_file() and list((config.output_dir / "report").glob("*.svg"))
+    assert (config.output_dir / "report.md").is_file() and list((config.output_dir / "figures").glob("*.svg"))
 
 
 def test_the_same_line_again_does_nothing_twice(config, monkeypatch):
