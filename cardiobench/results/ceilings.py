@@ -1,0 +1,47 @@
+"""Human ceilings: how well people agree on a label in other studies, with source, n and setting; none is "the" ceiling."""
+
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+FILE = Path(__file__).parent / "ceilings.csv"
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Agreement between people, as a study measured it.
+
+    Attributes:
+        metric: of this benchmark where there is one; a fraction, or in the label's unit.
+        low: smallest value of the study.
+        high: largest value; equal to `low` where there is one.
+        n: patients, studies or recordings.
+        setting: who was compared with whom, on what.
+        source: publication.
+    """
+
+    metric: str
+    low: float
+    high: float
+    n: str
+    setting: str
+    source: str
+
+
+def human_ceilings(task: str) -> tuple[Ceiling, ...]:
+    """Return the human ceilings of a task, `<dataset>/<target>`; empty where none is known or the recordings are phantoms."""
+    if task.startswith("phantom_"):
+        return ()
+    return tuple(ceiling for patterns, ceiling in _all() if any(fnmatch(task, pattern) for pattern in patterns))
+
+
+@cache
+def _all() -> tuple[tuple[tuple[str, ...], Ceiling], ...]:
+    table = pd.read_csv(FILE, dtype={"n": str})
+    return tuple(
+        (tuple(row.tasks.split()), Ceiling(row.metric, row.low, row.high, row.n, row.setting, row.source))
+        for row in table.itertuples()
+    )

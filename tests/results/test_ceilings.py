@@ -1,0 +1,35 @@
+"""Human ceilings: every row has a source and meets a task; those of the ECG labels follow from the readers' counts."""
+
+import pandas as pd
+import pytest
+from sklearn.metrics import cohen_kappa_score, f1_score
+
+from cardiobench.data import catalog
+from cardiobench.results.ceilings import FILE, human_ceilings
+
+
+def test_every_row_has_its_source_and_setting_and_meets_a_task_that_is_not_generated():
+    table = pd.read_csv(FILE, dtype=str)
+    assert table.notna().all().all()
+    met = {ceiling for task in catalog.list_tasks() for ceiling in human_ceilings(task)}
+    assert {(row.metric, row.setting) for row in table.itertuples()} == {(c.metric, c.setting) for c in met}
+    assert human_ceilings("phantom_echo/view") == () and human_ceilings("cardiacnet/asd") == ()
+    assert [c.low for c in human_ceilings("echonet_pediatric/ef")] == [3.7], (
+        "adults' readings are no ceiling for children"
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "both", "only_first", "only_second"), [("ptb_xl/cd", 75, 10, 8), ("ptb_xl/af", 10, 0, 4)]
+)
+def test_ceilings_of_two_cardiologists_from_their_counts_of_827_ecgs(task, both, only_first, only_second):
+    """The two readers call 85 and 83 ECGs CD (75 both), 10 and 14 AF (10 both); scikit-learn gives kappa and weighted F1."""
+    first = [1] * both + [1] * only_first + [0] * only_second + [0] * (827 - both - only_first - only_second)
+    second = [1] * both + [0] * only_first + [1] * only_second + [0] * (827 - both - only_first - only_second)
+    ceilings = {ceiling.metric: ceiling for ceiling in human_ceilings(task)}
+    assert ceilings["kappa"].low == pytest.approx(cohen_kappa_score(first, second), abs=6e-4)
+    values = []
+    for truth, answer in ((first, second), (second, first)):
+        weight = [1 / truth.count(label) for label in truth]  # classes of equal size
+        values.append(f1_score(truth, answer, average="macro", sample_weight=weight))
+    assert (ceilings["f1_macro"].low, ceilings["f1_macro"].high) == pytest.approx(sorted(values), abs=6e-4)
