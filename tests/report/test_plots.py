@@ -15,7 +15,7 @@ from cardiobench.report.plots import frame_similarity
 from cardiobench.report.plots.draw import draw_report
 from cardiobench.report.plots.figure import ReportFigure, save_report_figure
 from cardiobench.report.plots.groups import QUANTILES, error_quantiles
-from cardiobench.report.plots.predictions import agreement_figure, classification_figure
+from cardiobench.report.plots.predictions import agreement_figure, classification_figure, decision_curve
 from cardiobench.report.plots.style import figure_style
 from cardiobench.results import formatting as tables
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
@@ -24,7 +24,7 @@ from cardiobench.results.record import CHECKSUM, checksum
 from tests.report import example_results
 
 
-def test_roc_calibration_and_confusion_by_hand():
+def test_roc_reliability_operating_point_and_confusion_by_hand():
     """Four patients: of the two ill ones one is called ill with the most, one is called well with the least probability."""
     frame = pd.DataFrame({"y_true": ["no", "yes", "no", "yes"], "y_pred": ["yes", "yes", "no", "no"]})
     frame["p_yes"], frame["p_no"] = [0.6, 0.9, 0.3, 0.1], [0.4, 0.1, 0.7, 0.9]
@@ -33,9 +33,21 @@ def test_roc_calibration_and_confusion_by_hand():
     curves = drawn.tables["curves"].groupby("curve")[["x", "y"]].agg(list)
     # Called ill from the top: patient 2 (ill), 1 (well), 3 (well), 4 (ill); scikit-learn leaves out points on a line.
     assert list(zip(*curves.loc["ROC"], strict=True)) == [(0, 0), (0, 0.5), (1, 0.5), (1, 1)]
-    assert curves.loc["calibration", "y"] == [1, 0, 0, 1] and curves.loc["calibration", "x"] == [0.1, 0.3, 0.6, 0.9]
-    texts = [text.get_text() for text in drawn.figure.axes[3].texts]
+    assert curves.loc["reliability", "y"] == [1, 0, 0, 1] and curves.loc["reliability", "x"] == [0.1, 0.3, 0.6, 0.9]
+    assert (curves.loc["operating point", "x"], curves.loc["operating point", "y"]) == ([0.5], [0.5])
+    confusion = next(axes for axes in drawn.figure.axes if axes.get_xlabel() == "predicted")
+    texts = [text.get_text() for text in confusion.texts]
     assert texts == ["1", "1", "1", "1"], "one of each kind: true and false, ill and well"
+
+
+def test_net_benefit_by_hand():
+    """At threshold 0.2, odds 1/4, four of ten called ill, three rightly: 3/10 - 1/10 x 1/4; at 0.9 nobody is: 0."""
+    truth = np.array([1, 1, 1, 0, 0, 0, 0, 0, 0, 1], dtype=bool)
+    probability = np.array([0.8, 0.6, 0.3, 0.4, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
+    thresholds, benefit = decision_curve(truth, probability)
+    assert benefit[thresholds.round(2) == 0.2] == pytest.approx(0.3 - 0.1 / 4)
+    assert benefit[thresholds.round(2) == 0.9] == 0
+    assert benefit[0] == pytest.approx(0.4 - 0.6 * 0.01 / 0.99), "everybody is called ill"
 
 
 def test_limits_of_agreement_by_hand():

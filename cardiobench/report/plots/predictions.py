@@ -1,10 +1,12 @@
-"""Predictions against the truth: agreement of measurements; ROC, precision-recall, calibration and confusion of classes."""
+"""Predictions against the truth: agreement of measurements; ROC, reliability, decision curve and confusion of classes."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
 
@@ -15,6 +17,7 @@ from cardiobench.report.plots.style import (
     LINES,
     MODEL,
     MUTED,
+    PAPER,
     RASTERIZE_ABOVE,
     heatmap,
     shorten,
@@ -24,6 +27,7 @@ from cardiobench.results.score_result import ScoreResult
 
 MAX_MODELS = len(LINES)  # in one panel
 MAX_POINTS = 80  # of a curve
+THRESHOLDS = np.linspace(0.01, 0.99, 99)  # of a decision curve
 Curve = tuple[np.ndarray, np.ndarray]
 
 
@@ -62,9 +66,10 @@ def agreement_figure(result: ScoreResult, frame: pd.DataFrame) -> ReportFigure:
 
 
 def classification_figure(predictions: Mapping[str, pd.DataFrame], best: str, task: str) -> ReportFigure:
-    """Draw ROC, precision-recall and calibration curves of every model, and the confusion of the best one.
+    """Draw ROC with operating points, precision-recall, reliability and decision curves of every model; confusion of the best.
 
-    Of several classes each is set against the others, and all are counted in one curve (micro average).
+    Of several classes each is set against the others, and all are counted in one curve (micro average), without a
+    decision curve.
 
     Args:
         predictions: model -> y_true, y_pred and p_<class>; the first `MAX_MODELS` with probabilities are drawn.
@@ -74,42 +79,59 @@ def classification_figure(predictions: Mapping[str, pd.DataFrame], best: str, ta
     frame = predictions[best]
     classes = [name.removeprefix("p_") for name in frame.columns if name.startswith("p_")]
     classes = classes or sorted(set(frame["y_true"]) | set(frame["y_pred"]))
-    with_probabilities = {
-        name: one_against_rest(own, classes)
-        for name, own in predictions.items()
-        if all(f"p_{label}" in own for label in classes)
-    }
-    shown = dict(list(with_probabilities.items())[:MAX_MODELS])
-    figure, panels = subplots(1, 4, figsize=(10.4, 3.1 + 0.09 * len(shown)))
+    binary = len(classes) == 2
+    drawable = {name: own for name, own in predictions.items() if all(f"p_{label}" in own for label in classes)}
+    curves = {name: curve for name, curve in CURVES.items() if binary or name != "decision curve"}
+    figure, panels = _panels([*curves, "confusion", "legend"])
     rows = []
-    for axes, (name, curve) in zip(panels, CURVES.items(), strict=False):
-        if name != "precision-recall":
-            axes.axline((0, 0), slope=1, color=MUTED, linewidth=0.8, linestyle=":")
-        for number, (model, (truth, probability)) in enumerate(shown.items()):
+    for number, (model, own) in enumerate(list(drawable.items())[:MAX_MODELS]):
+        truth, probability = one_against_rest(own, classes)
+        style: dict[str, Any] = {"color": LINES[number], "linestyle": DASHES[number % len(DASHES)], "linewidth": 1.5}
+        for name, curve in curves.items():
             x, y = _thin(*curve(truth, probability))
-            style = {"color": LINES[number], "linestyle": DASHES[number % len(DASHES)], "linewidth": 1.5}
-            axes.plot(
-                x, y, marker="o" if name == "calibration" else "", markersize=3, label=shorten(model, 56), **style
-            )
+            panels[name].plot(x, y, marker="o" if name == "reliability" else "", markersize=3, **style)
             rows.append(pd.DataFrame({"model": model, "curve": name, "x": x, "y": y}))
-        _unit_square(axes, name)
+        if binary:
+            point = operating_point(own, classes[1])
+            panels["ROC"].plot(*point, "o", color=LINES[number], markersize=7, markeredgecolor=PAPER)
+            rows.append(pd.DataFrame({"model": model, "curve": "operating point", "x": point[:1], "y": point[1:]}))
+        panels["legend"].plot([], [], label=shorten(model, 50), **style)
+    for name in curves:
+        _finish(panels[name], name)
+    prevalence = ""
+    if binary and drawable:
+        share = float((frame["y_true"] == classes[1]).mean())
+        _, treat_all = decision_curve(frame["y_true"].eq(classes[1]).to_numpy(), np.ones(len(frame)))
+        panels["decision curve"].plot(THRESHOLDS, treat_all, color=MUTED, linewidth=0.8, linestyle=":")
+        panels["decision curve"].set_ylim(-0.1 * share, 1.1 * share)
+        prevalence = (
+            " Dots on the ROC: the operating point, sensitivity and specificity of the predicted classes. Decision curve: net "
+            f"benefit at the test set's prevalence of {100 * share:.1f} % {classes[1]}; dotted: everybody called {classes[1]}."
+        )
     counts = confusion_matrix(frame["y_true"], frame["y_pred"], labels=classes)
+    labels = [shorten(label, 12) for label in classes]
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    heatmap(panels[3], shares, [shorten(label, 12) for label in classes], [shorten(label, 12) for label in classes],
-            texts=counts.astype(str), rotation=30)  # fmt: skip
-    panels[3].set(xlabel="predicted", ylabel="true", title=shorten(f"confusion: {best}", 34))
-    if shown:
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower left", ncols=2)
-    more = len(with_probabilities) - len(shown)
-    without = [name for name in predictions if name not in with_probabilities]
+    heatmap(panels["confusion"], shares, labels, labels, texts=counts.astype(str), rotation=0 if binary else 30)
+    panels["confusion"].set(xlabel="predicted", ylabel="true", title=shorten(f"confusion: {best}", 44))
+    panels["legend"].axis("off")
+    if drawable:
+        panels["legend"].legend(loc="center left")
+    without = [name for name in predictions if name not in drawable]
     caption = (
-        f"ROC, precision-recall, calibration and confusion on {task}, n = {len(frame)}."
-        + (" Each class against the others, as one curve." if len(classes) > 2 else "")
-        + (f" {more} more models are not drawn." if more else "")
+        f"ROC, precision-recall, reliability and confusion on {task}, n = {len(frame)}.{prevalence}"
+        + ("" if binary else " Each class against the others, as one curve.")
+        + (f" {len(drawable) - MAX_MODELS} more models are not drawn." if len(drawable) > MAX_MODELS else "")
         + (f" Without probabilities: {', '.join(without)}." if without else "")
     )
     table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=["model", "curve", "x", "y"])
     return ReportFigure("curves", caption, figure, {"curves": table})
+
+
+def _panels(names: Sequence[str]) -> tuple[Figure, dict[str, Axes]]:
+    """Return a figure of three columns and its panels by name; the confusion is wider where there is room."""
+    figure = Figure(figsize=(9.6, 6.0), layout="constrained")
+    lower = [*names[3:-2], *["confusion"] * (2 - len(names[3:-2])), "legend"]
+    return figure, figure.subplot_mosaic([list(names[:3]), lower])
 
 
 def one_against_rest(frame: pd.DataFrame, classes: Sequence[str]) -> Curve:
@@ -117,6 +139,27 @@ def one_against_rest(frame: pd.DataFrame, classes: Sequence[str]) -> Curve:
     asked = classes[-1:] if len(classes) == 2 else classes
     truth = np.concatenate([(frame["y_true"] == label).to_numpy() for label in asked])
     return truth, np.concatenate([frame[f"p_{label}"].to_numpy(np.float64) for label in asked])
+
+
+def operating_point(frame: pd.DataFrame, positive: str) -> tuple[float, float]:
+    """Return 1 - specificity and sensitivity of the predicted classes; NaN where a class is missing."""
+    true, called = frame["y_true"] == positive, frame["y_pred"] == positive
+    return float(called[~true].mean()), float(called[true].mean())
+
+
+def decision_curve(truth: np.ndarray, probability: np.ndarray) -> Curve:
+    """Return thresholds and net benefit, at the prevalence of the data.
+
+    Net benefit is the share of true positives minus that of false positives times the odds of the threshold (Vickers and
+    Elkin, Med. Decis. Making 26:565, 2006).
+
+    Args:
+        truth: bool, (n,).
+        probability: of true, (n,).
+    """
+    called = probability[:, None] >= THRESHOLDS
+    true, false = (called & truth[:, None]).mean(axis=0), (called & ~truth[:, None]).mean(axis=0)
+    return THRESHOLDS, true - false * THRESHOLDS / (1 - THRESHOLDS)
 
 
 def _roc(truth: np.ndarray, probability: np.ndarray) -> Curve:
@@ -128,7 +171,7 @@ def _precision_recall(truth: np.ndarray, probability: np.ndarray) -> Curve:
     return recall, precision
 
 
-def _calibration(truth: np.ndarray, probability: np.ndarray) -> Curve:
+def _reliability(truth: np.ndarray, probability: np.ndarray) -> Curve:
     observed, predicted = calibration_curve(truth, np.clip(probability, 0, 1), n_bins=10, strategy="quantile")
     return predicted, observed
 
@@ -136,19 +179,25 @@ def _calibration(truth: np.ndarray, probability: np.ndarray) -> Curve:
 CURVES: dict[str, Callable[[np.ndarray, np.ndarray], Curve]] = {
     "ROC": _roc,
     "precision-recall": _precision_recall,
-    "calibration": _calibration,
+    "reliability": _reliability,
+    "decision curve": decision_curve,
 }
-_AXES = {
-    "ROC": ("false positive rate", "true positive rate"),
+_LABELS = {
+    "ROC": ("1 − specificity", "sensitivity"),
     "precision-recall": ("recall", "precision"),
-    "calibration": ("predicted probability", "observed share"),
+    "reliability": ("predicted probability", "observed share"),
+    "decision curve": ("threshold probability", "net benefit"),
 }
 
 
-def _unit_square(axes: Axes, name: str) -> None:
-    axes.set(title=name, xlabel=_AXES[name][0], ylabel=_AXES[name][1], xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    axes.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
+def _finish(axes: Axes, name: str) -> None:
+    """Set title, labels, scales and the diagonal of a curve's panel."""
+    axes.set(title=name, xlabel=_LABELS[name][0], ylabel=_LABELS[name][1], xlim=(-0.02, 1.02), xticks=(0, 0.5, 1))
     axes.grid(True)
+    if name != "decision curve":
+        axes.set(ylim=(-0.02, 1.02), yticks=(0, 0.5, 1))
+    if name in ("ROC", "reliability"):
+        axes.axline((0, 0), slope=1, color=MUTED, linewidth=0.8, linestyle=":")
 
 
 def _thin(x: np.ndarray, y: np.ndarray) -> Curve:
