@@ -1,0 +1,209 @@
+"""A run on CODE-15% at its full size, 345,779 records, without its 68 GB of signals: CPU seconds and peak memory by stage.
+
+Writes the release's table, HDF5 parts whose tracings are never allocated, and embeddings for them: random numbers with a
+falling spectrum, of which a few are informed by the label. Then every stage runs in a process of its own. Run it alone:
+
+    OMP_NUM_THREADS=1 python benchmarks/full_size.py
+    OMP_NUM_THREADS=1 python benchmarks/full_size.py --dim 1536 --stages probe
+    OMP_NUM_THREADS=1 python benchmarks/full_size.py --recordings 172890    # half of it: how the time grows
+
+The scores mean nothing.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pandas as pd
+
+FULL, PARTS, PATIENTS = 345_779, 18, 233_770
+DIAGNOSES = {"1dAVb": 0.016, "RBBB": 0.028, "LBBB": 0.017, "SB": 0.016, "ST": 0.022, "AF": 0.020}
+MODEL, TASK = "cardiobench/constant", "code15/af"
+STAGES = ("open", "load", "probe", "knn", "few_shot", "score", "default run")
+GOALS = {  # stage -> CPU seconds, MB; at 345,779 x 384, and at 345,779 x 1,536
+    384: {"default run": (200, 1600), "probe": (15, 900), "few_shot": (40, 1200), "score": (1, None), "open": (3, 500)},
+    1536: {"probe": (150, 6000), "knn": (900, 6000)},
+}
+
+
+def make_release(folder: Path, count: int) -> None:
+    """Write `exams.csv` and the HDF5 parts of a release of so many records, unless they are there."""
+    raw = folder / "raw" / "code15"
+    if (raw / "exams.csv").exists():
+        return
+    raw.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    ids, part = np.arange(1, count + 1) + 1000, np.arange(count) % PARTS
+    table = pd.DataFrame({"exam_id": ids, "age": rng.integers(18, 90, count), "is_male": rng.random(count) < 0.4})
+    for name, share in DIAGNOSES.items():
+        table[name] = rng.random(count) < share
+    table["patient_id"] = rng.integers(1, max(2, PATIENTS * count // FULL), count)
+    table["normal_ecg"], table["trace_file"] = rng.random(count) < 0.38, [f"exams_part{n}.hdf5" for n in part]
+    for number in range(PARTS):
+        mine = ids[part == number]
+        with h5py.File(raw / f"exams_part{number}.hdf5", "w") as file:
+            file["exam_id"] = np.r_[mine, 0]
+            file.create_dataset("tracings", (len(mine) + 1, 4096, 12), np.float32, chunks=(1, 4096, 12))
+    table.to_csv(raw / "exams.csv", index=False)
+
+
+def settings(folder: Path, protocols: tuple[str, ...], output: Path):
+    """Return the settings of a run on that release."""
+    from cardiobench.core.config import RunConfig
+
+    return RunConfig(
+        models=(MODEL,),
+        tasks=(TASK,),
+        protocols=protocols,
+        data_dir=folder / "raw" / "code15",
+        output_dir=output,
+        cache_dir=folder / "cache",
+        allow_missing=True,
+    )
+
+
+def opened(config):
+    """Return the model, its plan for the release and the task."""
+    from cardiobench.models.load import load_model
+    from cardiobench.runner.plan import open_datasets, plan_dataset, resolve_tasks
+
+    tasks = resolve_tasks(config.tasks)
+    sources, _ = open_datasets(tasks, config)
+    return plan_dataset(load_model(MODEL, device="cpu"), sources["code15"], list(tasks), config), tasks[0]
+
+
+def fill_store(folder: Path, dim: int, shard: int = 4096) -> None:
+    """Store embeddings of all records that have none."""
+    with tempfile.TemporaryDirectory() as output:
+        plan, _ = opened(settings(folder, ("probe",), Path(output)))
+    if not len(plan.to_encode):
+        return
+    frame, rng = plan.source.frame, np.random.default_rng(1)
+    label = (frame["af"] == "AF").to_numpy(np.float32)
+    axes, _ = np.linalg.qr(rng.normal(size=(dim, dim)))
+    axes = (axes / np.arange(1, dim + 1)[:, None]).astype(np.float32)
+    for start in range(0, len(frame), shard):
+        rows = frame.iloc[start : start + shard]
+        hidden = rng.standard_normal((len(rows), dim), dtype=np.float32)
+        hidden[:, :8] += 0.5 * label[start : start + shard, None]
+        vectors = hidden @ axes
+        plan.store.append(list(rows["id"]), list(rows["fingerprint"]), list(vectors[:, None]), device="cpu")
+
+
+def run_stage(name: str, folder: Path) -> None:
+    """Do one stage in this process; print its CPU seconds and the peak of the process as JSON."""
+    import accelerate  # noqa: F401  # what every run imports, so that its share of the peak is known
+    import torch  # noqa: F401
+
+    import cardiobench.runner.run  # noqa: F401
+
+    imports = peak_memory()
+    with tempfile.TemporaryDirectory() as output:
+        step = prepared(name, folder, Path(output))
+        start = time.process_time(), time.perf_counter()
+        note = step()
+        cpu, wall = time.process_time() - start[0], time.perf_counter() - start[1]
+    print(json.dumps({"cpu": cpu, "wall": wall, "peak": peak_memory(), "imports": imports, "note": note}))
+
+
+def peak_memory() -> float:
+    """Return the most memory that this process has held, in MB."""
+    status = Path("/proc/self/status")
+    if status.exists():  # what `resource` says includes the process that started this one
+        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1e3
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+
+
+def prepared(name: str, folder: Path, output: Path) -> Callable[[], str]:
+    """Return the step that a stage times, with what comes before it done."""
+    from cardiobench.protocols.base import TaskData
+    from cardiobench.runner.run import run
+
+    if name not in ("open", "load", "score"):
+        protocols = ("zero_shot", "probe", "knn") if name == "default run" else (name,)
+        config = settings(folder, protocols, output)
+
+        def whole_run() -> str:
+            summary = run(config)
+            assert not summary.failures, summary.failures
+            return ", ".join(f"{result.protocol} {result.score.value:.4f}" for result in summary.results)
+
+        return whole_run
+    config = settings(folder, ("probe",), output)
+    if name == "open":
+        return lambda: f"{len(opened(config)[0].source.frame)} records"
+    plan, task = opened(config)
+    rows = plan.source.frame
+    if name == "load":
+
+        def load() -> str:
+            embeddings = plan.store.load(rows["id"], rows["fingerprint"])
+            features = TaskData(task, rows, embeddings, "mean").features
+            return f"embeddings {features.nbytes / 1e6:.0f} MB"
+
+        return load
+    from cardiobench.scoring.predictions import Predictions
+    from cardiobench.scoring.score import score
+
+    references = plan.source.references(task)
+    test = references[references["split"] == "test"]
+    probability = np.random.default_rng(0).random(len(test))
+    predicted = pd.DataFrame({"id": test["id"], "y_pred": np.where(probability > 0.5, *task.classes[::-1])})
+    predicted = predicted.assign(**{f"p_{task.classes[0]}": 1 - probability, f"p_{task.classes[1]}": probability})
+    joined = Predictions.join(references, predicted, task, source=MODEL)
+
+    def scored() -> str:
+        result = score(joined, references, protocol="probe")
+        return f"n = {len(test)}, {len(result.groups)} groups"
+
+    return scored
+
+
+def main() -> None:
+    """Make the release, then measure the stages that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--recordings", type=int, default=FULL)
+    parser.add_argument("--dim", type=int, default=384)
+    parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES)
+    parser.add_argument(
+        "--folder", type=Path, help="where release and embeddings are kept (default: a temporary folder)"
+    )
+    parser.add_argument("--one", choices=STAGES, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.one:
+        run_stage(asked.one, asked.folder)
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (asked.folder or Path(temporary)) / f"{asked.recordings}x{asked.dim}"
+        make_release(folder, asked.recordings)
+        fill_store(folder, asked.dim)
+        size = asked.recordings * asked.dim * 4 / 1e6
+        print(f"{asked.recordings} x {asked.dim}, {size:.0f} MB of embeddings; one thread, one process per stage")
+        print(
+            f"{'stage':<12}{'CPU s':>9}{'goal':>7}{'wall s':>9}{'peak MB':>9}{'goal':>7}{'imports':>9}{'rest / embeddings':>19}"
+        )
+        goals = GOALS.get(asked.dim, {}) if asked.recordings == FULL else {}
+        for name in asked.stages:
+            line = [sys.executable, __file__, "--one", name, "--folder", str(folder)]
+            threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+            done = subprocess.run(line, env={**os.environ, **threads}, stdout=subprocess.PIPE, text=True, check=True)
+            result = json.loads(done.stdout.splitlines()[-1])
+            cpu, memory = (f"{goal}" if goal else "" for goal in goals.get(name, (None, None)))
+            print(
+                f"{name:<12}{result['cpu']:9.1f}{cpu:>7}{result['wall']:9.1f}{result['peak']:9.0f}{memory:>7}"
+                f"{result['imports']:9.0f}{(result['peak'] - result['imports']) / size:19.2f}   {result['note']}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
