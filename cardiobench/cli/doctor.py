@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from cardiobench.core.errors import CardioBenchError, NotApplicable, UnknownName
@@ -214,15 +213,3 @@ def print_diagnosis(diagnosis: Diagnosis) -> None:
     console = Console()
     console.table("model", ("what", "it is"), diagnosis.facts)
     console.table("what it can be asked", COLUMNS, diagnosis.answers)
-
-
-def diagnose(name: str, *, quick: bool, weights: Path | None, **options: Any) -> None:
-    """Examine a model and print what was found.
-
-    Raises:
-        CardioBenchError: it would not load.
-    """
-    diagnosis = examine(name, quick=quick, weights=weights, **options)
-    print_diagnosis(diagnosis)
-    if diagnosis.problem is not None:
-        raise diagnosis.problem

@@ -51,6 +51,7 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> Parser:
     )
     parser.add_argument("--list", action="store_true", help="list tasks and models, and what data is here")
     parser.add_argument("--config", type=Path, metavar="FILE", help="YAML with settings; flags come before it")
+    parser.add_argument("--json", action="store_true", help="machine-readable results on standard output")
     parser.add_argument("--print-config", action="store_true", help="print all settings as YAML, and do nothing")
     add_settings(parser, RunConfig, ScoreConfig)
     return parser
@@ -80,28 +81,31 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
 def execute(arguments: argparse.Namespace) -> int:
     """Do what the flags say; returns the exit code."""
     if arguments.list:
-        from cardiobench.cli.listing import print_listing
+        from cardiobench.cli.commands.list import print_list
+        from cardiobench.core.console import Console
 
-        print_listing(getattr(arguments, "data_dir", None))
+        print_list(Console(), getattr(arguments, "data_dir", None))
         return 0
     config = read_settings(arguments)
     if arguments.print_config:
         sys.stdout.write(to_yaml(config))
         return 0
-    return run_and_print(config)
+    return run_and_print(config, as_json=arguments.json)
 
 
-def run_and_print(config: RunConfig | ScoreConfig) -> int:
+def run_and_print(config: RunConfig | ScoreConfig, *, as_json: bool = False) -> int:
     """Evaluate or score, print what came out; returns the exit code."""
     from cardiobench.core.console import Console
 
-    console = Console()
+    console = Console(stdout_is_json=as_json)
     if isinstance(config, ScoreConfig):
         from cardiobench.cli.output import print_results
         from cardiobench.runner.external_predictions import score_file
 
         result, files = score_file(config)
         print_results(console, [result])
+        if as_json:
+            console.json(result.to_json())
         for file in files:
             console.print(f"wrote {file}")
         return 0
@@ -110,6 +114,8 @@ def run_and_print(config: RunConfig | ScoreConfig) -> int:
 
     summary = run(config, console)
     print_summary(console, summary, config.output_dir)
+    if as_json:
+        console.json(summary.to_json())
     return summary.exit_code
 
 

@@ -1,28 +1,42 @@
 """Plain printing, tables and progress bars. Silent on all processes but the main one."""
 
+import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, TextIO
 
 import rich.console
 import rich.progress
 import rich.table
 from rich.markup import escape
 
+from cardiobench.core.io import to_plain
+
 PIPE_WIDTH = 200  # of a table that goes into a file or a pipe
 
 
-def _screen(stream) -> rich.console.Console:
+def _screen(stream: TextIO) -> rich.console.Console:
     return rich.console.Console(file=stream, width=None if stream.isatty() else PIPE_WIDTH, highlight=False)
 
 
 class Console:
-    """Standard output and standard error of one process."""
+    """Standard output and standard error of one process.
 
-    def __init__(self, main: bool = True):
+    Args:
+        main: whether this process prints; the others of a run are silent.
+        stdout_is_json: everything for people goes to standard error, and `json` alone to standard output.
+    """
+
+    def __init__(self, main: bool = True, *, stdout_is_json: bool = False):
         self.main = main
-        self.out = _screen(sys.stdout)
         self.err = _screen(sys.stderr)
+        self.out = self.err if stdout_is_json else _screen(sys.stdout)
+
+    def json(self, value: Any) -> None:
+        """Write a value as JSON to standard output; a number that is not finite is null there."""
+        if self.main:
+            sys.stdout.write(json.dumps(to_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
     def print(self, text: str) -> None:
         """Print one line as it stands, without markup."""
@@ -41,8 +55,8 @@ class Console:
         self.out.print(table)
 
     @contextmanager
-    def progress(self, label: str, total: int, doing: str = "encoding") -> Iterator:
-        """Show a progress bar with the time left; yields a function that takes how many more are done."""
+    def progress(self, label: str, total: int, doing: str = "encoding") -> Iterator[Callable[[int], None]]:
+        """Show a progress bar with the time left; yields a function to call with the number of items that were done."""
         if not self.main or not total:
             yield lambda count: None
             return

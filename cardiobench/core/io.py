@@ -3,10 +3,12 @@
 import errno
 import hashlib
 import json
+import math
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +102,18 @@ def sha256_of_file(path: str | Path) -> str:
 def sha256_of_json(value: Any) -> str:
     """Return the SHA-256 of a value's JSON with sorted keys, 64 hexadecimal digits; what JSON lacks counts by its text."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def to_plain(value: Any) -> Any:
+    """Return the same tree for JSON: dataclasses as dictionaries, NaN and infinities as None, numpy scalars as numbers, paths as text."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(entry) for entry in value]
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

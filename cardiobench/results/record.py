@@ -7,7 +7,6 @@ pydantic is imported when the first file is read.
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NotRequired, Self
@@ -16,7 +15,7 @@ from annotated_types import Ge, MinLen
 from typing_extensions import TypedDict
 
 from cardiobench.core.errors import BadData
-from cardiobench.core.io import sha256_of_json, write_json
+from cardiobench.core.io import sha256_of_json, to_plain, write_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -216,19 +215,6 @@ def checksum(record: Mapping[str, Any]) -> str:
     It shows an edit, and does not prove who wrote the file.
     """
     return sha256_of_json({name: value for name, value in record.items() if name != CHECKSUM})[:_DIGITS]
-
-
-def to_plain(value: Any) -> Any:
-    """Return the same tree for JSON: dataclasses as dictionaries, NaN and infinities as None, numpy scalars as numbers."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): to_plain(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_plain(entry) for entry in value]
-    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _first_errors(error: "ValueError | ValidationError") -> str:

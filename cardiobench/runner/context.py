@@ -1,9 +1,9 @@
 """What every step of a run shares: its settings, its processes, its console, and the summary that it fills."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
@@ -41,6 +41,19 @@ class RunSummary:
     def exit_code(self) -> int:
         """0 = done, 1 = something failed."""
         return 1 if self.failures else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything for `--json`; tables of analyses are named, not repeated."""
+        failure, reason = ("model", "dataset", "id", "reason"), ("model", "task", "protocol", "reason")
+        return {
+            "exit_code": self.exit_code,
+            "results": [result.to_json() for result in self.results],
+            "analyses": [replace(one, tables={}).to_json() | {"tables": list(one.tables)} for one in self.analyses],
+            "not_applicable": [dict(zip(reason, row, strict=True)) for row in self.not_applicable],
+            "failures": [dict(zip(failure, row, strict=True)) for row in self.failures],
+            "files": self.files,
+            "config_file": self.config_file,
+        }
 
     def add(self, record: Record, files: Iterable[Path] = ()) -> None:
         """Note a score or an analysis, and the files that were written for it."""

@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import io
+import json
 import subprocess
 import sys
 
@@ -95,6 +96,20 @@ def test_a_users_mistake_gets_one_message_and_exit_code_2(line, message, tmp_pat
     assert message in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        (["list", "--json"], "datasets"),
+        (["audit", "ptb_xl_sample", "--no-media", "--json"], "findings"),
+        (["doctor", "--model", "cardiobench/constant", "--json"], "tasks"),
+    ],
+)
+def test_what_is_for_machines_is_alone_on_standard_output(line, part):
+    done = call("cardiobench.cli", *line)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[part]
+
+
 def test_references_and_a_file_of_predictions(tmp_path):
     assert call("cardiobench.cli", "references", "ptb_xl_sample/cd", "--out", "refs.csv", cwd=tmp_path).returncode == 0
     refs = pd.read_csv(tmp_path / "refs.csv", dtype=str)
@@ -176,8 +191,10 @@ def test_a_place_that_cannot_be_written_to_is_one_message(tmp_path):
 
 def test_a_run_writes_what_repeats_it(tmp_path, cli_cache):
     line = ["--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/cd", "--protocols", "knn", "--resamples", "50"]
-    done = call("cardiobench.eval", *line, "--cache-dir", cli_cache, "--output-dir", "out", cwd=tmp_path)
+    done = call("cardiobench.eval", *line, "--cache-dir", cli_cache, "--output-dir", "out", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert printed["results"][0]["collapsed"] and printed["exit_code"] == 0 and "collapsed" in done.stderr
     (result,) = (tmp_path / "out").rglob("ptb_xl_sample__cd.json")
     before = result.read_bytes()
     (file,) = (tmp_path / "out" / "runs").rglob("run.yaml")

@@ -3,14 +3,15 @@
 import argparse
 from pathlib import Path
 
-HELP = "what to know of a copy of a dataset: counts, crossings, doubles, gaps"
+HELP = "what to know of a copy of a dataset: counts, split leakage, duplicates, missing files"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
     parser.add_argument("dataset", metavar="DATASET")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
-    parser.add_argument("--no-media", action="store_true", help="do not read the recordings to find doubles")
+    parser.add_argument("--no-media", action="store_true", help="do not read the recordings to find duplicates")
+    parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -20,6 +21,10 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.data.audit import audit_folder
 
     findings = audit_folder(arguments.dataset, arguments.data_dir, media=not arguments.no_media)
+    console = Console(stdout_is_json=arguments.json)
+    if arguments.json:
+        console.json({"dataset": arguments.dataset, "findings": findings})
+        return 0
     rows = [(one.check, str(one.count), one.unit, one.note, first_n(one.examples)) for one in findings]
-    Console().table(f"Audit of {arguments.dataset}", ("check", "found", "of", "note", "names"), rows)
+    console.table(f"Audit of {arguments.dataset}", ("check", "found", "of", "note", "names"), rows)
     return 0

@@ -20,6 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resamples", type=int, default=1000, metavar="B", help="of the bootstrap, at least (1000)")
     parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (default: 0)")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the pairs too, every digit kept")
+    parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -33,7 +34,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.runner.plan import resolve_tasks
 
     wanted = {task.name for task in resolve_tasks(arguments.tasks)}
-    console, collection = Console(), collect([arguments.results])
+    console, collection = Console(stdout_is_json=arguments.json), collect([arguments.results])
     print_problems(console, collection.problems)
     entries = [
         entry
@@ -46,6 +47,8 @@ def execute(arguments: argparse.Namespace) -> int:
             f"no two models in {arguments.results} answered the same task by the same protocol. Evaluate another "
             "model into the same folder: python -m cardiobench.eval --model A B --output-dir ..."
         )
+    if arguments.json:
+        console.json({"pairs": ranks.pair_table(pairs).to_dict("records"), "left_out": left_out})
     console.table("pairs", ranks.PAIR_COLUMNS, ranks.pair_rows(pairs, entries))
     console.table("ranks", ranks.RANK_COLUMNS, ranks.rank_rows(pairs, entries))
     for sentence in left_out:

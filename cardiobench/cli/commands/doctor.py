@@ -22,14 +22,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--variant", metavar="NAME", help="of the preprocessing")
     parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
     parser.add_argument("--trust-remote-code", action="store_true", help="let a model repository run its own code")
+    parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
     parser.add_argument("--quick", action="store_true", help="neither download nor read the weights")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print it; returns the exit code."""
-    from cardiobench.cli.doctor import diagnose
+    from cardiobench.cli.doctor import COLUMNS, examine, print_diagnosis
+    from cardiobench.core.console import Console
 
-    diagnose(
+    diagnosis = examine(
         arguments.model,
         quick=arguments.quick,
         weights=arguments.weights,
@@ -39,4 +41,12 @@ def execute(arguments: argparse.Namespace) -> int:
         precision=arguments.precision,
         trust_remote_code=arguments.trust_remote_code,
     )
+    if arguments.json:
+        tasks = [dict(zip(COLUMNS, row, strict=True)) for row in diagnosis.answers]
+        facts, problem = dict(diagnosis.facts), diagnosis.problem
+        Console().json({"model": arguments.model, "facts": facts, "tasks": tasks, "problem": problem and str(problem)})
+    else:
+        print_diagnosis(diagnosis)
+    if diagnosis.problem is not None:
+        raise diagnosis.problem
     return 0

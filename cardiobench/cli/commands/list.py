@@ -1,20 +1,143 @@
-"""`cardiobench list`."""
+"""`cardiobench list`: datasets and their tasks, models, protocols, and what data is on this machine."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-HELP = "datasets, tasks and models, and what data is here"
+if TYPE_CHECKING:
+    from cardiobench.core.console import Console
+
+HELP = "datasets, tasks, models and protocols, and what data is here"
+
+# What tells models apart, a line each; sentences stand in a table of their own, so that no column squeezes another.
+DATASET_COLUMNS = ("dataset", "modality", "tasks", "release: train / validation / test", "here", "licence", "access")
+MODEL_COLUMNS = ("model", "modality", "text", "native outputs", "public weights", "datasets seen")
+LICENCE_COLUMNS = ("model", "licence", "access")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
-    parser.add_argument("--data-dir", type=Path, metavar="DIR")
+    """Add its flags."""
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folders (default: $CARDIOBENCH_DATA)")
     parser.add_argument("--models", action="store_true", help="models only")
+    parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print it; returns the exit code."""
-    from cardiobench.cli.listing import print_listing
+    from cardiobench.core.console import Console
 
-    print_listing(arguments.data_dir, datasets=not arguments.models)
+    print_list(Console(stdout_is_json=arguments.json), arguments.data_dir, arguments.models, arguments.json)
     return 0
+
+
+def print_list(
+    console: "Console", data_dir: Path | None = None, models_only: bool = False, as_json: bool = False
+) -> None:
+    """Print the tables, or the records behind them as JSON."""
+    from cardiobench.protocols import list_protocols
+
+    datasets = [] if models_only else dataset_records(data_dir)
+    models = model_records()
+    if as_json:
+        console.json({"datasets": datasets, "models": models, "protocols": list_protocols()})
+        return
+    console.table("datasets", DATASET_COLUMNS, [_dataset_row(record) for record in datasets])
+    console.table("models", MODEL_COLUMNS, [_model_row(record) for record in models])
+    console.table(
+        "models: what the licence of the weights says, and where they come from",
+        LICENCE_COLUMNS,
+        [(record["model"], record["licence"], record["access"]) for record in models],
+    )
+    console.print(f"protocols: {', '.join(list_protocols())}")
+
+
+def dataset_records(data_dir: Path | None) -> list[dict[str, Any]]:
+    """Return what is known of every dataset, and how many of its recordings are here by split (None: none)."""
+    from cardiobench.core.errors import CardioBenchError, MissingData
+    from cardiobench.data import catalog
+    from cardiobench.data.open import open_dataset
+
+    records = []
+    for name in catalog.list_datasets():
+        spec, here, problem = catalog.spec(name), None, ""
+        try:
+            counts = open_dataset(name, data_dir, allow_missing=True).frame["split"].value_counts()
+            here = {split: int(counts.get(split, 0)) for split in spec.splits}
+        except CardioBenchError as error:
+            problem = "" if isinstance(error, MissingData) else str(error)
+        records.append(
+            {
+                "dataset": name,
+                "modality": spec.modality,
+                "tasks": [task.name for task in spec.tasks],
+                "release": dict(spec.expected),
+                "generated": spec.generated,
+                "here": here,
+                "problem": problem,
+                "licence": spec.licence,
+                "access": spec.access or "comes with the package",
+            }
+        )
+    return records
+
+
+def model_records() -> list[dict[str, Any]]:
+    """Return what the cards say of every model."""
+    from cardiobench.models.cards import card, list_models
+
+    return [
+        {
+            "model": found.id,
+            "modalities": list(found.modalities),
+            "text": bool(found.text),
+            "native": list(found.native),
+            "public_weights": found.public_weights,
+            "datasets_seen": list(found.seen),
+            "licence": found.licence,
+            "access": found.access,
+        }
+        for found in map(card, list_models())
+    ]
+
+
+def _dataset_row(record: dict[str, Any]) -> tuple[str, ...]:
+    here = " / ".join(map(str, record["here"].values())) if record["here"] else "no"
+    return (
+        record["dataset"],
+        record["modality"],
+        ", ".join(name.partition("/")[2] for name in record["tasks"]),
+        _release(record),
+        f"unreadable: {record['problem']}" if record["problem"] else here,
+        record["licence"],
+        record["access"],
+    )
+
+
+def _release(record: dict[str, Any]) -> str:
+    """Rows of the complete release, by split where that is known."""
+    from cardiobench.data.spec import IN_ALL
+
+    expected = record["release"]
+    if not expected:
+        return "generated" if record["generated"] else "not known"
+    if IN_ALL in expected:
+        return f"{expected[IN_ALL]} in all"
+    return " / ".join(str(expected.get(split, "?")) for split in ("train", "validation", "test"))
+
+
+def _model_row(record: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        record["model"],
+        " + ".join(record["modalities"]),
+        "yes" if record["text"] else "no",
+        ", ".join(record["native"]) or "none",
+        "yes" if record["public_weights"] else "no",
+        ", ".join(families(record["datasets_seen"])) or "none",
+    )
+
+
+def families(names: Sequence[str]) -> list[str]:
+    """Return names of datasets without those that only add to another's: ptb_xl, ptb_xl_500 and ptb_xl_sample are ptb_xl*."""
+    heads = [name for name in names if not any(name.startswith(f"{other}_") for other in names)]
+    return [f"{head}*" if any(name.startswith(f"{head}_") for name in names) else head for head in heads]

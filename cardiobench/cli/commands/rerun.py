@@ -19,6 +19,7 @@ examples
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add its flags."""
     parser.add_argument("config", type=Path, metavar="FILE", help="run.yaml of the run; flags come before it")
+    parser.add_argument("--json", action="store_true", help="machine-readable results on standard output")
     add_settings(parser, RunConfig)
 
 
@@ -26,4 +27,4 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
     from cardiobench.cli.eval import read_settings, run_and_print
 
-    return run_and_print(read_settings(arguments))
+    return run_and_print(read_settings(arguments), as_json=arguments.json)

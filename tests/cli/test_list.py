@@ -1,13 +1,14 @@
 """What `cardiobench list` says of every dataset."""
 
-from cardiobench.cli.listing import families, print_listing
+from cardiobench.cli.commands.list import families, print_list
+from cardiobench.core.console import Console
 from cardiobench.data import catalog
 from cardiobench.models.cards import card, list_models
 
 
 def test_every_dataset_task_and_model_is_there(capsys, monkeypatch):
     monkeypatch.delenv("CARDIOBENCH_DATA", raising=False)
-    print_listing()
+    print_list(Console())
     printed = capsys.readouterr().out
     lines = {line.split()[0]: line for line in printed.splitlines() if line.split()}
     for name in catalog.list_datasets():
@@ -19,7 +20,7 @@ def test_every_dataset_task_and_model_is_there(capsys, monkeypatch):
 
 
 def test_models_take_a_line_each_and_say_where_they_come_from(capsys):
-    print_listing(datasets=False)
+    print_list(Console(), models_only=True)
     first, second = capsys.readouterr().out.split("models: what the licence")
     lines = {line.split()[0]: line.split() for line in first.splitlines() if "/" in line}
     assert set(lines) == set(list_models()), "no name is broken over two lines"
