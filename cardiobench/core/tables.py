@@ -1,6 +1,8 @@
 """Tables that somebody else wrote: CSV or Parquet, with ids that stay text and numbers that keep every digit."""
 
+import codecs
 import csv
+import re
 import warnings
 from pathlib import Path
 
@@ -11,12 +13,13 @@ from cardiobench.core.errors import BadPredictions, MissingData, first_n
 from cardiobench.core.io import write_atomic
 
 _SEPARATORS = ",;\t"
+_DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+\s*)$")
 
 
 def read_table(path: str | Path) -> pd.DataFrame:
     """A CSV or Parquet file as a data frame.
 
-    The cells of a CSV stay text: `007` is not 7. It may have a byte-order mark, and `,`, `;` or tabs between columns;
+    The cells of a CSV stay text: `007` is not 7. It is UTF-8 or, with a byte-order mark, UTF-16, and has `,`, `;` or tabs between columns;
     with `;` a comma inside a number is the decimal sign. Parquet keeps its own types.
 
     Raises:
@@ -43,20 +46,40 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        first = file.readline()
-    separator = max(_SEPARATORS, key=first.count)
-    options = {"sep": separator, "dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
-    header = pd.read_csv(path, header=None, nrows=1, **options).iloc[0].tolist()
+    content = path.read_bytes()
+    encoding = encoding_of(content)
+    if encoding == "utf-8-sig" and (zero := content.find(b"\0")) >= 0:
+        raise ValueError(f"line {content.count(10, 0, zero) + 1} holds a zero byte")
+    with path.open(encoding=encoding, newline="") as file:
+        separator = separator_of(file.readline())
+    options = {"sep": separator, "dtype": str, "keep_default_na": False, "encoding": encoding}
+    header = pd.read_csv(path, header=None, nrows=1, **options).iloc[0].str.strip().str.lower().tolist()
     repeated = {name for name in header if name and header.count(name) > 1}
     if repeated:
-        raise ValueError(f"column {first_n(sorted(repeated))} stands twice")
+        raise ValueError(
+            f"column {first_n(sorted(repeated))} stands twice (whatever the case); remove the one that does not count"
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         table = pd.read_csv(path, index_col=False, **options)
     if separator == ";":
-        table = table.apply(lambda column: column.str.replace(r"^(\s*[-+]?\d*),(\d+\s*)$", r"\1.\2", regex=True))
+        table = table.apply(lambda column: column.map(decimal_point))
     return table
+
+
+def encoding_of(start: bytes) -> str:
+    """Return the encoding of a text that begins with these bytes: UTF-16 with a byte-order mark, else UTF-8."""
+    return "utf-16" if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+
+
+def separator_of(header: str) -> str:
+    """Return what stands between the columns of a CSV: comma, semicolon or tab, whichever its header has most of."""
+    return max(_SEPARATORS, key=header.count)
+
+
+def decimal_point(cell: str) -> str:
+    """Return a number with a decimal comma (`3,5`) with a point, and any other text as it is."""
+    return _DECIMAL_COMMA.sub(r"\1.\2", cell)
 
 
 def text_of(column: pd.Series) -> pd.Series:

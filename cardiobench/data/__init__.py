@@ -6,7 +6,6 @@ from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, VIEWS, DatasetSpec, Gr
 
 _LAZY = {
     "CardioBuilder": "cardiobench.data.builder",
-    "as_number": "cardiobench.data.builder",
     "Clip": "cardiobench.data.media",
     "Ecg": "cardiobench.data.media",
     "FrameSampling": "cardiobench.data.media",

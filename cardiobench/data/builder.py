@@ -3,18 +3,17 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import datasets
-import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadMedia, MissingData
+from cardiobench.core.errors import BadMedia, MissingData, first_n
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode, read_ecg
-from cardiobench.data.rows import RowTable, row_table, safe_join
+from cardiobench.data.rows import ARCHIVES, RowTable, archive_hint, row_table, safe_join
 from cardiobench.data.spec import DatasetSpec
 
 if TYPE_CHECKING:
@@ -52,6 +51,16 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     def excluded(cls, raw: Path | None) -> Mapping[str, tuple[str, ...]]:
         """Return reason -> ids that the release has and the benchmark leaves out on purpose."""
         return {}
+
+    @classmethod
+    def missing_tables(cls, raw: Path | None) -> tuple[str, ...]:
+        """Return the tables without which a part of the release cannot be read, and which are not here."""
+        return ()
+
+    @classmethod
+    def candidates(cls) -> Iterable[str]:
+        """Return the patient ids that the release may have, where its splits follow from them (`absent_rows`)."""
+        return ()
 
     @classmethod
     def findings(cls, raw: Path | None, listed: pd.DataFrame) -> "Iterator[AuditFinding]":
@@ -115,18 +124,20 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
                 return folder
         for folder in folders:
             for mark in spec.detect_files:
-                for deeper in sorted(folder.glob(f"*/{mark}")) + sorted(folder.glob(f"*/*/{mark}")):
-                    right = deeper.parents[len(Path(mark).parts) - 1]
-                    raise MissingData(
-                        f"{spec.title} was not found in {folder}, but {right} looks like it (it has {mark}). Use --data-dir {right}"
-                    )
-                higher = folder.resolve().parent
-                if folder.is_dir() and (higher / mark).exists():
-                    raise MissingData(
-                        f"{spec.title} was not found in {folder}, but {higher} looks like it (it has {mark}). Use --data-dir {higher}"
-                    )
+                depth = len(Path(mark).parts) - 1
+                matches = [
+                    *sorted(folder.glob(f"*/{mark}")),
+                    *sorted(folder.glob(f"*/*/{mark}")),
+                    folder.resolve().parent / mark,
+                ]
+                for path in matches:
+                    if folder.is_dir() and path.exists():
+                        right = path.parents[depth]
+                        raise MissingData(
+                            f"{spec.title} was not found in {folder}, but {right} looks like it (it has {mark}). Use --data-dir {right}"
+                        )
         where = (
-            " nor in ".join(str(folder) for folder in folders)
+            " nor in ".join(f"{folder}{_contents(folder)}" for folder in folders)
             or f"any folder (neither --data-dir nor {DATA_VARIABLE} is set)"
         )
         raise MissingData(
@@ -137,7 +148,12 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @classmethod
     def table(
-        cls, data_dir: str | os.PathLike | None = None, *, allow_missing: bool = False, need_media: bool = True
+        cls,
+        data_dir: str | os.PathLike | None = None,
+        *,
+        allow_missing: bool = False,
+        need_media: bool = True,
+        verify: bool = False,
     ) -> RowTable:
         """Read and check the rows of the raw folder; no recording is read."""
         raw = cls.find_raw(data_dir)
@@ -146,9 +162,12 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
             cls.rows(raw),
             raw,
             excluded=cls.excluded(raw),
+            missing_tables=cls.missing_tables(raw),
+            candidates=cls.candidates(),
             generator=cls.generator(),
             allow_missing=allow_missing,
             need_media=need_media,
+            verify=verify,
         )
 
     @classmethod
@@ -238,9 +257,12 @@ def features(spec: DatasetSpec) -> datasets.Features:
     return datasets.Features(columns)
 
 
-def as_number(value: Any) -> float | None:
-    """Return a table cell as a number; None where it is empty. Raises `ValueError` on text that is no number."""
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return None
-    number = float(value)
-    return None if np.isnan(number) else number
+def _contents(folder: Path) -> str:
+    """Say what lies where a release was looked for: an archive, or the first names in the folder."""
+    if folder.is_file():
+        command = ARCHIVES.get(folder.suffix.lower())
+        return f" (a file; unpack it: {command.format(folder.name)}, and give the folder)" if command else " (a file)"
+    if not folder.is_dir():
+        return " (which does not exist)"
+    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    return f" (which holds {first_n(names) or 'nothing'}.{archive_hint(folder)})"

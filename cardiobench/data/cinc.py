@@ -6,6 +6,7 @@
 
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from cardiobench.core.errors import BadData
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.ecg_labels import conduction, fibrillation, snomed_names
 from cardiobench.data.splits import hashed_split
@@ -20,6 +22,7 @@ from cardiobench.data.splits import hashed_split
 COLUMNS = {"sex": "string", "age": "float64", "dx": "string", "cd_paper": "string", "af_paper": "string"}
 OLDEST = 120  # years; a number above, or below 0, is no age
 
+_CODE = re.compile(r"[0-9]+")
 _SEXES = {"male": "M", "m": "M", "female": "F", "f": "F"}
 
 
@@ -38,16 +41,37 @@ class Patient:
     dx: tuple[str, ...]
 
 
-def parse_comments(text: str) -> Patient:
-    """Return the age, sex and diagnoses in the text of a header, with or without a blank after `#`."""
-    lines = (line.lstrip("#").partition(":") for line in text.splitlines() if line.startswith("#"))
-    fields = {key.strip().lower(): value.strip() for key, _, value in lines}
-    codes = (code.strip() for code in fields.get("dx", "").split(","))
-    return Patient(
-        sex=_SEXES.get(fields.get("sex", "").lower()),
-        age=_age(fields.get("age", "")),
-        dx=tuple(code for code in codes if code and code.lower() != "unknown"),
-    )
+def parse_comments(path: Path, text: str) -> Patient:
+    """Parse age, sex and diagnoses in the text of a header, with or without a blank after `#`.
+
+    Raises:
+        BadData: diagnoses that are no SNOMED codes, or that stand twice.
+    """
+    fields: dict[str, str] = {}
+    codes: tuple[str, ...] | None = None
+    for line, content in enumerate(text.splitlines(), 1):
+        if not content.startswith("#"):
+            continue
+        key, _, value = content.lstrip("#").partition(":")
+        key = key.strip().lower()
+        if key == "dx":
+            if codes is not None:
+                raise BadData(f"{path}, line {line}: 'Dx' is there twice. Download the header again.")
+            codes = _codes(path, line, value)
+        fields[key] = value.strip()
+    return Patient(_SEXES.get(fields.get("sex", "").lower()), _age(fields.get("age", "")), codes or ())
+
+
+def _codes(path: Path, line: int, text: str) -> tuple[str, ...]:
+    codes = [code.strip() for code in text.split(",")]
+    codes = [code for code in codes if code and code.lower() not in ("unknown", "nan")]
+    for code in codes:
+        if not _CODE.fullmatch(code):
+            raise BadData(
+                f"{path}, line {line}: 'Dx' has {code!r}; expected SNOMED CT codes, numbers with a comma between them. "
+                "Download the header again."
+            )
+    return tuple(codes)
 
 
 def _age(text: str) -> float | None:
@@ -58,12 +82,13 @@ def _age(text: str) -> float | None:
     return age if math.isfinite(age) and 0 <= age <= OLDEST else None
 
 
-def source_folder(raw: Path, source: str) -> Path | None:
-    """Return the folder of a source's records, or None where there is none; `raw` is the release or its folder `training`."""
-    return next((folder for folder in (raw / "training" / source, raw / source) if folder.is_dir()), None)
+def record_folders(raw: Path, names: Iterable[str]) -> tuple[Path, ...]:
+    """Return the folders of a source's records: those of its names that are below `raw` or its folder `training`."""
+    folders = (base / name for name in names for base in (raw / "training", raw))
+    return tuple(folder for folder in folders if folder.is_dir())
 
 
-def analysis_rows(raw: Path, folder: Path, prefix: str) -> Iterator[dict]:
+def analysis_rows(raw: Path, folder: Path, record: re.Pattern[str]) -> Iterator[dict]:
     """Yield one row per record below a folder: labels under both definitions, the codes as they stand, and the patient.
 
     The release has no patient ids, so a record is its own patient. A record without diagnoses has no labels. A signal
@@ -72,19 +97,35 @@ def analysis_rows(raw: Path, folder: Path, prefix: str) -> Iterator[dict]:
     Args:
         raw: raw folder.
         folder: folder of the source, `raw` or below it.
-        prefix: what the names of its records begin with.
+        record: the names of its records.
     """
-    for directory, folders, files in os.walk(folder):
+    for directory, files in _directories(folder):
+        relative = directory.relative_to(raw)
+        parts: dict[str, dict[str, str]] = {}
+        for name in files:
+            stem, suffix = name[:-4], name[-4:].lower()
+            if suffix in (".hea", ".mat") and record.fullmatch(stem):
+                parts.setdefault(stem, {})[suffix] = name
+        for stem, names in sorted(parts.items()):
+            if ".hea" in names:
+                path = directory / names[".hea"]
+                comments = parse_comments(path, path.read_text(encoding="latin-1"))
+                yield _row(stem, (relative / names.get(".mat", f"{stem}.mat")).as_posix(), comments)
+            else:
+                yield _row(stem, (relative / f"{stem}.hea").as_posix(), Patient(None, None, ()))
+
+
+def _directories(folder: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield the folders below a folder, links followed, each once, with the names of their files."""
+    seen: set[str] = set()
+    for directory, folders, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(directory)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
         folders.sort()
-        relative = Path(directory).relative_to(raw)
-        records = {name for name in files if name.startswith(prefix) and name.endswith((".hea", ".mat"))}
-        for name in sorted(records):
-            record = name[:-4]
-            if name.endswith(".hea"):
-                comments = parse_comments((Path(directory) / name).read_text(encoding="latin-1"))
-                yield _row(record, (relative / f"{record}.mat").as_posix(), comments)
-            elif f"{record}.hea" not in records:
-                yield _row(record, (relative / f"{record}.hea").as_posix(), Patient(None, None, ()))
+        yield Path(directory), files
 
 
 def _row(record: str, media: str, patient: Patient) -> dict:

@@ -1,10 +1,13 @@
 """One dataset, opened: its rows, and its recordings one at a time, read when they are asked for."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import pandas as pd
 
+from cardiobench.core.io import sha256_of_json
 from cardiobench.data import catalog
 from cardiobench.data.media import Clip, Ecg, FrameSampling
 from cardiobench.data.rows import RowTable
@@ -30,6 +33,36 @@ class OpenDataset:
         """The rows whose recording is here, one per recording."""
         return self.table.frame
 
+    @property
+    def duplicates(self) -> list[tuple[str, ...]]:
+        """The known groups of ids whose recordings are the same, as far as they are here."""
+        ids = set(self.frame["id"])
+        groups = (tuple(name for name in group if name in ids) for group in self.spec.duplicates)
+        return [group for group in groups if len(group) > 1]
+
+    def without_duplicates(self) -> Self:
+        """Return the dataset with one recording of each group of duplicates: that of the last split, test before train."""
+        splits = self.frame.set_index("id")["split"]
+        dropped = tuple(
+            name
+            for group in self.duplicates
+            for name in sorted(group, key=lambda name: self.spec.splits.index(splits[name]))[:-1]
+        )
+        if not dropped:
+            return self
+        table = self.table
+        reason = "the same recording as another, byte for byte"
+        return replace(
+            self,
+            table=replace(
+                table,
+                listed=table.listed[~table.listed["id"].isin(dropped)].reset_index(drop=True),
+                frame=table.frame[~table.frame["id"].isin(dropped)].reset_index(drop=True),
+                excluded={**table.excluded, reason: dropped},
+                digest=sha256_of_json([table.digest, dropped])[:16],
+            ),
+        )
+
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
         """Read the recording of row `number` of the frame; raises `BadMedia` naming the file."""
         return catalog.builder(self.spec.name).recording(self.raw, self.frame.iloc[number].to_dict(), sampling)
@@ -51,12 +84,39 @@ class OpenDataset:
         return references_of(self.table.listed, task)
 
     def expected(self, task: Task, references: pd.DataFrame, split: str = "test") -> int:
-        """Return the number of units of a split in the complete release, as far as this copy can tell.
+        """Return the number of units of a split in the complete release, as far as this copy can tell."""
+        return int((references["split"] == split).sum()) + self.absent_units(task, split)
 
-        Rows that the copy's own tables lack count where a row is a unit; how many studies or patients they make is unknown.
+    def absent_units(self, task: Task, split: str | None = None) -> int:
+        """Estimate the units of a task that the complete release has and this copy's tables lack.
+
+        Absent rows are taken to make as many units as the rows that are here, and one at least. A row whose label lies
+        in a file that is missing counts as well.
+
+        Args:
+            task: the question.
+            split: of the units; all splits unless given.
         """
-        here = int((references["split"] == split).sum())
-        return here + (self.table.absent.get(split, 0) if task.unit_column == "id" else 0)
+        count = 0
+        listed = self.table.listed
+        references = self.references(task)
+        for name in self.spec.splits if split is None else (split,):
+            rows = int((listed["split"] == name).sum())
+            units = int((references["split"] == name).sum())
+            absent = self.table.absent.get(name, 0)
+            if absent > 0:
+                count += max(1, math.ceil(absent * units / rows)) if rows else absent
+        unlabelled = listed[listed[task.target].isna() & ~listed["id"].isin(self.frame["id"])]
+        if split is not None:
+            unlabelled = unlabelled[unlabelled["split"] == split]
+        for column, accepted in task.where.items():
+            unlabelled = unlabelled[unlabelled[column].isin(accepted)]
+        units_here = set(references["id"])
+        return count + int((~unlabelled[task.unit_column].drop_duplicates().isin(units_here)).sum())
+
+    def unread_units(self, task: Task) -> int:
+        """Count the units of a task, of all splits, of which no recording is here."""
+        return len(set(self.references(task)["id"]) - set(self.task_rows(task)[task.unit_column].astype(str)))
 
     def coverage(self) -> dict[str, int]:
         """Count the missing files that the tables name, and the rows of the release that the tables lack."""

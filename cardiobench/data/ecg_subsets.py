@@ -103,7 +103,8 @@ def draw_subsets(
     Raises:
         NotApplicable: the task is not binary.
     """
-    drawn, reasons = {}, {}
+    drawn: dict[str, Subset] = {}
+    reasons: dict[str, str] = {}
     for size in SIZES:
         try:
             drawn[size] = draw_subset(references, task, size, seed, one_a_patient=one_a_patient)

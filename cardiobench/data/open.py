@@ -8,7 +8,13 @@ from cardiobench.data.prepared import find_prepared, open_prepared
 
 
 def open_dataset(
-    name: str, data_dir: str | os.PathLike | None = None, *, allow_missing: bool = False, need_media: bool = True
+    name: str,
+    data_dir: str | os.PathLike | None = None,
+    *,
+    allow_missing: bool = False,
+    need_media: bool = True,
+    verify: bool = False,
+    drop_duplicates: bool = False,
 ) -> OpenDataset:
     """Find a dataset: a folder made by `cardiobench prepare`, or the raw folder, whose tables are then read and checked.
 
@@ -17,6 +23,8 @@ def open_dataset(
         data_dir: the raw folder, or a folder that holds it under the dataset's name; else CARDIOBENCH_DATA.
         allow_missing: go on with an incomplete copy, which is counted.
         need_media: False where only labels are wanted.
+        verify: fingerprints of recordings by the content of their files, read now, instead of by size and change time.
+        drop_duplicates: leave out all but one of the recordings that are known to be the same (`DatasetSpec.duplicates`).
 
     Raises:
         UnknownName: no such dataset.
@@ -25,7 +33,10 @@ def open_dataset(
     """
     builder = catalog.builder(name)
     folder = find_prepared(name, data_dir)
+    dataset: OpenDataset
     if folder is not None:
-        return open_prepared(builder.SPEC, folder)
-    raw = builder.find_raw(data_dir)
-    return OpenDataset(builder.SPEC, raw, builder.table(data_dir, allow_missing=allow_missing, need_media=need_media))
+        dataset = open_prepared(builder.SPEC, folder)
+    else:
+        table = builder.table(data_dir, allow_missing=allow_missing, need_media=need_media, verify=verify)
+        dataset = OpenDataset(builder.SPEC, builder.find_raw(data_dir), table)
+    return dataset.without_duplicates() if drop_duplicates else dataset

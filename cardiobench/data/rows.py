@@ -4,29 +4,45 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
+from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
 from cardiobench.core.errors import BadData, MissingData, first_n
-from cardiobench.data.spec import IN_ALL, DatasetSpec
+from cardiobench.core.io import sha256_of_file
+from cardiobench.data.release_counts import absent_rows
+from cardiobench.data.spec import DatasetSpec
+from cardiobench.data.twin_manifest import TwinManifest, find_manifest
 
-TWIN_MARK = "SYNTHETIC_TWIN.json"
+FRACTION_ROWS = 3
+"""Percentages of which all, and at least so many, are at most 1 are taken for fractions."""
+ARCHIVES = {
+    ".zip": "unzip {0}",
+    ".tar": "tar xf {0}",
+    ".tgz": "tar xf {0}",
+    ".gz": "tar xf {0}",
+    ".7z": "7z x {0}",
+    ".rar": "unrar x {0}",
+}
+"""Suffix of an archive -> how to unpack it."""
 
 
 @dataclass(frozen=True)
 class RowTable:
-    """All rows of a dataset that are here, one line a recording.
+    """All rows of a dataset that are here, one per recording.
 
     Attributes:
         listed: every row of the release's tables, those whose file is missing included: what the coverage is counted against.
-        frame: the rows whose recording is here: id, patient_id, study_id, split, `media` (path below the raw folder, or a key of the generator), `record` (which one in
-            that file, where it holds several), the columns of the spec, and `fingerprint`: a digest of what the recording is read from (file,
-            size, change time, key frame), so that an embedding of a replaced file is never taken for the new one's.
+        frame: the rows whose recording is here: id, patient_id, study_id, split, `media` (path below the raw folder, or a
+            key of the generator), `record` (which one in that file, where it holds several), the columns of the spec, and
+            `fingerprint`: a digest of what the recording is read from (file, size and change time, or its content; key
+            frame), so that an embedding of a replaced file is never taken for the new one's.
         missing: files that the release lists and the folder lacks, or has with nothing inside.
-        absent: split (or `IN_ALL`) -> rows that the complete release has and this copy's own tables lack.
+        absent: split -> rows that the complete release has and this copy's own tables lack; an estimate where the release
+            does not say which they are, and never 0 where anything may be lacking.
         excluded: reason -> ids that the release has and the benchmark leaves out on purpose.
         digest: of the rows and file sizes; the same on every machine that holds the same data.
         twin: true for a synthetic twin, whose scores mean nothing clinically.
@@ -41,37 +57,66 @@ class RowTable:
     twin: bool
 
 
-def is_twin(raw: Path) -> bool:
-    """Return whether a raw folder is a synthetic twin, or the release's own folder inside one."""
-    return any((folder / TWIN_MARK).is_file() for folder in (raw, raw.parent))
-
-
 def safe_join(raw: Path, relative: str) -> Path:
-    """Return the file of that relative path; refuses one that leaves the raw folder, by `..` or by a symbolic link."""
-    path = raw / relative
-    # Plain `os.path`: with `Path.resolve` this check would take half the time of opening a release of 45,000 files.
-    root, real = os.path.realpath(raw), os.path.realpath(path)
-    if ".." in Path(relative).parts or os.path.commonpath((root, real)) != root:
-        raise BadData(f"{relative} leads out of the raw folder {raw}. Put the file itself there.")
-    return path
+    """Return the file of a relative path that a data file names.
+
+    Links that the user placed below the folder are followed; a name that leaves it by itself is refused.
+
+    Raises:
+        BadData: the path is absolute or leads out of the folder.
+    """
+    parts = PurePosixPath(relative).parts
+    if not parts or relative.startswith(("/", "\\")) or ".." in parts or "\0" in relative or ":" in parts[0]:
+        raise BadData(f"{relative!r} leads out of the raw folder {raw}. Correct the table that names it.")
+    return raw / relative
 
 
-def _parts(raw: Path, relative: str) -> tuple[Path, ...]:
-    """Return the files that a recording is read from: of WFDB the header too, which decides about leads, rate and amplitude."""
-    path = safe_join(raw, relative)
-    if path.suffix not in (".dat", ".mat"):
-        return (path,)
-    header = path.with_suffix(".hea")
-    return (path, safe_join(raw, header.relative_to(raw).as_posix()) if header.is_symlink() else header)
+def links_out(raw: Path) -> tuple[str, ...]:
+    """Return the links below a folder that lead out of it, by relative path; what lies behind them is not looked at."""
+    root = os.path.realpath(raw)
+    links = []
+    for directory, folders, files in os.walk(raw):
+        for name in (*folders, *files):
+            path = Path(directory) / name
+            if path.is_symlink() and os.path.commonpath((root, os.path.realpath(path))) != root:
+                links.append(path.relative_to(raw).as_posix())
+    return tuple(sorted(links))
 
 
-def _stat(path: Path) -> os.stat_result | None:
-    """Return the size and time of a file; None where there is none."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status if stat.S_ISREG(status.st_mode) else None
+class FileIndex:
+    """The files of a raw folder: each directory is listed once, and names are found whatever their case."""
+
+    def __init__(self, raw: Path):
+        self.raw = raw
+        self._names = cache(self._list)
+
+    def _list(self, directory: str) -> dict[str, str]:
+        try:
+            names = os.listdir(self.raw / directory)  # noqa: PTH208 - names alone, in a third of the time
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        return {name.lower(): name for name in names} | {name: name for name in names}
+
+    def find(self, relative: str) -> str | None:
+        """Return the path of a file as it is spelled on disk; None where there is none."""
+        directory, _, name = relative.rpartition("/")
+        names = self._names(directory)
+        spelled = names.get(name) or names.get(name.lower())
+        return None if spelled is None else f"{directory}/{spelled}" if directory else spelled
+
+    def stat(self, relative: str) -> os.stat_result | None:
+        """Return size and times of a regular file that `find` has found; None for anything else."""
+        try:
+            status = os.stat(self.raw / relative)  # noqa: PTH116 - half the time of Path.stat, once per file
+        except OSError:
+            return None
+        return status if stat.S_ISREG(status.st_mode) else None
+
+
+def companions(relative: str) -> tuple[str, ...]:
+    """Return the files that a recording is read from: of WFDB the header too, which says leads, rate and amplitude."""
+    path = PurePosixPath(relative)
+    return (relative, path.with_suffix(".hea").as_posix()) if path.suffix.lower() in (".dat", ".mat") else (relative,)
 
 
 def _digest(*parts: str) -> str:
@@ -79,7 +124,12 @@ def _digest(*parts: str) -> str:
 
 
 def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
-    """Refuse rows that break the dataset's own rules: repeated ids, unknown splits or classes, a patient in two splits, labels out of range."""
+    """Check rows against the dataset's own rules.
+
+    Raises:
+        MissingData: there are no rows.
+        BadData: repeated ids, unknown splits or classes, a patient in two splits, labels out of range or in another unit.
+    """
     if frame.empty:
         raise MissingData(f"{spec.title}: the raw folder lists no recording at all. Ask for the data at {spec.access}.")
     repeated = frame.loc[frame["id"].duplicated(), "id"].unique()
@@ -108,6 +158,11 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
                     f"{spec.name}: {len(outside)} labels '{task.target}' lie outside {low:g}-{high:g} {task.unit}: "
                     f"{worst['id']} has {worst[task.target]:g}. Check the unit and the row in the raw table."
                 )
+        if task.unit == "%" and len(labels) >= FRACTION_ROWS and 0 < labels[task.target].max() <= 1:
+            raise BadData(
+                f"{spec.name}: all {len(labels)} labels '{task.target}' are at most 1, so they are fractions, and the unit is "
+                "%. Multiply the column of the raw table by 100."
+            )
         if task.classes:
             strange = sorted(set(labels[task.target]) - set(task.classes))
             if strange:
@@ -122,9 +177,12 @@ def row_table(
     raw: Path | None,
     *,
     excluded: Mapping[str, tuple[str, ...]] | None = None,
+    missing_tables: Sequence[str] = (),
+    candidates: Iterable[str] = (),
     generator: str = "",
     allow_missing: bool = False,
     need_media: bool = True,
+    verify: bool = False,
 ) -> RowTable:
     """Check the rows of a dataset and find their files.
 
@@ -133,67 +191,129 @@ def row_table(
         rows: dicts with id, patient_id, split, media and the columns of the spec; absent columns become null.
         raw: raw folder; None for generated data.
         excluded: reason -> ids left out on purpose, for the report.
+        missing_tables: files with labels that are not here, without which a part of the rows cannot be read.
+        candidates: ids of patients that the release may have, where its splits follow from the id (`absent_rows`).
         generator: digest of the code that generates the recordings; empty where they are files.
         allow_missing: go on without the files that are missing; they are counted all the same.
         need_media: False where only labels are wanted, as for references.
+        verify: fingerprints by the content of every file, instead of its size and change time.
 
     Raises:
         MissingData: files or rows of the release are missing and `allow_missing` is false.
-        BadData: the rows break the dataset's rules (`check_rows`).
+        BadData: the rows break the dataset's rules (`check_rows`), or the folder mixes a synthetic twin with other files.
     """
     targets = [task.target for task in spec.tasks]
     columns = list(dict.fromkeys(["id", "patient_id", "study_id", "split", "media", "record", *spec.columns, *targets]))
     frame = pd.DataFrame(list(rows))
     frame = frame.reindex(columns=columns) if len(frame) else pd.DataFrame(columns=columns)
     check_rows(spec, frame)
-    complete = frame
-    twin = raw is not None and is_twin(raw)
 
-    missing: dict[str, str] = {}
-    stats = {}
+    manifest = None if raw is None else find_manifest(raw)
+    missing: dict[str, str] = dict.fromkeys(missing_tables, "")
+    sources: dict[str, list[tuple]] = {}
     if raw is not None:
-        for relative in frame["media"].unique():
-            sizes = []
-            for path in _parts(raw, relative):
-                status = _stat(path)
-                if status is None or not status.st_size:
-                    missing[relative] = path.relative_to(raw).as_posix() + (" (empty)" if status else "")
-                    break
-                sizes.append((status.st_size, status.st_mtime_ns))
-            else:
-                stats[relative] = sizes
-    listed = {**frame["split"].value_counts(), IN_ALL: len(frame)}
-    absent = {} if twin else {s: n - int(listed.get(s, 0)) for s, n in spec.expected.items() if listed.get(s, 0) != n}
+        missing, sources, spelled = _find_files(raw, frame["media"].unique(), manifest, verify)
+        frame["media"] = frame["media"].map(spelled)
+    listed = frame
+    absent = {} if manifest else absent_rows(spec, listed, candidates)
+    lacking = (*missing_tables, *missing.values())
+    if need_media and not allow_missing:
+        _refuse_incomplete(spec, listed, raw, lacking, absent)
     if need_media and missing:
-        if not allow_missing:
-            raise MissingData(
-                f"{spec.title}: {len(missing)} of {frame['media'].nunique()} files that the tables name are missing from {raw} or empty: {first_n(missing.values())}. "
-                "Complete the download, or go on without them with --allow-missing (the coverage is then stamped on every score)."
-            )
         frame = frame[~frame["media"].isin(missing.keys())]
         if frame.empty:
             raise MissingData(
-                f"{spec.title}: none of the {len(missing)} files that the tables name is in {raw}: {first_n(missing.values())}."
+                f"{spec.title}: none of the {len(missing)} files that the tables name is in {raw}: "
+                f"{first_n(missing.values())}.{archive_hint(raw)}"
             )
-    if need_media and absent and not allow_missing:
-        counts = ", ".join(f"{split} {int(listed.get(split, 0))} of {spec.expected[split]}" for split in absent)
-        raise MissingData(
-            f"{spec.title}: the tables in {raw} do not list the complete release ({counts} rows). "
-            "Complete the download, or go on with --allow-missing (the coverage is then stamped on every score)."
-        )
     frame = frame.reset_index(drop=True)
     key_frames = frame["key_frame"] if "key_frame" in frame else [0] * len(frame)
     frame["fingerprint"] = [
-        _digest(spec.name, spec.version, generator, str(media), str(record), str(key_frame), str(stats.get(media, "")))
+        _digest(
+            spec.name, spec.version, generator, str(media), str(record), str(key_frame), str(sources.get(media, ""))
+        )
         for media, record, key_frame in zip(frame["media"], frame["record"], key_frames, strict=True)
     ]
-    file_sizes = json.dumps({name: [size for size, _ in parts] for name, parts in sorted(stats.items())})
+    file_sizes = json.dumps({name: [size for size, *_ in files] for name, files in sorted(sources.items())})
     return RowTable(
-        listed=complete,
+        listed=listed,
         frame=frame,
-        missing=tuple(missing.values()),
+        missing=lacking,
         absent=absent,
         excluded=excluded or {},
-        digest=_digest(spec.name, spec.version, generator, complete.to_csv(index=False), file_sizes),
-        twin=twin,
+        digest=_digest(spec.name, spec.version, generator, listed.to_csv(index=False), file_sizes),
+        twin=manifest is not None,
     )
+
+
+def _find_files(
+    raw: Path, media: Iterable[str], manifest: TwinManifest | None, verify: bool
+) -> tuple[dict[str, str], dict[str, list[tuple]], dict[str, str]]:
+    """Find the files of recordings.
+
+    Returns:
+        Recording -> what of it is missing; recording -> size and change time (or content) of each of its files; and how
+        each recording is spelled on disk. Keys of the first two are as spelled on disk.
+    """
+    index = FileIndex(raw)
+    missing: dict[str, str] = {}
+    sources: dict[str, list[tuple]] = {}
+    spelled: dict[str, str] = {}
+    foreign: list[str] = []
+    for relative in media:
+        safe_join(raw, relative)
+        name = spelled[relative] = index.find(relative) or relative
+        files = []
+        for part in companions(name):
+            path = index.find(part)
+            status = None if path is None else index.stat(path)
+            if path is None or status is None or not status.st_size:
+                missing[name] = part + (" (empty)" if status else "")
+                break
+            if manifest and not manifest.has(raw / path, status.st_size):
+                foreign.append(path)
+            changed = sha256_of_file(raw / path) if verify else status.st_mtime_ns
+            files.append((status.st_size, changed))
+        else:
+            sources[name] = files
+    if manifest and foreign:
+        raise BadData(
+            f"{raw} is marked as a synthetic twin, and {len(foreign)} of its files are not the twin's: {first_n(foreign)}. "
+            "Keep a release and its twin in folders of their own."
+        )
+    return missing, sources, spelled
+
+
+def _refuse_incomplete(
+    spec: DatasetSpec, listed: pd.DataFrame, raw: Path | None, lacking: Sequence[str], absent: Mapping[str, int]
+) -> None:
+    if lacking:
+        raise MissingData(
+            f"{spec.title}: {len(lacking)} of {listed['media'].nunique()} files that the tables name are missing from {raw} "
+            f"or empty: {first_n(lacking)}.{archive_hint(raw)} Complete the download, or go on without them with "
+            "--allow-missing (the coverage is then stamped on every score)."
+        )
+    if absent:
+        here = listed["split"].value_counts()
+        counts = ", ".join(
+            f"{split} {int(here.get(split, 0))} of {int(here.get(split, 0)) + count}" for split, count in absent.items()
+        )
+        raise MissingData(
+            f"{spec.title}: the tables in {raw} do not list the complete release ({counts} rows).{archive_hint(raw)} "
+            "Complete the download, or go on with --allow-missing (the coverage is then stamped on every score)."
+        )
+
+
+def archive_hint(folder: Path | None) -> str:
+    """Say which archives lie in a folder and how to unpack them; empty where there are none."""
+    if folder is None or not folder.is_dir():
+        return ""
+    archives = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in ARCHIVES and _is_archive(path))
+    if not archives:
+        return ""
+    commands = [ARCHIVES[Path(name).suffix.lower()].format(name) for name in archives]
+    return f" {len(archives)} archives there are not unpacked: {first_n(commands)}."
+
+
+def _is_archive(path: Path) -> bool:
+    return path.suffix.lower() != ".gz" or path.name.lower().endswith(".tar.gz")

@@ -7,7 +7,7 @@ from typing import Literal
 Modality = Literal["echo", "ecg"]
 Kind = Literal["regression", "binary", "multiclass"]
 
-IN_ALL = "in all"
+TOTAL = "total"
 """Key of `DatasetSpec.expected` for a release whose count is known as a whole and not by split."""
 
 VIEWS = ("A2C", "A3C", "A4C", "PSAX", "PLAX", "Other")
@@ -65,11 +65,11 @@ class Task:
         classes: names in label order; the last of two is the positive class.
         unit: unit of a regression label (`%`, `cm`).
         label_range: labels outside are an error at build time.
-        scored_by: column whose values are the units of scoring (`id`, `study_id`, `patient_id`); predictions of its rows are averaged.
+        unit_column: column whose values are the units of scoring (`id`, `study_id`, `patient_id`); predictions of its rows are averaged.
         where: column -> accepted values: which rows belong to the task; a unit without any is no unit of it.
         prefer: column -> values: which of a unit's rows answer for it, where it has any such; else all of them do.
         groups: breakdowns of the score.
-        ladder: numbers of the prompts for zero-shot regression.
+        prompt_grid: numbers of the prompts for zero-shot regression.
     """
 
     name: str
@@ -110,13 +110,14 @@ class DatasetSpec:
         media: column of the rows that holds the recording: `video`, `image` or `ecg`.
         licence: of the raw data; `redistributable` says whether a built copy may be published.
         access: page where one asks for the data; empty for generated and bundled data.
-        marker: files or folders that make a folder recognisable as this dataset's raw folder (any one suffices).
+        detect_files: files or folders that make a folder recognisable as this dataset's raw folder (any one suffices).
         tasks: the questions asked of it.
-        expected: split -> rows of the complete release, or `IN_ALL` -> their sum; checked at build, empty when unknown.
+        expected: split -> rows of the complete release, or `TOTAL` -> their sum; checked at build, empty when unknown.
         columns: further columns of the rows (labels, patient facts) -> `string`, `int64`, `float64` or `bool`.
         splits: in order.
         configs: further configurations beside the default one, which holds every row: name -> column and value of its rows.
             Each row belongs to exactly one of them.
+        duplicates: groups of ids whose recordings are the same byte for byte, as known of the release.
         generated: true for phantoms, which need no raw folder.
     """
 
@@ -134,6 +135,7 @@ class DatasetSpec:
     expected: Mapping[str, int] = field(default_factory=dict)
     splits: tuple[str, ...] = ("train", "validation", "test")
     configs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    duplicates: tuple[tuple[str, ...], ...] = ()
     generated: bool = False
     citation: str = ""
 

@@ -1,64 +1,294 @@
-"""Reading a release's own tables: columns by name, a missing one named with its nearest neighbour."""
+"""Reading a release's own tables: typed columns by name; what cannot be read is named by file, line, column and value."""
 
+import csv
 import difflib
-from collections.abc import Sequence
+import gzip
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData, MissingData
+from cardiobench.core.errors import BadData, MissingData, first_n
+from cardiobench.core.tables import decimal_point, encoding_of, separator_of
+
+EMPTY = frozenset({"", "nan", "na", "n/a", "null", "none", "<na>"})
+"""What stands for a cell without a value, in any case."""
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_INTEGER = re.compile(r"(?P<sign>[+-]?)0*(?P<digits>[0-9]+)(\.0*)?")
 
 
-def read_table(path: Path, needed: Sequence[str], **options) -> pd.DataFrame:
-    """Read a CSV of a release as a data frame.
+@dataclass(frozen=True)
+class Column:
+    """How the cells of a column are read.
+
+    Attributes:
+        expected: what a cell should be, for messages.
+        parse: text without surrounding blanks -> value; raises `ValueError`.
+        optional: whether a cell may be empty, which gives None (NaN in a column of numbers).
+        dtype: of the column.
+    """
+
+    expected: str
+    parse: Callable[[str], Any]
+    optional: bool = False
+    dtype: str = "object"
+
+    def read(self, cells: Sequence[str], where: Callable[[int], str]) -> list[Any]:
+        """Parse cells.
+
+        Args:
+            cells: texts.
+            where: index of a cell -> its file, line and column, for messages.
+
+        Raises:
+            BadData: a cell that is not as expected.
+        """
+        values: dict[str, Any] = {}
+        wrong: set[str] = set()
+        for cell in dict.fromkeys(cells):
+            text = cell.strip()
+            try:
+                if "\0" in cell:
+                    raise ValueError(cell)
+                if text.lower() in EMPTY:
+                    if not self.optional:
+                        raise ValueError(cell)
+                    values[cell] = math.nan if self.dtype == "float64" else None
+                else:
+                    values[cell] = self.parse(text)
+            except (ValueError, KeyError):
+                wrong.add(cell)
+        if wrong:
+            indices = [index for index, cell in enumerate(cells) if cell in wrong]
+            more = f" ({len(indices)} of {len(cells)} rows are wrong there)" if len(indices) > 1 else ""
+            cell = cells[indices[0]]
+            shown = "is empty" if cell.strip().lower() in EMPTY else f"is {cell!r}"
+            raise BadData(
+                f"{where(indices[0])} {shown}; expected {self.expected}{more}. Correct the cell or download the file again."
+            )
+        return [values[cell] for cell in cells]
+
+
+def text(pattern: str = "", expected: str = "text", *, optional: bool = False) -> Column:
+    """Return a column of text, all of it matching a regular expression where one is given."""
+    shape = re.compile(pattern) if pattern else None
+
+    def parse(cell: str) -> str:
+        if shape is not None and not shape.fullmatch(cell):
+            raise ValueError(cell)
+        return cell
+
+    return Column(expected, parse, optional)
+
+
+def number(low: float = -math.inf, high: float = math.inf, *, unit: str = "", optional: bool = False) -> Column:
+    """Return a column of finite numbers from `low` to `high`."""
+
+    def parse(cell: str) -> float:
+        value = float(cell) if _NUMBER.fullmatch(cell) else math.nan
+        if not (math.isfinite(value) and low <= value <= high):
+            raise ValueError(cell)
+        return value
+
+    expected = "a number" + _limits(low, high) + (f" ({unit})" if unit else "")
+    return Column(expected, parse, optional, "float64")
+
+
+def integer(low: float = -math.inf, high: float = math.inf, *, optional: bool = False) -> Column:
+    """Return a column of whole numbers from `low` to `high`, as int; `401.0` is 401."""
+
+    def parse(cell: str) -> int:
+        value = int(identifier_text(cell))
+        if not low <= value <= high:
+            raise ValueError(cell)
+        return value
+
+    return Column("a whole number" + _limits(low, high), parse, optional)
+
+
+def identifier(*, optional: bool = False) -> Column:
+    """Return a column of whole numbers that name something, as text of any length; `401.0` is "401"."""
+    return Column("a whole number", identifier_text, optional)
+
+
+def identifier_text(cell: str) -> str:
+    """Return the digits of a whole number; raises `ValueError` for anything else."""
+    match = _INTEGER.fullmatch(cell)
+    if match is None:
+        raise ValueError(cell)
+    return ("-" if match["sign"] == "-" and match["digits"] != "0" else "") + match["digits"]
+
+
+def choice(values: Mapping[str, Any], *, optional: bool = False) -> Column:
+    """Return a column of which each cell is one of the names, in any case, and stands for the name's value."""
+    known = {name.lower(): value for name, value in values.items()}
+    return Column(f"one of {', '.join(values)}", lambda cell: known[cell.lower()], optional)
+
+
+def flag(*, optional: bool = False) -> Column:
+    """Return a column of true and false, which may be written 1 and 0."""
+    names = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+    return Column("true or false", lambda cell: names[cell.lower()], optional)
+
+
+def _limits(low: float, high: float) -> str:
+    if math.isinf(low) and math.isinf(high):
+        return ""
+    if math.isinf(high):
+        return f" of {low:g} or more"
+    return f" from {low:g} to {high:g}"
+
+
+def read_columns(
+    path: Path,
+    columns: Mapping[str, Column],
+    *,
+    extra: Mapping[str, Column] | None = None,
+    where: tuple[str, Callable[[str], bool]] | None = None,
+) -> pd.DataFrame:
+    """Read columns of a CSV of a release.
+
+    Commas, semicolons or tabs may stand between the columns, and the file may be UTF-8 or UTF-16 with a byte-order
+    mark, or compressed by gzip. Rows without any value are skipped.
 
     Args:
         path: the file.
-        needed: columns that must be there.
-        options: passed to `pandas.read_csv`.
+        columns: name -> how its cells are read; each must be in the file.
+        extra: the same for columns that older editions of the release lack; absent ones are empty.
+        where: a column, and which of its cells' rows are read; all of them unless given.
+
+    Returns:
+        A frame of these columns, its index named `line`: the line of the file on which a row ends.
 
     Raises:
         MissingData: there is no such file.
-        BadData: it is empty or lacks a column; the nearest existing column is named.
+        BadData: it is empty, cut short or not text, lacks a column or has it twice, or a cell is not what it should be.
+    """
+    rows = read_rows(path)
+    _, header = next(rows, (0, None))
+    if header is None:
+        raise BadData(f"{path} is empty. Download it again.")
+    return typed_columns(path, header, rows, columns, extra=extra, where=where)
+
+
+def typed_columns(
+    path: Path,
+    header: Sequence[str],
+    rows: Iterable[tuple[int, Sequence[str]]],
+    columns: Mapping[str, Column],
+    *,
+    extra: Mapping[str, Column] | None = None,
+    where: tuple[str, Callable[[str], bool]] | None = None,
+) -> pd.DataFrame:
+    """Read columns from the rows of a table, given as line and cells (`read_columns`)."""
+    names = [name.strip() for name in header]
+    wanted = dict(columns) | {name: column for name, column in (extra or {}).items() if name in names}
+    _check_header(path, names, columns, wanted)
+    positions = [names.index(name) for name in wanted]
+    chosen = names.index(where[0]) if where else 0
+    lines: list[int] = []
+    cells: list[list[str]] = [[] for _ in wanted]
+    for line, row in rows:
+        if len(row) != len(names) and (len(row) < len(names) or any(cell.strip() for cell in row[len(names) :])):
+            raise BadData(
+                f"{path}, line {line}: {len(row)} cells, and the header has {len(names)} columns. "
+                "The file is cut short or damaged; download it again."
+            )
+        if where is None or where[1](row[chosen]):
+            lines.append(line)
+            for texts, position in zip(cells, positions, strict=True):
+                texts.append(row[position])
+    index = pd.Index(lines, name="line", dtype="int64")
+    frame = pd.DataFrame(index=index)
+    for (name, column), texts in zip(wanted.items(), cells, strict=True):
+        values = column.read(texts, _cell_name(path, name, lines))
+        frame[name] = pd.Series(values, index=index, dtype=column.dtype)
+    for name, column in (extra or {}).items():
+        if name not in frame:
+            frame[name] = pd.Series(None if column.dtype == "object" else np.nan, index=index, dtype=column.dtype)
+    return frame
+
+
+def _cell_name(path: Path, column: str, lines: Sequence[int]) -> Callable[[int], str]:
+    """Return what names the cell of a row in messages."""
+    return lambda row: f"{path}, line {lines[row]}, column '{column}'"
+
+
+def _check_header(
+    path: Path, names: Sequence[str], columns: Mapping[str, Column], wanted: Mapping[str, Column]
+) -> None:
+    absent = [column for column in columns if column not in names]
+    if absent:
+        near = difflib.get_close_matches(absent[0], names, n=1, cutoff=0.4)
+        hint = f" The nearest is '{near[0]}'." if near else ""
+        raise BadData(f"{path} has no column {', '.join(map(repr, absent))}; it has {', '.join(names)}.{hint}")
+    counts = Counter(name.lower() for name in names)
+    repeated = [name for name in wanted if counts[name.lower()] > 1]
+    if repeated:
+        raise BadData(
+            f"{path} has the column {first_n(map(repr, repeated))} more than once: {', '.join(names)}. Remove the one that does not count."
+        )
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the cells of each row of a CSV, the header first; rows without any value are skipped.
+
+    Raises:
+        MissingData: there is no such file.
+        BadData: it is no text, or not a CSV.
     """
     if not path.is_file():
         raise MissingData(f"{path.name} is not in {path.parent}. Complete the download or check --data-dir.")
+    opened = gzip.open if path.suffix == ".gz" else open
     try:
-        table = pd.read_csv(path, encoding="utf-8-sig", **options)
-    except pd.errors.EmptyDataError:
-        raise BadData(f"{path} is empty. Download it again.") from None
-    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+        with opened(path, "rb") as binary:
+            encoding = encoding_of(binary.read(4))
+        with opened(path, "rt", encoding=encoding, newline="") as stream:
+            separator = separator_of(stream.readline())
+            stream.seek(0)
+            reader = csv.reader(stream, delimiter=separator, strict=True)
+            for row in reader:
+                if any(cell.strip() for cell in row):
+                    yield reader.line_num, [decimal_point(cell) for cell in row] if separator == ";" else row
+    except (UnicodeError, csv.Error, EOFError, OSError) as error:
         raise BadData(f"{path} cannot be read as a CSV ({error}). Download it again.") from None
-    absent = [column for column in needed if column not in table.columns]
-    if absent:
-        near = difflib.get_close_matches(absent[0], map(str, table.columns), n=1, cutoff=0.4)
-        hint = f" The nearest is '{near[0]}'." if near else ""
-        raise BadData(
-            f"{path} has no column {', '.join(repr(c) for c in absent)}; it has {', '.join(map(str, table.columns))}.{hint}"
-        )
-    return table
 
 
-def numbers(table: pd.DataFrame, column: str, key: str, path: Path, *, empty: bool = False) -> pd.Series:
-    """Return a column of a release as float64.
+def read_fields(path: Path, fields: Mapping[str, Column]) -> dict[str, Any]:
+    """Read the `Key: value` lines of a small text file.
 
     Args:
-        table: the release's table.
-        column: which.
-        key: column that names a row in messages.
-        path: file that the table came from, for messages.
-        empty: accept cells without a value, which become NaN.
+        path: the file.
+        fields: key -> how its value is read; None is given for an optional one that is not there.
 
     Raises:
-        BadData: text that is no number, an infinite number, or an empty cell where none may be.
+        BadData: the file is no text, a key is missing or there twice, or a value is not what it should be.
     """
-    values = pd.to_numeric(table[column], errors="coerce").astype("float64")
-    bad = ~np.isfinite(values) & ~(table[column].isna() & empty)
-    if bad.any():
-        first = table[bad].iloc[0]
-        raise BadData(
-            f"{path}: {int(bad.sum())} of {len(table)} rows have no number in column '{column}'; "
-            f"the first is {first[key]} with {first[column]!r}. Mend the row or download the file again."
-        )
+    try:
+        lines = path.read_text(encoding=encoding_of(path.read_bytes()[:4])).splitlines()
+    except UnicodeError as error:
+        raise BadData(f"{path} is not text ({error}). Download it again.") from None
+    found: dict[str, tuple[int, str]] = {}
+    for line, content in enumerate(lines, 1):
+        key, colon, value = content.partition(":")
+        if not content.strip():
+            continue
+        if not colon:
+            raise BadData(f"{path}, line {line}: {content!r} is not 'Key: value'. Download the file again.")
+        if key.strip() in fields and key.strip() in found:
+            raise BadData(f"{path}, line {line}: {key.strip()!r} is there twice. Download the file again.")
+        found[key.strip()] = (line, value)
+    absent = [key for key, column in fields.items() if key not in found and not column.optional]
+    if absent:
+        raise BadData(f"{path} has no {', '.join(map(repr, absent))}; it has {', '.join(found)}. Download it again.")
+    values = {}
+    for key, column in fields.items():
+        line, value = found.get(key, (0, ""))
+        (values[key],) = column.read([value], _cell_name(path, key, [line]))
     return values

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from cardiobench.core.errors import first_n
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
 from cardiobench.scoring.predictions import Predictions
@@ -42,7 +43,9 @@ def join_references(
     if out_of_fold:
         references = references[references["id"].isin(predictions["id"])].assign(split="test")
     joined = Predictions.join(references, predictions, task, source=model, allow_missing=True)
-    expected = joined.expected if limit or out_of_fold else dataset.expected(task, references)
+    expected = joined.expected if limit else dataset.expected(task, references)
+    if out_of_fold and not limit:  # drawn from all splits: nothing is complete where any of them lacks something
+        expected = joined.expected + dataset.absent_units(task) + dataset.unread_units(task)
     return replace(joined, expected=expected), references
 
 
@@ -57,6 +60,9 @@ def data_warnings(dataset: OpenDataset, limit: int | None) -> list[str]:
     if table.absent:
         splits = ", ".join(f"{count} {split}" for split, count in table.absent.items())
         warnings.append(f"this copy lists fewer rows than the release (absent: {splits})")
+    if dataset.duplicates:
+        pairs = first_n(" = ".join(group) for group in dataset.duplicates)
+        warnings.append(f"recordings that are the same byte for byte: {pairs}")
     if limit:
         warnings.append(f"only the first {limit} patients of each split were used")
     return warnings

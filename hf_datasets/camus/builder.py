@@ -1,5 +1,6 @@
 """CAMUS: half sequences of the apical two- and four-chamber view of 500 patients (University Hospital of St-Etienne)."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -15,13 +16,14 @@ from cardiobench.data import (
     Group,
     PromptGrid,
     Task,
-    as_number,
     catalog,
 )
 from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.tables import choice, number, read_fields
 
 VIEW = {"2CH": "A2C", "4CH": "A4C"}
 SPLIT = {"train": "subgroup_training.txt", "validation": "subgroup_validation.txt", "test": "subgroup_testing.txt"}
+PATIENT = re.compile(r"patient\d+")
 QUALITY = ("Poor", "Medium", "Good")  # worst first
 OLD_RELEASE = "training/patient0001"
 
@@ -71,24 +73,13 @@ SPEC = DatasetSpec(
 )
 
 
-def read_cfg(path: Path) -> dict[str, str]:
-    """Read the `Key: value` lines of an `Info_<view>.cfg`; raises `BadData` on a line of another form."""
-    facts = {}
-    for line in path.read_text(encoding="utf-8-sig").splitlines():
-        key, colon, value = line.partition(":")
-        if line.strip():
-            if not colon:
-                raise BadData(f"{path}: the line {line!r} is not 'Key: value'. Download the file again.")
-            facts[key.strip()] = value.strip()
-    return facts
-
-
-def number_of(facts: Mapping[str, str], key: str, path: Path) -> float | None:
-    """Return a number of an `Info_<view>.cfg`; None where the file does not have it."""
-    try:
-        return as_number(facts.get(key))
-    except ValueError:
-        raise BadData(f"{path}: '{key}' should be a number and is {facts[key]!r}. Download the file again.") from None
+INFO = {
+    "EF": number(0, 100, unit="%"),
+    "Sex": choice({"F": "F", "M": "M"}, optional=True),
+    "Age": number(0, optional=True),
+    "ImageQuality": choice({quality: quality for quality in QUALITY}, optional=True),
+    "FrameRate": number(0, optional=True),
+}
 
 
 class Camus(CardioBuilder):
@@ -116,7 +107,11 @@ class Camus(CardioBuilder):
             path = folder / name
             if not path.is_file():
                 raise MissingData(f"CAMUS: {name} is not in {folder}. Complete the download.")
-            for patient in path.read_text(encoding="utf-8-sig").split():
+            for patient in path.read_text(encoding="utf-8-sig", errors="replace").split():
+                if not PATIENT.fullmatch(patient):
+                    raise BadData(
+                        f"{path}: {patient!r} is no patient; expected names such as patient0001. Download it again."
+                    )
                 if splits.setdefault(patient, split) != split:
                     raise BadData(
                         f"CAMUS: {patient} stands in {SPLIT[splits[patient]]} and in {name}. Download {folder.name} again."
@@ -153,26 +148,31 @@ class Camus(CardioBuilder):
 
     @classmethod
     def facts(cls, base: Path, patient: str, view: str) -> dict:
-        """Return the facts in `Info_<view>.cfg`; empty where the patient has no folder."""
+        """Return the facts in `Info_<view>.cfg`; empty where there is none."""
         folder = base / "database_nifti" / patient
         path = folder / f"Info_{view}.cfg"
-        if not folder.is_dir():
-            return {}
         if not path.is_file():
-            raise MissingData(f"CAMUS: {path.name} is not in {folder}. Complete the download.")
-        fields = read_cfg(path)
-        if not fields.get("EF"):
-            raise BadData(f"{path} has no 'EF'; it has {', '.join(fields)}. Download the file again.")
-        quality = fields["ImageQuality"].title() if fields.get("ImageQuality") else None
-        if quality not in (*QUALITY, None):
-            raise BadData(f"{path}: ImageQuality is {quality}; expected {', '.join(QUALITY)}.")
+            return {}
+        fields = read_fields(path, INFO)
         return {
-            "fps": number_of(fields, "FrameRate", path),
-            "sex": fields.get("Sex") if fields.get("Sex") in ("F", "M") else None,
-            "age": number_of(fields, "Age", path),
-            "image_quality": quality,
-            "ef": number_of(fields, "EF", path),
+            "fps": fields["FrameRate"],
+            "sex": fields["Sex"],
+            "age": fields["Age"],
+            "image_quality": fields["ImageQuality"],
+            "ef": fields["EF"],
         }
+
+    @classmethod
+    def missing_tables(cls, raw: Path) -> tuple[str, ...]:
+        """Return the `Info_<view>.cfg` that are not beside their recordings."""
+        folder = cls.base(raw) / "database_nifti"
+        return tuple(
+            f"{patient}/Info_{view}.cfg"
+            for patient in cls.splits(raw)
+            for view in VIEW
+            if (folder / patient / f"{patient}_{view}_half_sequence.nii.gz").is_file()
+            and not (folder / patient / f"Info_{view}.cfg").is_file()
+        )
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:

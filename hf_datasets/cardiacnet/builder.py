@@ -10,10 +10,14 @@ import pandas as pd
 
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
 from cardiobench.data.audit_finding import AuditFinding
-from cardiobench.data.rows import is_twin
+from cardiobench.data.tables import read_columns, text
 
 SETS = ("asd", "pah")
 CLASS = {"ASD": "ASD", "Non-ASD": "no_ASD", "PAH": "PAH", "Non-PAH": "no_PAH"}  # directory -> class
+EVALUATOR = "cardiacnet_{}_split.csv"
+"""File of the published evaluator, by set."""
+ALONE, OWN_KEY = re.compile(r"(?:Non-)?(?:ASD|PAH)_(\d+)"), r"\1_image"
+"""A video that is a file of its own is published under class and number, and listed here without the class."""
 NUMBER = re.compile(r"(?P<prefix>PHI|P|patient)?-?0*(?P<number>\d+)")
 
 SPEC = DatasetSpec(
@@ -62,8 +66,8 @@ SPEC = DatasetSpec(
 
 @cache
 def published_split(cohort: str) -> pd.DataFrame:
-    """Return the published split of one of the two sets."""
-    return pd.read_csv(catalog.dataset_folder("cardiacnet") / "splits" / f"{cohort}.csv", dtype=str)
+    """Return the published split of one of the two sets, by the id of the video."""
+    return pd.read_csv(catalog.dataset_folder("cardiacnet") / "splits" / f"{cohort}.csv", dtype=str, index_col="id")
 
 
 class CardiacNet(CardioBuilder):
@@ -77,56 +81,72 @@ class CardiacNet(CardioBuilder):
         return raw / "CardiacNet" if (raw / "CardiacNet").is_dir() else raw
 
     @classmethod
-    def locate(cls, base: Path, listed: str) -> str | None:
-        """Return the path of a video in either layout: a directory named like the file (Kaggle), or the file itself (authors)."""
-        path = Path(listed)
-        outer = path.parent if path.parent.name.endswith(".nii") else path
-        candidates = (
-            listed,
-            f"{listed}.gz",
-            outer.as_posix(),
-            f"{outer.as_posix()}.gz",
-            f"{outer.as_posix()}.gz/{path.name}",
-        )
-        return next((name for name in candidates if (base / name).is_file()), None)
+    def videos(cls, raw: Path) -> Iterator[tuple[str, str, str]]:
+        """Yield cohort, class directory and path below `base` of each video in the folder, masks left out."""
+        base = cls.base(raw)
+        for cohort in SETS:
+            for directory in CLASS:
+                folder = base / f"CardiacNet-{cohort.upper()}" / directory
+                for path in sorted(folder.rglob("*.[nN][iI][iI]*")):
+                    if path.is_file() and "label" not in path.name.lower():
+                        yield cohort, directory, path.relative_to(base).as_posix()
+
+    @classmethod
+    def listed_ids(cls, raw: Path) -> dict[str, str]:
+        """Return path of a video -> its key in the published split.
+
+        As Kaggle packs them, a video is named by its directory and its own name. In the layout of the authors' page the
+        latter is lost, and only the published evaluator's files (`EVALUATOR`, beside the data) know which video it is.
+        """
+        paths: dict[str, str] = {}
+        for cohort in SETS:
+            file = next(
+                (table for folder in (cls.base(raw), raw) if (table := folder / EVALUATOR.format(cohort)).is_file()),
+                None,
+            )
+            if file is not None:
+                for row in read_columns(file, {"path": text(), "unique_id": text()}).itertuples():
+                    flat = row.path.partition("CardiacNet/")[2]
+                    outer = flat.rpartition("/")[0] if flat.count("/") > 2 else flat
+                    paths[f"{outer}.gz"] = f"{cohort}_{ALONE.sub(OWN_KEY, row.unique_id)}"
+        for cohort, _, path in cls.videos(raw):
+            inner = [re.sub(r"\.nii(\.gz)?$", "", part, flags=re.IGNORECASE) for part in path.split("/")[2:]]
+            inner[1:] = [name.removesuffix("_image") for name in inner[1:2]]
+            paths.setdefault(path, "_".join([cohort, *inner]))
+        return paths
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """Yield one row per video of the split; of a synthetic twin, which may be smaller, only those that it has."""
-        base = cls.base(raw)
-        below = base.relative_to(raw)
-        twin = is_twin(raw)
-        for cohort in SETS:
-            for row in published_split(cohort).itertuples():
-                path = cls.locate(base, row.path)
-                if twin and path is None:
-                    continue
-                media = path or row.path
-                yield {
-                    "id": row.id,
-                    # the numbers of the two sets are not known to mean the same people
-                    "patient_id": f"{cohort}_{row.patient_id}",
-                    "split": row.split,
-                    "media": (below / media).as_posix(),
-                    "view": "A4C",
-                    "key_frame": 0,
-                    "file": row.id.partition("_")[2],
-                    "cohort": cohort,
-                    cohort: CLASS[Path(media).parts[1]],
-                }
+        """Yield one row per video of the published split that is in the folder; its directory is its class."""
+        base, keys = cls.base(raw), cls.listed_ids(raw)
+        splits = {cohort: published_split(cohort) for cohort in SETS}
+        for cohort, directory, path in cls.videos(raw):
+            key = keys[path]
+            if key not in splits[cohort].index:
+                continue
+            known = splits[cohort].loc[key]
+            # a video that is a file of its own is published under its class and number
+            name = key.partition("_")[2]
+            file = name if name.partition("_image")[2] else f"{directory}_{name.removesuffix('_image')}"
+            yield {
+                "id": f"{cohort}_{file}",
+                # the numbers of the two sets are not known to mean the same people
+                "patient_id": f"{cohort}_{known['patient_id']}",
+                "split": known["split"],
+                "media": (base.relative_to(raw) / path).as_posix(),
+                "view": "A4C",
+                "key_frame": 0,
+                "file": file,
+                "cohort": cohort,
+                cohort: CLASS[directory],
+            }
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
         """Return the videos of the release that the published split does not have (3 ASD, 15 PAH and 5 Non-PAH)."""
-        base = cls.base(raw)
-        used = {cls.locate(base, path) for cohort in SETS for path in published_split(cohort)["path"]}
-        videos = [
-            path.relative_to(base).as_posix()
-            for cohort in SETS
-            for path in sorted((base / f"CardiacNet-{cohort.upper()}").rglob("*.nii*"))
-            if path.is_file() and "label" not in path.name.lower()
-        ]
-        return {"video in no split": tuple(name for name in videos if name not in used)}
+        keys = cls.listed_ids(raw)
+        unused = (path for cohort, _, path in cls.videos(raw) if keys[path] not in published_split(cohort).index)
+        return {"video in no split": tuple(unused)}
 
     @classmethod
     def normalized_patient_id(cls, row: Mapping[str, Any]) -> str | None:

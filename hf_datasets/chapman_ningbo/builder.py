@@ -1,5 +1,6 @@
 """Chapman-Shaoxing and Ningbo: 45,152 clinical 12-lead ECGs of two hospitals (PhysioNet/CinC Challenge 2021, version 1.0.3)."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,9 +9,13 @@ import pandas as pd
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Group, Task, cinc
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
-from cardiobench.data.spec import IN_ALL
+from cardiobench.data.spec import TOTAL
 
 HOSPITALS = ("chapman_shaoxing", "ningbo")
+FIRST_NINGBO, LAST = 10_646, 45_550
+"""Numbers of the first record of Ningbo, whichever folder it lies in, and of the last of all."""
+FOLDERS = (*HOSPITALS, "WFDB_ChapmanShaoxing", "WFDB_Ningbo", "WFDBRecords")
+RECORD = re.compile(r"J?S\d{5}")
 CLASSES = {"cd": CD_CLASSES, "af": AF_CLASSES}
 
 
@@ -37,8 +42,8 @@ SPEC = DatasetSpec(
     licence="CC BY 4.0",
     access="https://physionet.org/content/challenge-2021/1.0.3/",
     redistributable=True,
-    detect_files=tuple(folder for hospital in HOSPITALS for folder in (f"training/{hospital}", hospital)),
-    expected={IN_ALL: 45_152},  # 10,247 and 34,905
+    detect_files=(*(f"training/{hospital}" for hospital in HOSPITALS), *FOLDERS),
+    expected={TOTAL: 45_152},  # 10,247 and 34,905
     columns={**cinc.COLUMNS, "hospital": "string"},
     configs={hospital: ("hospital", hospital) for hospital in HOSPITALS},
     tasks=(
@@ -54,17 +59,21 @@ SPEC = DatasetSpec(
 
 
 class ChapmanNingbo(CardioBuilder):
-    """Records of both hospitals, by their headers; the folder names the hospital, the hash of the record's name the split."""
+    """Records of both hospitals, by their headers; the number says the hospital, the hash of the record's name the split."""
 
     SPEC = SPEC
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per header."""
-        for hospital in HOSPITALS:
-            folder = cinc.source_folder(raw, hospital)
-            for row in cinc.analysis_rows(raw, folder, "JS") if folder else ():
-                yield {**row, "hospital": hospital}
+        for folder in cinc.record_folders(raw, FOLDERS):
+            for row in cinc.analysis_rows(raw, folder, RECORD):
+                yield {**row, "hospital": HOSPITALS[int(row["id"].lstrip("JS")) >= FIRST_NINGBO]}
+
+    @classmethod
+    def candidates(cls) -> Iterator[str]:
+        """Yield the names from the first to the last record; 398 of those before Ningbo are in no release."""
+        return (f"JS{number:05d}" for number in range(1, LAST + 1))
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:

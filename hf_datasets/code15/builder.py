@@ -13,15 +13,13 @@ from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec,
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
 from cardiobench.data.media.ecg_hdf5 import open_tracings, read_hdf5
 from cardiobench.data.rows import safe_join
-from cardiobench.data.spec import IN_ALL
+from cardiobench.data.spec import TOTAL
 from cardiobench.data.splits import hashed_split
-from cardiobench.data.tables import read_table
+from cardiobench.data.tables import Column, flag, identifier, number, read_columns, text
 
 TABLE = "exams.csv"
 DIAGNOSES = ("1dAVb", "RBBB", "LBBB", "SB", "ST", "AF")
-NEEDED = ("exam_id", "patient_id", "age", "is_male", *DIAGNOSES, "normal_ecg", "trace_file")
 OLDEST = 120  # years
-TRUTH = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 GROUPS = (SEX_GROUPS, AGE_GROUPS)
 
 SPEC = DatasetSpec(
@@ -34,7 +32,7 @@ SPEC = DatasetSpec(
     access="https://zenodo.org/records/4916206",
     redistributable=True,
     detect_files=(TABLE,),
-    expected={IN_ALL: 345_779},
+    expected={TOTAL: 345_779},
     columns={"sex": "string", "age": "float64", "dx": "string", "normal_ecg": "bool"},
     tasks=(
         Task(
@@ -77,8 +75,7 @@ class Code15(CardioBuilder):
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
         """Return the tracings without a line in the table; the row that closes each part is none."""
-        columns = ("exam_id", "trace_file")
-        table = read_table(raw / TABLE, columns, dtype=str, usecols=lambda name: name in columns)
+        table = read_columns(raw / TABLE, {name: COLUMNS[name] for name in ("exam_id", "trace_file")})
         listed = set(table["trace_file"] + "/" + table["exam_id"])
         unlisted = []
         for part, ids in _stored(raw).items():
@@ -104,34 +101,22 @@ def _part(raw: Path, name: str) -> Path:
     return raw / name
 
 
+COLUMNS: dict[str, Column] = {
+    "exam_id": identifier(),
+    "patient_id": identifier(),
+    "age": number(optional=True),
+    "is_male": flag(optional=True),
+    **{code: flag() for code in DIAGNOSES},
+    "normal_ecg": flag(),
+    "trace_file": text(),
+}
+
+
 def exams(raw: Path) -> pd.DataFrame:
-    """Return the table of exams, columns by name: ids as text, flags as bool, `is_male` null where it is empty.
-
-    Raises:
-        BadData: an id that is no whole number, a flag that is neither true nor false, or an exam without its part.
-    """
-    path = raw / TABLE
-    table = read_table(path, NEEDED, dtype=str)[list(NEEDED)]
-    for column in ("exam_id", "patient_id"):
-        _check(path, table, column, ~table[column].str.fullmatch(r"\d+", na=False), "a whole number")
-    _check(path, table, "trace_file", table["trace_file"].isna(), "the name of a part")
-    for column in ("is_male", *DIAGNOSES, "normal_ecg"):
-        flags = table[column].str.lower().map(TRUTH)
-        known = flags.notna() | (table[column].isna() & (column == "is_male"))
-        _check(path, table, column, ~known, "true or false")
-        table[column] = flags
-    ages = pd.to_numeric(table["age"], errors="coerce")
-    table["age"] = ages.where(ages.between(0, OLDEST))
+    """Return the table of exams: ids as text, flags as bool, ages that nobody has and unknown sexes null."""
+    table = read_columns(raw / TABLE, COLUMNS)
+    table["age"] = table["age"].where(table["age"].between(0, OLDEST))
     return table
-
-
-def _check(path: Path, table: pd.DataFrame, column: str, bad: pd.Series, expected: str) -> None:
-    if bad.any():
-        first = table[bad].iloc[0]
-        raise BadData(
-            f"{path}: {int(bad.sum())} of {len(table)} rows have no {column} that is {expected}; "
-            f"the first is exam {first['exam_id']} with {first[column]!r}. Mend the row or download the file again."
-        )
 
 
 def _stored(raw: Path) -> dict[str, np.ndarray]:

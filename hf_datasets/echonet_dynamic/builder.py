@@ -1,11 +1,11 @@
 """EchoNet-Dynamic: 10,030 apical four-chamber videos with their ejection fraction (Stanford)."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from cardiobench.core.errors import BadData
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, PromptGrid, Task
-from cardiobench.data.tables import numbers, read_table
+from cardiobench.data.tables import choice, number, read_columns, text
 
 SPLIT = {"TRAIN": "train", "VAL": "validation", "TEST": "test"}
 
@@ -44,7 +44,15 @@ SPEC = DatasetSpec(
     citation="Ouyang et al., Video-based AI for beat-to-beat assessment of cardiac function, Nature 580:252 (2020)",
 )
 
-NEEDED = ("FileName", "EF", "ESV", "EDV", "FPS", "NumberOfFrames", "Split")
+COLUMNS = {
+    "FileName": text(),
+    "EF": number(0, 100, unit="%"),
+    "ESV": number(0, optional=True),
+    "EDV": number(0, optional=True),
+    "FPS": number(0, optional=True),
+    "NumberOfFrames": number(0, optional=True),
+    "Split": choice(SPLIT),
+}
 
 
 class EchonetDynamic(CardioBuilder):
@@ -61,25 +69,15 @@ class EchonetDynamic(CardioBuilder):
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per video, which is also a patient: the release has one video of each."""
         base = cls.base(raw)
-        path = base / "FileList.csv"
-        table = read_table(path, NEEDED, dtype={"FileName": str, "Split": str})
-        split = table["Split"].str.strip().str.upper().map(SPLIT)
-        if split.isna().any():
-            row = table[split.isna()].iloc[0]
-            raise BadData(
-                f"{path}: {row['FileName']} has Split {row['Split']!r} ({int(split.isna().sum())} such rows); "
-                f"expected {', '.join(SPLIT)}. Download it again."
-            )
-        for column in ("EF", "ESV", "EDV", "FPS", "NumberOfFrames"):
-            table[column] = numbers(table, column, "FileName", path, empty=column != "EF")
+        table = read_columns(base / "FileList.csv", COLUMNS)
         videos = base.relative_to(raw) / "Videos"
-        for row, name in zip(table.itertuples(), split, strict=True):
+        for row in table.itertuples():
             # the release writes the name without its ending; copies of it with one exist
-            stem = row.FileName.removesuffix(".avi")
+            stem = re.sub(r"\.avi$", "", row.FileName, flags=re.IGNORECASE)
             yield {
                 "id": stem,
                 "patient_id": stem,
-                "split": name,
+                "split": row.Split,
                 "media": (videos / f"{stem}.avi").as_posix(),
                 "view": "A4C",
                 "key_frame": 0,

@@ -8,7 +8,7 @@ import pandas as pd
 from cardiobench.core.errors import BadData, first_n
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, PromptGrid, Task
 from cardiobench.data.audit_finding import AuditFinding
-from cardiobench.data.tables import numbers, read_table
+from cardiobench.data.tables import choice, integer, number, read_columns, text
 
 SPLIT = {"train": "train", "val": "validation", "test": "test"}
 DIASTOLE = {"IVSd": "ivsd", "LVIDd": "lvidd", "LVPWd": "lvpwd"}
@@ -58,7 +58,15 @@ SPEC = DatasetSpec(
     citation="Duffy et al., High-throughput precision phenotyping of left ventricular hypertrophy with cardiovascular deep learning, JAMA Cardiology 7:386 (2022)",
 )
 
-NEEDED = ("HashedFileName", "Calc", "CalcValue", "Frame", "Frames", "FPS", "split")
+COLUMNS = {
+    "HashedFileName": text(),
+    "Calc": text(),
+    "CalcValue": number(optional=True),
+    "Frame": integer(0),
+    "Frames": number(0, optional=True),
+    "FPS": number(0, optional=True),
+    "split": choice(SPLIT),
+}
 
 
 class EchonetLvh(CardioBuilder):
@@ -68,20 +76,10 @@ class EchonetLvh(CardioBuilder):
 
     @classmethod
     def listed(cls, raw: Path) -> pd.DataFrame:
-        """Return `MeasurementsList.csv` as it stands, numbers as float64, `split` in our words."""
+        """Return `MeasurementsList.csv`, with `split` in our words."""
         path = raw / "MeasurementsList.csv"
-        table = read_table(path, NEEDED, dtype={"HashedFileName": str, "Calc": str, "split": str})
-        table["HashedFileName"] = table["HashedFileName"].str.removesuffix(".avi")
-        known = table["split"].str.strip().str.lower().map(SPLIT)
-        if known.isna().any():
-            row = table[known.isna()].iloc[0]
-            raise BadData(
-                f"{path}: {row['HashedFileName']} has split {row['split']!r} ({int(known.isna().sum())} such rows); "
-                f"expected {', '.join(SPLIT)}. Download it again."
-            )
-        table["split"] = known
-        for column in ("CalcValue", "Frame", "Frames", "FPS"):
-            table[column] = numbers(table, column, "HashedFileName", path, empty=column != "Frame")
+        table = read_columns(path, COLUMNS)
+        table["HashedFileName"] = table["HashedFileName"].str.replace(r"\.avi$", "", case=False, regex=True)
         for calc, limit in HIGHEST_MEDIAN.items():
             median = table.loc[table["Calc"] == calc, "CalcValue"].median()
             if median > limit:
@@ -123,7 +121,10 @@ class EchonetLvh(CardioBuilder):
     def videos(cls, raw: Path) -> dict[str, str]:
         """Return name -> path below the raw folder, of the videos in the batches (or in any one folder)."""
         paths: dict[str, str] = {}
-        for path in sorted(raw.glob("*/*.avi")) + sorted(raw.glob("*.avi")):
+        for path in sorted(
+            (*raw.glob("*/*.[aA][vV][iI]"), *raw.glob("*.[aA][vV][iI]")),
+            key=lambda path: (len(path.parts) == len(raw.parts) + 1, path),
+        ):
             relative = path.relative_to(raw).as_posix()
             if paths.setdefault(path.stem, relative) != relative:
                 raise BadData(

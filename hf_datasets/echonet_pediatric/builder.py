@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData, MissingData
+from cardiobench.core.errors import MissingData
 from cardiobench.data import SEX_GROUPS, VIEWS, CardioBuilder, DatasetSpec, Group, PromptGrid, Task
-from cardiobench.data.tables import numbers, read_table
+from cardiobench.data.tables import choice, integer, number, read_columns, text
 
 FOLDS = {0: "test", 1: "validation", **dict.fromkeys(range(2, 10), "train")}
 PICTURED = ("A4C", "PSAX")
@@ -60,7 +60,15 @@ SPEC = DatasetSpec(
     citation="Reddy et al., Video-based deep learning for automated assessment of left ventricular ejection fraction in pediatric patients, JASE 36:482 (2023)",
 )
 
-NEEDED = ("FileName", "EF", "Sex", "Age", "Weight", "Height", "Split")
+COLUMNS = {
+    "FileName": text(r"[^-]+-.+", "<patient>-<visit>-<number>.avi"),
+    "EF": number(0, 100, unit="%", optional=True),
+    "Sex": choice({"F": "F", "M": "M", "U": None, "O": None}, optional=True),
+    "Age": number(0, optional=True),
+    "Weight": number(0, optional=True),
+    "Height": number(0, optional=True),
+    "Split": integer(0, 9),
+}
 
 
 def thirds_for_age(bmi: pd.Series, age: pd.Series, train: pd.Series) -> pd.Series:
@@ -85,26 +93,13 @@ class EchonetPediatric(CardioBuilder):
 
     @classmethod
     def listed(cls, raw: Path) -> pd.DataFrame:
-        """Return both tables one below the other, with `view`, numbers as float64; EF may be empty."""
+        """Return both tables one below the other, with `view`; EF may be empty."""
         tables = []
         for view in PICTURED:
             path = raw / view / "FileList.csv"
             if not path.is_file():
                 raise MissingData(f"EchoNet-Pediatric: {view}/FileList.csv is not in {raw}. Complete the download.")
-            table = read_table(path, NEEDED, dtype={"FileName": str, "Sex": str}).assign(view=view)
-            for column in ("EF", "Age", "Weight", "Height", "Split"):
-                table[column] = numbers(table, column, "FileName", path, empty=column != "Split")
-            strange = table[~table["Split"].isin(list(FOLDS))]
-            if len(strange):
-                raise BadData(
-                    f"{path}: {strange.iloc[0]['FileName']} has Split {strange.iloc[0]['Split']:g} ({len(strange)} such rows); "
-                    "expected a fold from 0 to 9. Download it again."
-                )
-            nameless = table[~table["FileName"].str.contains("-", na=False)]
-            if len(nameless):
-                raise BadData(
-                    f"{path}: {nameless.iloc[0]['FileName']!r} is not spelled <patient>-<visit>-<number>.avi, so its patient is unknown."
-                )
+            table = read_columns(path, COLUMNS).assign(view=view)
             tables.append(table)
         table = pd.concat(tables, ignore_index=True)
         table["split"] = table["Split"].map(FOLDS)
@@ -117,7 +112,7 @@ class EchonetPediatric(CardioBuilder):
         """Yield one row per video; the patient is the first part of its name, the visit the first two."""
         table = cls.listed(raw)
         for row in table[table["EF"].notna()].itertuples():
-            name = row.FileName if row.FileName.endswith(".avi") else f"{row.FileName}.avi"
+            name = row.FileName if row.FileName.lower().endswith(".avi") else f"{row.FileName}.avi"
             yield {
                 "id": name,
                 "patient_id": name.partition("-")[0],
@@ -126,8 +121,8 @@ class EchonetPediatric(CardioBuilder):
                 "media": f"{row.view}/Videos/{name}",
                 "view": row.view,
                 "key_frame": 0,
-                "fold": int(row.Split),
-                "sex": row.Sex if row.Sex in ("F", "M") else None,
+                "fold": row.Split,
+                "sex": row.Sex,
                 "age": row.Age,
                 "bmi": row.bmi,
                 "bmi_for_age": row.bmi_for_age,

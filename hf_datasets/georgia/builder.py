@@ -1,5 +1,6 @@
 """Georgia: 10,344 clinical 12-lead ECGs (PhysioNet/CinC Challenge 2021, version 1.0.3)."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from cardiobench.data.splits import hashed_split
 
 # The records are numbered without a gap, so their splits are known before they are here.
 RELEASE = [hashed_split(f"E{number:05d}") for number in range(1, 10_345)]
+FOLDERS = ("georgia", "WFDB_Ga")
+RECORD = re.compile(r"E\d{5}")
 GROUPS = (SEX_GROUPS, AGE_GROUPS)
 
 SPEC = DatasetSpec(
@@ -23,9 +26,10 @@ SPEC = DatasetSpec(
     licence="CC BY 4.0",
     access="https://physionet.org/content/challenge-2021/1.0.3/",
     redistributable=True,
-    detect_files=("training/georgia", "georgia", "g1/E00001.hea"),
+    detect_files=("training/georgia", *FOLDERS, "g1/E00001.hea", "E00001.hea"),
     expected={split: RELEASE.count(split) for split in ("train", "validation", "test")},
     columns=cinc.COLUMNS,
+    duplicates=(("E07509", "E07510"),),
     tasks=(
         Task(
             "georgia/cd", "binary", "cd", ("f1_macro",), CD_CLASSES, groups=GROUPS, description="conduction disturbance"
@@ -45,7 +49,8 @@ class Georgia(CardioBuilder):
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per header."""
-        yield from cinc.analysis_rows(raw, cinc.source_folder(raw, "georgia") or raw, "E")
+        for folder in cinc.record_folders(raw, FOLDERS) or (raw,):
+            yield from cinc.analysis_rows(raw, folder, RECORD)
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:

@@ -1,22 +1,24 @@
 """HMC-QU: apical four- and two-chamber recordings with wall segments labelled infarcted or not (Hamad Medical Corporation, Qatar University)."""
 
-import difflib
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from zipfile import BadZipFile
 
 import pandas as pd
 
-from cardiobench.core.errors import BadData, MissingData
+from cardiobench.core.errors import BadData
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.media.optional import require
+from cardiobench.data.tables import Column, read_rows, text, typed_columns
 
 CLASSES = ("no_STEMI", "STEMI")
 SHEETS = ("A2C", "A4C")
 FOLDERS = ("HMC-QU", "HMC_QU", "")
-MI = {"mi": True, "non-mi": False}
+MI = {"mi": True, "nonmi": False}
+PATIENT = re.compile(r"ES\s*\d+")
 
 SPEC = DatasetSpec(
     name="hmc_qu",
@@ -47,48 +49,64 @@ SPEC = DatasetSpec(
 )
 
 
+def recording_id(name: str, view: str) -> str | None:
+    """Return the id of a recording, its patient and view, or None for a name that begins with no patient."""
+    patient = PATIENT.match(name.strip().upper())
+    return f"{''.join(patient[0].split())}_{view}" if patient else None
+
+
 def normalized_name(name: str) -> str:
     """Return a recording's name without blanks and in one case: how the sheet and the folder may differ on it."""
-    return re.sub(r"\s+", "", name).removesuffix(".avi").upper()
+    return re.sub(r"\s+", "", name).upper().removesuffix(".AVI")
 
 
-def segment(cell: object, cell_name: str) -> bool | None:
-    """Return whether a wall segment is infarcted, None for an empty cell."""
-    if pd.isna(cell) or not str(cell).strip():
-        return None
-    text = re.sub(r"[\s_-]+", "", str(cell)).lower().replace("non", "non-")
-    if text not in MI:
-        raise BadData(f"{cell_name} is {cell!r}; expected MI or non-MI. Mend the cell or download the sheet again.")
-    return MI[text]
+def infarcted(text: str) -> bool:
+    """Parse the cell of a wall segment; raises `KeyError` where it says neither MI nor non-MI."""
+    return MI[re.sub(r"[\s_-]+", "", text).lower()]
 
 
-def read_sheet(base: Path, view: str) -> pd.DataFrame:
-    """Read the sheet of a view, its header found by the cell `ECHO`: that column and those whose name contains SEG."""
-    workbook, table = base / f"{view}.xlsx", base / f"{view}.csv"
-    if workbook.is_file():
-        require("openpyxl", "reading the sheets of HMC-QU")
-        try:
-            cells = pd.read_excel(workbook, header=None, dtype=str)
-        except (BadZipFile, ValueError, OSError, KeyError) as error:
-            raise BadData(f"{workbook} cannot be read as a workbook ({error}). Download it again.") from None
-        path = workbook
-    elif table.is_file():
-        cells, path = pd.read_csv(table, header=None, dtype=str, encoding="utf-8-sig"), table
-    else:
-        raise MissingData(f"HMC-QU: neither {view}.xlsx nor {view}.csv is in {base}. Complete the download.")
-    for number, row in enumerate(cells.itertuples(index=False)):
-        names = ["" if pd.isna(cell) else str(cell).strip() for cell in row]
-        if "ECHO" in [name.upper() for name in names]:
-            sheet = cells.iloc[number + 1 :].set_axis(
-                [name.upper() if name.upper() == "ECHO" else name for name in names], axis=1
-            )
+SEGMENT = Column("MI or non-MI", infarcted, optional=True)
+
+
+def sheet_path(base: Path, view: str) -> Path | None:
+    """Return the sheet of a view, as a workbook or as a CSV; None where there is none."""
+    return next((path for ending in ("xlsx", "csv") if (path := base / f"{view}.{ending}").is_file()), None)
+
+
+def read_sheet(path: Path) -> pd.DataFrame:
+    """Read a sheet, its header found by the cell `ECHO`: that column and those whose name contains SEG."""
+    rows = iter(read_workbook(path) if path.suffix == ".xlsx" else read_rows(path))
+    for _, cells in rows:
+        header = [name.upper() if (name := cell.strip()).upper() == "ECHO" else name for cell in cells]
+        if "ECHO" in header:
             break
     else:
         raise BadData(f"{path} has no column 'ECHO'. Download it again.")
-    segments = [name for name in sheet.columns if "SEG" in name.upper()]
+    segments = [name for name in header if "SEG" in name.upper()]
     if not segments:
-        raise BadData(f"{path} has no column whose name contains SEG; it has {', '.join(sheet.columns)}.")
-    return sheet.loc[sheet["ECHO"].notna(), ["ECHO", *segments]]
+        raise BadData(f"{path} has no column whose name contains SEG; it has {', '.join(header)}.")
+    return typed_columns(path, header, rows, {"ECHO": text(), **dict.fromkeys(segments, SEGMENT)})
+
+
+def read_workbook(path: Path) -> list[tuple[int, list[str]]]:
+    """Read number and cells of the rows of a workbook's first sheet that have any value."""
+    require("openpyxl", "reading the sheets of HMC-QU")
+    try:
+        cells = pd.read_excel(path, header=None, dtype=str, keep_default_na=False)
+    except (
+        BadZipFile,
+        ValueError,
+        OSError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        zlib.error,
+        SyntaxError,
+    ) as error:
+        raise BadData(f"{path} cannot be read as a workbook ({error}). Download it again.") from None
+    rows = enumerate(cells.fillna("").to_numpy().tolist(), 1)
+    return [(number, row) for number, row in rows if any(str(cell).strip() for cell in row)]
 
 
 class HmcQu(CardioBuilder):
@@ -107,56 +125,50 @@ class HmcQu(CardioBuilder):
 
     @classmethod
     def published_split(cls) -> pd.DataFrame:
-        """Return the split of the echo benchmark, by view and spelling."""
-        table = pd.read_csv(catalog.dataset_folder("hmc_qu") / "splits" / "recordings.csv", dtype=str)
-        table["name"] = table["path"].str.partition("/")[2].map(normalized_name)
-        return table.set_index(["view", "name"])
+        """Return the split of the echo benchmark, by the id of the recording."""
+        return pd.read_csv(catalog.dataset_folder("hmc_qu") / "splits" / "recordings.csv", dtype=str, index_col="id")
 
     @classmethod
-    def labelled(cls, raw: Path) -> Iterator[tuple[str, str, dict[str, bool]]]:
-        """Yield the view, name and segments of each recording in the sheets."""
-        base = cls.base(raw)
+    def missing_tables(cls, raw: Path) -> tuple[str, ...]:
+        """Return the sheets that are not here; a view without its sheet has no labels."""
+        return tuple(f"{view}.xlsx" for view in SHEETS if sheet_path(cls.base(raw), view) is None)
+
+    @classmethod
+    def labelled(cls, raw: Path) -> Iterator[tuple[str, str, str | None, dict[str, bool]]]:
+        """Yield view, name, id and segments of each recording in the sheets."""
         for view in SHEETS:
-            sheet = read_sheet(base, view)
-            for row in sheet.to_dict("records"):
-                name = str(row.pop("ECHO"))
-                infarcted = {
-                    key: segment(cell, f"{view} sheet of HMC-QU: {key} of {name}") for key, cell in row.items()
-                }
-                yield view, name, {key: sick for key, sick in infarcted.items() if sick is not None}
+            path = sheet_path(cls.base(raw), view)
+            for row in [] if path is None else read_sheet(path).to_dict("records"):
+                name = row.pop("ECHO")
+                segments = {key: sick for key, sick in row.items() if sick is not None}
+                if not segments:
+                    raise BadData(
+                        f"HMC-QU: {name} has no segment in {path}, so it has no label. Download the sheet again."
+                    )
+                yield view, name, recording_id(name, view), segments
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per recording; its label is any infarcted segment of that view's sheet."""
-        published_split, folder = cls.published_split(), cls.videos(raw)
+        split, folder = cls.published_split(), cls.videos(raw)
         files = {
             (view, normalized_name(path.name)): path.name
             for view in SHEETS
-            for path in sorted((raw / folder / view).glob("*.avi"))
+            for path in sorted((raw / folder / view).glob("*.[aA][vV][iI]"))
         }
-        for view, name, segments in cls.labelled(raw):
-            if (view, normalized_name(name)) not in published_split.index:
+        for view, name, recording, segments in cls.labelled(raw):
+            if recording not in split.index:
                 continue
-            published = published_split.loc[(view, normalized_name(name))]
-            if not segments:
-                raise BadData(f"HMC-QU: {name} has no segment in the {view} sheet, so it has no label.")
-            label = CLASSES[any(segments.values())]
-            if label != published["label"]:
-                raise BadData(
-                    f"HMC-QU: {name} is '{label}' by the {view} sheet and '{published['label']}' in the published split. "
-                    "Download the sheet again; if it is the same, the release has changed."
-                )
+            published = split.loc[recording]
             yield {
-                "id": published["id"],
+                "id": recording,
                 "patient_id": published["patient_id"],
                 "split": published["split"],
-                "media": (
-                    folder / view / files.get((view, normalized_name(name)), Path(published["path"]).name)
-                ).as_posix(),
+                "media": (folder / view / files.get((view, normalized_name(name)), f"{name}.avi")).as_posix(),
                 "view": view,
                 "key_frame": 0,
                 "infarcted_segments": ", ".join(key for key, sick in segments.items() if sick),
-                "stemi": label,
+                "stemi": CLASSES[any(segments.values())],
             }
 
     @classmethod
@@ -167,37 +179,15 @@ class HmcQu(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
-        """Return the recordings in the sheets that the published split does not know, with the nearest that it knows."""
-        published_split = cls.published_split()
-        unknown = [
-            (view, name)
-            for view, name, _ in cls.labelled(raw)
-            if (view, normalized_name(name)) not in published_split.index
-        ]
-        return {
-            "recording in no split": tuple(
-                sorted(f"{view}/{name}{_near(published_split, view, name)}" for view, name in unknown)
-            )
-        }
+        """Return the recordings in the sheets that the published split does not know."""
+        split = cls.published_split()
+        unknown = (f"{view}/{name}" for view, name, recording, _ in cls.labelled(raw) if recording not in split.index)
+        return {"recording in no split": tuple(sorted(unknown))}
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield which segment columns were read, and names that the sheet spells otherwise than the release's folder did."""
-        base, published_split = cls.base(raw), cls.published_split()
+        """Yield the segment columns that were read."""
         for view in SHEETS:
-            columns = tuple(read_sheet(base, view).columns[1:])
+            path = sheet_path(cls.base(raw), view)
+            columns = () if path is None else tuple(read_sheet(path).columns[1:])
             yield AuditFinding(f"segment columns read from the {view} sheet", len(columns), "columns", columns)
-        other = [
-            f"{view}/{name}"
-            for view, name, _ in cls.labelled(raw)
-            if (view, normalized_name(name)) in published_split.index
-            and published_split.loc[(view, normalized_name(name)), "path"] != f"{view}/{name}.avi"
-        ]
-        yield AuditFinding(
-            "names that the sheet spells otherwise than the published split", len(other), "recordings", tuple(other)
-        )
-
-
-def _near(published_split: pd.DataFrame, view: str, name: str) -> str:
-    near = difflib.get_close_matches(normalized_name(name), published_split.loc[view].index, n=1, cutoff=0.8)
-    return f" (nearest: {near[0]})" if near else ""

@@ -8,14 +8,13 @@ import pandas as pd
 from cardiobench.data import CardioBuilder, DatasetSpec, PromptGrid, Task
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.splits import hashed_split
-from cardiobench.data.tables import read_table
+from cardiobench.data.tables import identifier, read_columns, text
 
 RECORDS, STUDIES = "echo-record-list.csv", "echo-study-list.csv"
 MEASUREMENTS = tuple(
     f"{name}{ending}" for name in ("structured-measurement", "structured_measurement") for ending in (".csv.gz", ".csv")
 )
 EJECTION_FRACTION = "lvef"
-CHUNK = 500_000
 
 SPEC = DatasetSpec(
     name="mimic_iv_echo",
@@ -53,38 +52,40 @@ class MimicIvEcho(CardioBuilder):
     @classmethod
     def studies(cls, raw: Path) -> pd.DataFrame:
         """Return study_id -> measurement_id; empty for releases whose study list has no measurements."""
-        table = read_table(raw / STUDIES, ("study_id",), dtype=str)
-        if "measurement_id" not in table:
-            table["measurement_id"] = None
+        table = read_columns(
+            raw / STUDIES, {"study_id": identifier()}, extra={"measurement_id": identifier(optional=True)}
+        )
         return table.drop_duplicates("study_id").set_index("study_id")[["measurement_id"]]
 
     @classmethod
     def fractions(cls, raw: Path) -> pd.DataFrame:
         """Return the rows of the structured measurements that are ejection fractions: measurement_id, result (text), ef (null where the text is no percentage)."""
         path = next((raw / name for name in MEASUREMENTS if (raw / name).is_file()), None)
-        needed = ("measurement_id", "measurement", "result")
         if path is None:
             return pd.DataFrame(columns=["measurement_id", "result", "ef"])
-        read_table(path, needed, nrows=0)
-        parts = pd.read_csv(path, usecols=list(needed), dtype=str, chunksize=CHUNK, encoding="utf-8-sig")
-        table = pd.concat(
-            [part[part["measurement"].str.lower() == EJECTION_FRACTION] for part in parts], ignore_index=True
-        )
+        table = read_columns(
+            path,
+            {"measurement_id": identifier(), "measurement": text(), "result": text(optional=True)},
+            where=("measurement", lambda cell: cell.strip().lower() == EJECTION_FRACTION),
+        ).reset_index(drop=True)
         number = pd.to_numeric(table["result"], errors="coerce")
         return table.assign(ef=number.where(number.between(0, 100)))[["measurement_id", "result", "ef"]]
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per DICOM file; a study's ejection fraction is the first readable one of its linked measurement."""
-        table = read_table(raw / RECORDS, ("subject_id", "study_id", "dicom_filepath"), dtype=str)
+        table = read_columns(
+            raw / RECORDS,
+            {"subject_id": identifier(), "study_id": identifier(), "dicom_filepath": text()},
+            extra={"acquisition_datetime": text(optional=True)},
+        )
         studies = cls.studies(raw)
         fractions = (
             cls.fractions(raw).dropna(subset="ef").drop_duplicates("measurement_id").set_index("measurement_id")["ef"]
         )
         table["measurement_id"] = table["study_id"].map(studies["measurement_id"])
         table["ef"] = table["measurement_id"].map(fractions)
-        acquired = table.get("acquisition_datetime", pd.Series(None, index=table.index, dtype=object))
-        for row, when in zip(table.itertuples(), acquired, strict=True):
+        for row in table.itertuples():
             path = row.dicom_filepath.lstrip("/")
             yield {
                 "id": Path(path).stem,
@@ -93,7 +94,7 @@ class MimicIvEcho(CardioBuilder):
                 "split": hashed_split(row.subject_id),
                 "media": path,
                 "key_frame": 0,
-                "acquisition_datetime": when,
+                "acquisition_datetime": row.acquisition_datetime,
                 "measurement_id": row.measurement_id,
                 "ef": row.ef,
             }

@@ -2,14 +2,14 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.core.errors import BadData
-from cardiobench.data import CardioBuilder, DatasetSpec, Group, Task
+from cardiobench.data import CardioBuilder, DatasetSpec, Group, Task, catalog
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
-from cardiobench.data.tables import read_table
+from cardiobench.data.tables import Column, choice, identifier, integer, number, read_columns, text
 
 OVER_89 = 300  # how the release writes every age above 89
 
@@ -44,8 +44,6 @@ SPEC = DatasetSpec(
     citation="Wagner et al., PTB-XL, a large publicly available electrocardiography dataset, Scientific Data 7:154 (2020)",
 )
 
-NEEDED = ("ecg_id", "patient_id", "age", "sex", "scp_codes", "strat_fold")
-
 
 def age_group(age: float) -> str | None:
     """Return the age ranges of the benchmark; an age above 89, which the release hides, still has a range."""
@@ -54,15 +52,39 @@ def age_group(age: float) -> str | None:
     return "≤45" if age <= 45 else "46-65" if age <= 65 else "66-80" if age <= 80 else ">80"
 
 
-def statements(text: str, record: int) -> frozenset[str]:
-    """Return SCP statements in a cell of `scp_codes`, whatever their likelihood: 0 means "not stated" there."""
+@cache
+def known_statements() -> frozenset[str]:
+    """Return the SCP statements that the release uses, from its own `scp_statements.csv`."""
+    table = catalog.dataset_folder("ptb_xl_sample") / "data" / "scp_statements.csv"
+    return frozenset(pd.read_csv(table, index_col=0).index)
+
+
+def statements(text: str) -> frozenset[str]:
+    """Return the SCP statements of a `scp_codes` cell, whatever their likelihood: 0 means "not stated" there.
+
+    Raises:
+        ValueError: the cell is no dictionary of statements that the release knows.
+    """
     try:
-        return frozenset(ast.literal_eval(text))
-    except (ValueError, SyntaxError, TypeError):
-        raise BadData(
-            f"ptbxl_database.csv: `scp_codes` of ecg_id {record} is {text!r}, expected statements such as "
-            "{'NORM': 100.0}. Download the table again."
-        ) from None
+        content = ast.literal_eval(text)
+    except (SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise ValueError(text) from error
+    if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
+        raise ValueError(text)
+    codes = frozenset(name.upper() for name in content)
+    if codes - known_statements():
+        raise ValueError(text)
+    return codes
+
+
+COLUMNS = {
+    "ecg_id": integer(1),
+    "patient_id": identifier(),
+    "age": number(0, OVER_89, optional=True),
+    "sex": choice({"0": "M", "1": "F", "0.0": "M", "1.0": "F"}, optional=True),
+    "scp_codes": Column("SCP statements of the release such as {'NORM': 100.0}", lambda cell: (cell, statements(cell))),
+    "strat_fold": integer(1, 10),
+}
 
 
 class PtbXl(CardioBuilder):
@@ -83,20 +105,20 @@ class PtbXl(CardioBuilder):
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per record; `sex` is 0 = male, 1 = female in the release, and ages over 89 are marked, not used as numbers."""
-        table = read_table(raw / "ptbxl_database.csv", (*NEEDED, cls.FILENAME), dtype={cls.FILENAME: str})
+        table = read_columns(raw / "ptbxl_database.csv", COLUMNS | {cls.FILENAME: text()})
         for row in table.itertuples():
-            codes = statements(row.scp_codes, row.ecg_id)
+            scp_codes, codes = row.scp_codes
             hidden = row.age >= OVER_89
             yield {
                 "id": f"{row.ecg_id:05d}",
-                "patient_id": f"{row.patient_id:.0f}",
-                "split": cls.split(int(row.strat_fold)),
+                "patient_id": row.patient_id,
+                "split": cls.split(row.strat_fold),
                 "media": f"{getattr(row, cls.FILENAME)}.dat",
-                "sex": {0: "M", 1: "F"}.get(row.sex),
+                "sex": row.sex,
                 "age": None if hidden else row.age,
                 "age_group": age_group(row.age),
-                "strat_fold": int(row.strat_fold),
-                "scp_codes": row.scp_codes,
+                "strat_fold": row.strat_fold,
+                "scp_codes": scp_codes,
                 "cd_paper": conduction(codes, "scp", "paper"),
                 "cd": conduction(codes, "scp"),
                 "af": fibrillation(codes, "scp"),

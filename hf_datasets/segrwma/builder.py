@@ -9,7 +9,8 @@ import pandas as pd
 
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
 from cardiobench.data.audit_finding import AuditFinding
-from cardiobench.data.rows import is_twin
+from cardiobench.data.tables import choice, integer, read_columns, text
+from cardiobench.data.twin_manifest import find_manifest
 
 CLASSES = ("normal", "abnormal")
 PATIENTS, MODES, APICAL = 198, ("2D", "LVO", "MCE"), ("A2C", "A3C", "A4C")
@@ -55,14 +56,30 @@ SPEC = DatasetSpec(
 )
 
 
+LABELS = "segrwma_split.csv"
+"""File of the published evaluator with the wall motion labels, which no readable file of the release is known to hold."""
+COLUMNS = {
+    "path": text(),
+    "abnormal": choice({"0": "normal", "1": "abnormal"}),
+    "first_annotated_frame_index": integer(0),
+    "n_frames": integer(1),
+}
+
+
 @cache
 def published_split() -> pd.DataFrame:
-    """Return the published split, with the label that no readable file of the release is known to hold."""
-    return pd.read_csv(catalog.dataset_folder("segrwma") / "splits" / "recordings.csv", dtype={"label": str})
+    """Return the published split with the path, view and mode that an id stands for."""
+    table = pd.read_csv(catalog.dataset_folder("segrwma") / "splits" / "recordings.csv", dtype=str)
+    parts = table["id"].str.split("_")
+    table["view"], table["modality"] = parts.str[1], parts.str[2].fillna("2D")
+    table["path"] = (
+        "wallMotion/" + table["patient_id"] + "-" + table["modality"] + "-" + table["view"] + "_image.nii.gz"
+    )
+    return table
 
 
 class SegRwma(CardioBuilder):
-    """Recordings of the published split; the label is the patient's and comes from it."""
+    """Recordings of the published split; the label is the patient's and comes from the published evaluator's file."""
 
     SPEC = SPEC
 
@@ -72,13 +89,28 @@ class SegRwma(CardioBuilder):
         return raw if (raw / "wallMotion").is_dir() else raw / "Regional_wall_motion_abnormality"
 
     @classmethod
+    def label_file(cls, raw: Path) -> Path | None:
+        """Return the evaluator's file, beside `wallMotion` or above it; None where it is not there."""
+        return next((path for folder in (cls.base(raw), raw) if (path := folder / LABELS).is_file()), None)
+
+    @classmethod
+    def missing_tables(cls, raw: Path) -> tuple[str, ...]:
+        """Return the evaluator's file where it is not here: without it there are no labels and no key frames."""
+        return () if cls.label_file(raw) else (f"{LABELS} (of the published evaluator, see the card)",)
+
+    @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per recording of the split; of a synthetic twin, which may be smaller, only those that it has."""
-        base = cls.base(raw)
-        twin = is_twin(raw)
+        base, path = cls.base(raw), cls.label_file(raw)
+        twin = find_manifest(raw) is not None
+        labels = {}
+        if path is not None:
+            table = read_columns(path, COLUMNS)
+            labels = {row.path.rpartition("/")[2]: row for row in table.itertuples()}
         for row in published_split().itertuples():
             if twin and not (base / row.path).is_file():
                 continue
+            known = labels.get(row.path.rpartition("/")[2])
             yield {
                 "id": row.id,
                 "patient_id": row.patient_id,
@@ -86,9 +118,9 @@ class SegRwma(CardioBuilder):
                 "media": (base.relative_to(raw) / row.path).as_posix(),
                 "view": row.view,
                 "modality": row.modality,
-                "key_frame": row.key_frame,
-                "n_frames": row.n_frames,
-                "rwma": row.label,
+                "key_frame": known.first_annotated_frame_index if known else 0,
+                "n_frames": known.n_frames if known else None,
+                "rwma": known.abnormal if known else None,
             }
 
     @classmethod

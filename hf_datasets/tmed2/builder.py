@@ -7,7 +7,7 @@ import pandas as pd
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
-from cardiobench.data.tables import read_table
+from cardiobench.data.tables import choice, read_columns, text
 
 CLASSES = ("no_AS", "AS")
 DIAGNOSIS = {  # any stenosis, mild ones too, is a positive (the echo benchmark's rule)
@@ -20,6 +20,12 @@ DIAGNOSIS = {  # any stenosis, mild ones too, is a positive (the echo benchmark'
 UNLABELLED = "Not_Provided"
 VIEW = {"A2C": "A2C", "A4C": "A4C", "PLAX": "PLAX", "PSAX": "PSAX", "A4CorA2CorOther": "Other"}
 SPLIT = {"train": "train", "val": "validation", "test": "test"}
+RELEASE_SPLIT = SPLIT | {"Not_Used": None}
+COLUMNS = {
+    "query_key": text(r"\d+s\d+_\d+\.[pP][nN][gG]", "<patient>s<study>_<number>.png"),
+    "view_label": choice(VIEW, optional=True),
+    "diagnosis_label": choice({name: name for name in (*DIAGNOSIS, UNLABELLED)}),
+}
 
 PICTURES = "view_and_diagnosis_labeled_set/labeled"
 FOLD = "DEV479/TMED2_fold0_labeledpart.csv"
@@ -64,20 +70,16 @@ class Tmed2(CardioBuilder):
         base = cls.base(raw)
         fold = base / FOLD
         labels = fold if fold.is_file() else base / "labels_per_image.csv"
-        table = read_table(labels, ("query_key", "view_label", "diagnosis_label"), dtype=str)
+        table = read_columns(
+            labels, COLUMNS, extra={"diagnosis_classifier_split": choice(RELEASE_SPLIT, optional=True)}
+        )
         table = table[table["diagnosis_label"] != UNLABELLED].copy()
-        for column, known in (("diagnosis_label", DIAGNOSIS), ("view_label", VIEW)):
-            strange = sorted(set(table[column].dropna()) - set(known))
-            if strange:
-                raise BadData(
-                    f"{labels}: {column} has unknown values {', '.join(strange)}; expected {', '.join(known)}."
-                )
         table["study_id"] = table["query_key"].str.rpartition("_")[0]
         table["patient_id"] = table["study_id"].str.partition("s")[0]
         published = pd.read_csv(catalog.dataset_folder("tmed2") / "splits" / "studies.csv", dtype=str).set_index(
             "study_id"
         )["split"]
-        release_split = table.get("diagnosis_classifier_split", pd.Series(index=table.index, dtype=str)).map(SPLIT)
+        release_split = table["diagnosis_classifier_split"]
         table["split"] = table["study_id"].map(published)
         # A release with ids of its own (a synthetic twin, a later edition) keeps its own split; the study that the
         # published split leaves out stays out.
@@ -121,7 +123,7 @@ class Tmed2(CardioBuilder):
                 "split": row.split,
                 "media": (folder / row.query_key).as_posix(),
                 "key_frame": 0,
-                "view": VIEW.get(row.view_label),
+                "view": row.view_label,
                 "diagnosis": row.diagnosis_label,
                 "as": DIAGNOSIS[row.diagnosis_label],
             }

@@ -120,7 +120,7 @@ def test_the_order_of_columns_does_not_matter_and_flags_may_be_numbers(raw):
 
 
 def test_the_whole_count_is_checked(raw):
-    with pytest.raises(MissingData, match="in all 4 of 345779 rows"):
+    with pytest.raises(MissingData, match=r"train \d+ of \d+, validation \d+ of \d+, test \d+ of \d+ rows"):
         open_dataset("code15", raw)
 
 
@@ -162,11 +162,11 @@ def test_repeated_exam_ids_are_refused(raw):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"exam_id": "x"}, "1 of 5 rows have no exam_id that is a whole number; the first is exam x"),
-        ({"patient_id": ""}, "no patient_id that is a whole number; the first is exam 15"),
-        ({"AF": "maybe"}, "no AF that is true or false; the first is exam 15 with 'maybe'"),
-        ({"RBBB": ""}, "no RBBB that is true or false"),
-        ({"trace_file": ""}, "no trace_file"),
+        ({"exam_id": "x"}, r"exams\.csv, line 6, column 'exam_id' is 'x'; expected a whole number"),
+        ({"patient_id": ""}, "line 6, column 'patient_id' is empty; expected a whole number"),
+        ({"AF": "maybe"}, "line 6, column 'AF' is 'maybe'; expected true or false"),
+        ({"RBBB": ""}, "column 'RBBB' is empty; expected true or false"),
+        ({"trace_file": ""}, "column 'trace_file' is empty"),
         ({"trace_file": "../exams_part0.hdf5"}, "leads out of the raw folder"),
     ],
 )

@@ -16,6 +16,7 @@ from cardiobench.core.errors import BadMedia, MissingData
 from cardiobench.data import catalog, open_dataset
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
+from cardiobench.data.twin_manifest import write_manifest
 
 CD = catalog.task("georgia/cd")
 
@@ -38,6 +39,7 @@ def damaged(georgia, tmp_path):
     savemat(flat, {"val": np.zeros_like(loadmat(flat)["val"])}, format="4")
     header = folder / "E00007.hea"
     header.write_text(header.read_text().replace("1000.0(0)/mV", "0(0)/mV").replace("1000/mV", "0/mV"))
+    write_manifest(raw, {})
     return raw
 
 

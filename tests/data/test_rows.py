@@ -4,8 +4,9 @@ import pandas as pd
 import pytest
 
 from cardiobench.core.errors import BadData, MissingData
-from cardiobench.data.rows import TWIN_MARK, row_table, safe_join
+from cardiobench.data.rows import links_out, row_table, safe_join
 from cardiobench.data.spec import AGE_GROUPS, DatasetSpec, Group, PromptGrid, Task
+from cardiobench.data.twin_manifest import TWIN_MARK, write_manifest
 
 SPEC = DatasetSpec(
     name="toy",
@@ -98,18 +99,70 @@ def test_an_incomplete_table_is_refused_unless_allowed_or_a_twin(raw):
     with pytest.raises(MissingData, match="train 1 of 2"):
         row_table(SPEC, rows()[1:], raw)
     assert row_table(SPEC, rows()[1:], raw, allow_missing=True).absent == {"train": 1}
-    (raw / TWIN_MARK).write_text("{}")
+    write_manifest(raw, {})
     assert row_table(SPEC, rows()[1:], raw).twin
 
 
-def test_a_path_out_of_the_folder_is_refused(raw, tmp_path_factory):
-    with pytest.raises(BadData, match=r"\.\./secret\.avi leads out"):
-        row_table(SPEC, [*rows(), {**row(4), "media": "../secret.avi"}], raw, allow_missing=True)
-    outside = tmp_path_factory.mktemp("outside") / "x.avi"
-    outside.write_bytes(b"x")
-    (raw / "link.avi").symlink_to(outside)
-    with pytest.raises(BadData, match=r"link\.avi leads out"):
-        safe_join(raw, "link.avi")
+@pytest.mark.parametrize("name", ["../secret.avi", "/etc/passwd", "a/../../b.avi", "C:/x.avi", ""])
+def test_a_name_in_a_table_that_leaves_the_folder_is_refused(raw, name):
+    with pytest.raises(BadData, match="leads out of the raw folder"):
+        row_table(SPEC, [*rows(), {**row(4), "media": name}], raw, allow_missing=True)
+    with pytest.raises(BadData, match="leads out"):
+        safe_join(raw, name)
+
+
+def test_links_that_the_user_placed_are_followed_and_known(raw, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("disk") / "videos"
+    outside.mkdir()
+    (outside / "4.avi").write_bytes(b"xxxx")
+    (raw / "videos").symlink_to(outside, target_is_directory=True)
+    (raw / "2.avi").rename(outside / "2.avi")
+    (raw / "2.avi").symlink_to(outside / "2.avi")
+    (raw / "inner.avi").symlink_to(raw / "1.avi")
+    table = row_table(SPEC, [*rows(), {**row(4), "media": "videos/4.avi"}], raw, allow_missing=True)
+    assert list(table.frame["id"]) == ["r1", "r2", "r3", "r4"] and table.missing == ()
+    assert links_out(raw) == ("2.avi", "videos")
+
+
+def test_a_release_unpacked_over_its_twin_is_refused(raw):
+    write_manifest(raw, {})
+    (raw / "2.avi").write_bytes(b"a real recording")
+    with pytest.raises(BadData, match=r"1 of its files are not the twin's: 2\.avi"):
+        row_table(SPEC, rows(), raw)
+    (raw / TWIN_MARK).write_text("{}")
+    with pytest.raises(BadData, match="does not list the files of a synthetic twin"):
+        row_table(SPEC, rows(), raw)
+
+
+def test_names_in_another_case_are_found(raw):
+    (raw / "2.avi").rename(raw / "2.AVI")
+    table = row_table(SPEC, rows(), raw)
+    assert list(table.frame["media"]) == ["1.avi", "2.AVI", "3.avi"] == list(table.listed["media"])
+
+
+def test_percentages_given_as_fractions_are_refused(raw):
+    with pytest.raises(BadData, match="all 3 labels 'ef' are at most 1, so they are fractions"):
+        row_table(SPEC, [row(1, ef=0.55), row(2, ef=0.3), row(3, "test", ef=1.0)], raw)
+
+
+def test_verified_fingerprints_follow_the_content(raw):
+    import os
+
+    before, trusted = row_table(SPEC, rows(), raw, verify=True), row_table(SPEC, rows(), raw)
+    status = (raw / "2.avi").stat()
+    (raw / "2.avi").write_bytes(b"yy")
+    os.utime(raw / "2.avi", ns=(status.st_atime_ns, status.st_mtime_ns))
+    after = row_table(SPEC, rows(), raw, verify=True)
+    changed = before.frame["fingerprint"] != after.frame["fingerprint"]
+    assert list(before.frame["id"][changed]) == ["r2"]
+    assert (row_table(SPEC, rows(), raw).frame["fingerprint"] == trusted.frame["fingerprint"]).all()
+
+
+def test_archives_that_are_not_unpacked_are_named(raw):
+    (raw / "2.avi").unlink()
+    (raw / "videos.zip").write_bytes(b"PK")
+    with pytest.raises(MissingData, match=r"1 archives there are not unpacked: unzip videos\.zip"):
+        row_table(SPEC, rows(), raw)
 
 
 def test_digest_and_stamps_follow_what_they_should(raw):

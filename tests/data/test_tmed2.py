@@ -99,8 +99,14 @@ def test_a_release_that_contradicts_the_fixed_split_is_refused(tmp_path):
     "extra, message",
     [
         (("90003s1_1.png", "PLAX", "no_AS", "test"), "study 90003s1 has images with different diagnoses"),
-        (("90009s1_0.png", "SUBCOSTAL", "no_AS", "test"), "view_label has unknown values SUBCOSTAL"),
-        (("90009s1_0.png", "PLAX", "very_severe", "test"), "diagnosis_label has unknown values very_severe"),
+        (
+            ("90009s1_0.png", "SUBCOSTAL", "no_AS", "test"),
+            "column 'view_label' is 'SUBCOSTAL'; expected one of A2C, A4C",
+        ),
+        (
+            ("90009s1_0.png", "PLAX", "very_severe", "test"),
+            "column 'diagnosis_label' is 'very_severe'; expected one of no_AS",
+        ),
     ],
 )
 def test_strange_labels_are_named(tmp_path, extra, message):

@@ -116,13 +116,13 @@ def _dataset_row(record: dict[str, Any]) -> tuple[str, ...]:
 
 def _release(record: dict[str, Any]) -> str:
     """Rows of the complete release, by split where that is known."""
-    from cardiobench.data.spec import IN_ALL
+    from cardiobench.data.spec import TOTAL
 
     expected = record["release"]
     if not expected:
         return "generated" if record["generated"] else "not known"
-    if IN_ALL in expected:
-        return f"{expected[IN_ALL]} in all"
+    if TOTAL in expected:
+        return f"{expected[TOTAL]} in all"
     return " / ".join(str(expected.get(split, "?")) for split in ("train", "validation", "test"))
 
 

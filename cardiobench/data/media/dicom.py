@@ -16,6 +16,13 @@ COLOUR = frozenset({"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT"})
 GREY = frozenset({"MONOCHROME1", "MONOCHROME2"})
 
 JPEG_BASELINE = "1.2.840.10008.1.2.4.50"
+_LIBJPEG = "pip install pylibjpeg pylibjpeg-libjpeg (GPL, so it does not come with cardiobench)"
+_LOSSLESS, _LS = (
+    ("1.2.840.10008.1.2.4.57", "1.2.840.10008.1.2.4.70"),
+    ("1.2.840.10008.1.2.4.80", "1.2.840.10008.1.2.4.81"),
+)
+JPEG_PACKAGES = {**dict.fromkeys(_LOSSLESS, _LIBJPEG), **dict.fromkeys(_LS, "pip install pyjpegls")}
+"""Transfer syntax, JPEG lossless and JPEG-LS, to how its decoder is installed."""
 
 
 def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip:
@@ -34,6 +41,7 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
     try:
         with file.open() as stream:
             header = pydicom.dcmread(stream, stop_before_pixels=True)
+            _check_decoder(file, header.file_meta.TransferSyntaxUID)
             if header.file_meta.TransferSyntaxUID.is_encapsulated:
                 _check_fragments(file, stream)
         if "Rows" not in header or "PhotometricInterpretation" not in header:
@@ -68,6 +76,37 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
     ) as error:
         raise file.bad(f"cannot be decoded as DICOM ({' '.join(str(error).split())})") from error
     return Clip(np.ascontiguousarray(frames), wanted, n_frames, rate)
+
+
+def _check_decoder(file: MediaFile, syntax: Any) -> None:
+    """Refuse a compression of which no decoder is installed, and say which package has one."""
+    pixels = require("pydicom.pixels", "reading DICOM")
+    if not syntax.is_encapsulated:
+        return
+    try:
+        decoder = pixels.get_decoder(syntax)
+    except NotImplementedError:
+        raise file.bad(
+            f"is compressed as {syntax.name}, which no decoder reads", "Convert it to JPEG or RLE."
+        ) from None
+    if not decoder.is_available:
+        package = JPEG_PACKAGES.get(str(syntax), "; ".join(decoder.missing_dependencies))
+        raise file.bad(
+            f"is compressed as {syntax.name}, and no decoder of that is installed",
+            f"Install one: {package}.",
+        )
+
+
+def _lookup_table(file: MediaFile, header: Any, sequence: str) -> bool:
+    """Return whether a header has a lookup table in that sequence; refuse an item without its table."""
+    items = header.get(sequence)
+    if not items:
+        return False
+    if any(items[0].get(name) is None for name in ("LUTDescriptor", "LUTData")):
+        raise file.bad(
+            f"has an item in {sequence} without a lookup table", "Export the recording again from its archive."
+        )
+    return True
 
 
 def _check_fragments(file: MediaFile, stream: BinaryIO) -> None:
@@ -110,17 +149,16 @@ def _grey(file: MediaFile, header: Any, wanted: np.ndarray, n_frames: int) -> np
     """Return the display levels 0..255, uint8 (T, H, W), of a recording with one value a pixel."""
     pixels = require("pydicom.pixels", "reading DICOM")
     bits, signed = int(header.BitsStored), bool(header.PixelRepresentation)
+    modality, voi = (_lookup_table(file, header, f"{name}LUTSequence") for name in ("Modality", "VOI"))
     rescaled = (
-        "ModalityLUTSequence" in header
-        or float(header.get("RescaleSlope") or 1) != 1
-        or float(header.get("RescaleIntercept") or 0) != 0
+        modality or float(header.get("RescaleSlope") or 1) != 1 or float(header.get("RescaleIntercept") or 0) != 0
     )
     windowed = "WindowCenter" in header and "WindowWidth" in header
-    ranged = not ("VOILUTSequence" in header or windowed) and (bits > 8 or signed or rescaled)
+    ranged = not (voi or windowed) and (bits > 8 or signed or rescaled)
     values = _stored(file, header, range(n_frames) if ranged else wanted)
     if rescaled:
         values = pixels.apply_modality_lut(values, header)
-    if "VOILUTSequence" in header:
+    if voi:
         depth = header.VOILUTSequence[0].LUTDescriptor[2]
         level = pixels.apply_voi(values, header) / (2**depth - 1)
     elif windowed:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from cardiobench.core.errors import BadMedia
-from cardiobench.data.media.file import COPY_AGAIN
+from cardiobench.data.media.file import COPY_AGAIN, either_case
 from cardiobench.data.media.signal import lead_order, millivolts, twelve_leads
 from cardiobench.data.media.types import Ecg
 
@@ -57,7 +57,8 @@ class Header:
 
 def header_path(path: Path) -> Path:
     """Return the header of a record that is named by its header, a signal file or its path without suffix."""
-    return path.with_suffix(".hea") if path.suffix in (".hea", ".dat", ".mat") else path.with_name(f"{path.name}.hea")
+    known = path.suffix.lower() in (".hea", ".dat", ".mat")
+    return either_case(path.with_suffix(".hea") if known else path.with_name(f"{path.name}.hea"))
 
 
 def read_wfdb(path: Path, leads: Sequence[str] | None = None) -> Ecg:
@@ -146,7 +147,7 @@ def _channel(path: Path, line: str) -> Channel:
 
 def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -> np.ndarray:
     """Read the stored values of one signal file, float64 (samples, channels); NaN where the format marks a gap."""
-    path = header.with_name(channels[0].file)
+    path = either_case(header.with_name(channels[0].file))
     layout = {(channel.format, channel.offset) for channel in channels}
     if len(layout) > 1:
         raise BadMedia(f"{header} gives the signals of {path.name} different formats or offsets. Correct the header.")

@@ -63,6 +63,12 @@ class MediaFile:
         return BadMedia(f"{self.name} {why}. {action}")
 
 
+def either_case(path: Path) -> Path:
+    """Return the file of that name, its suffix in capitals or not; the path itself where there is neither."""
+    variants = (path, path.with_suffix(path.suffix.upper()), path.with_suffix(path.suffix.lower()))
+    return next((variant for variant in variants if variant.is_file()), path)
+
+
 def sniff(file: MediaFile) -> Format:
     """Tell a format by the magic number in the content; the name of a file proves nothing.
 

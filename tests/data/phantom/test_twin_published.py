@@ -32,23 +32,20 @@ def rwma(tmp_path_factory):
     return folder / "Regional_wall_motion_abnormality"
 
 
-def test_hmc_qu_keeps_the_irregular_names_and_the_published_labels(hmc):
-    split = published_split("hmc_qu", "recordings").set_index("path")
-    paths = {path.relative_to(hmc).as_posix() for path in hmc.rglob("*.avi")}
-    assert paths <= set(split.index)
-    assert any(" " in path for path in paths)
+def test_hmc_qu_sheets_name_the_recordings_of_the_published_split(hmc):
+    split = published_split("hmc_qu", "recordings").set_index("id")
+    labels = {}
     for view in ("A2C", "A4C"):
         sheet = pd.read_excel(hmc / f"{view}.xlsx")
         segments = [column for column in sheet.columns if "SEG" in column]
         assert ["ECHO", *segments] == list(sheet.columns)
         assert set(np.unique(sheet[segments].to_numpy())) == {"MI", "non-MI"}
+        assert {f"{echo}.avi" for echo in sheet["ECHO"]} == {path.name for path in (hmc / view).glob("*.avi")}
         infarct = (sheet[segments] == "MI").any(axis=1)
-        for echo, label in zip(sheet["ECHO"], infarct, strict=True):
-            assert split.loc[f"{view}/{echo}.avi", "label"] == ("STEMI" if label else "no_STEMI")
-        assert {f"{view}/{echo}.avi" for echo in sheet["ECHO"]} == {path for path in paths if path.startswith(view)}
-    chosen = split.loc[sorted(paths)]
-    assert set(zip(chosen["split"], chosen["label"], strict=True)) == {
-        (part, label) for part in ("train", "validation", "test") for label in ("STEMI", "no_STEMI")
+        labels |= {f"{echo.split('_')[0]}_{view}": sick for echo, sick in zip(sheet["ECHO"], infarct, strict=True)}
+    chosen = split.loc[list(labels)]
+    assert set(zip(chosen["split"], labels.values(), strict=True)) == {
+        (part, sick) for part in ("train", "validation", "test") for sick in (True, False)
     }
 
 
@@ -61,42 +58,40 @@ def test_hmc_qu_videos_have_the_rate_of_the_release(hmc):
 
 def test_cardiacnet_has_folders_that_are_named_like_files(cardiac):
     for disease in ("ASD", "PAH"):
-        split = published_split("cardiacnet", disease.lower()).set_index("path")
+        keys = set(published_split("cardiacnet", disease.lower())["id"])
         images = {path for path in (cardiac / f"CardiacNet-{disease}").rglob("*.nii") if path.is_file()}
         labels = {path for path in images if "label" in path.name}
         names = {path.relative_to(cardiac).as_posix() for path in images - labels}
-        assert names <= set(split.index)
-        assert len(labels) == len(names)
+        classes = {name.split("/")[1] for name in names}
+        assert classes == {disease, f"Non-{disease}"} and 0 < len(labels) <= len(names)
+        for name in names:
+            stem = "_".join(part.removesuffix(".nii").removesuffix("_image") for part in name.split("/")[3:])
+            assert f"{disease.lower()}_{name.split('/')[2].removesuffix('.nii')}{'_' * bool(stem)}{stem}" in keys
         assert any(path.is_dir() and path.suffix == ".nii" for path in cardiac.rglob("*_image.nii"))
         for name in sorted(names):
             image = nibabel.load(cardiac / name)
             assert image.shape == (144, 112, 40)
             folder = cardiac / f"CardiacNet-{disease}"
-            assert name.split("/")[1] == (disease if split.loc[name, "label"] == disease else f"Non-{disease}")
             number = next(part for part in name.split("/") if part.endswith("_image.nii"))[:3]
             mask = np.asarray(nibabel.load(folder / name.split("/")[1] / f"{number}_label.nii").dataobj)
             assert mask.shape == image.shape
             assert set(np.unique(mask)) == {0, 1}
-        chosen = split.loc[sorted(names)]
-        assert set(chosen["split"]) == {"train", "validation", "test"}
-        assert chosen["label"].nunique() == 2
 
 
-def test_segrwma_sequences_have_the_published_length_and_begin_a_beat_where_annotated(rwma):
-    split = published_split("segrwma", "recordings").set_index("path")
+def test_segrwma_sequences_begin_a_beat_where_their_table_says(rwma):
+    table = pd.read_csv(rwma / "segrwma_split.csv")
     paths = sorted(rwma.rglob("*.nii.gz"))
-    names = [path.relative_to(rwma).as_posix() for path in paths]
-    chosen = split.loc[names]
-    assert {"2D", "LVO", "MCE"} == set(chosen["modality"])
+    chosen = table.set_index(table["path"].str.rpartition("/")[2]).loc[[path.name for path in paths]]
+    assert len(table) == len(paths) and {"2D", "LVO", "MCE"} == set(chosen["modality"])
     assert (chosen["modality"] == "2D").mean() > 0.5
-    assert set(chosen["split"]) == {"train", "validation", "test"}
-    assert set(chosen["label"]) == {"normal", "abnormal"}
+    assert set(chosen["patient_id"]) <= set(published_split("segrwma", "recordings")["patient_id"])
+    assert set(chosen["abnormal"]) == {0, 1}
     for path, row in zip(paths[::3], chosen.iloc[::3].itertuples(), strict=True):
         volume = np.asarray(nibabel.load(path).dataobj)
-        assert volume.shape == (104, 80, int(row.n_frames))
-        first = volume[..., int(row.key_frame)]
+        assert volume.shape == (104, 80, row.n_frames)
+        first = volume[..., row.first_annotated_frame_index]
         same = [frame for frame in range(volume.shape[2]) if (volume[..., frame] == first).all()]
-        assert int(row.key_frame) in same
+        assert row.first_annotated_frame_index in same
         assert len(same) >= volume.shape[2] // 40  # the beat comes again
 
 
@@ -135,18 +130,16 @@ def test_wide_right_chambers_and_a_hole_between_the_atria_show():
         assert np.ptp(changed, axis=0).max() < 40
 
 
-def test_choosing_serves_every_split_and_class_first():
+def test_choosing_serves_every_split_with_and_without_disease_first():
     table = pd.DataFrame(
-        [
-            (f"p{i}", split, label)
-            for i, (split, label) in enumerate([("test", "x"), ("test", "y"), ("train", "x")] * 5)
-        ],
-        columns=["patient_id", "split", "label"],
+        [(f"p{i}", split) for i, split in enumerate(("test", "train") * 5)], columns=["patient_id", "split"]
     )
-    chosen = choose(table, 3, "x", np.random.default_rng(0))
-    assert set(zip(chosen["split"], chosen["label"], strict=True)) == {("test", "x"), ("test", "y"), ("train", "x")}
-    assert len(choose(table, 100, "x", np.random.default_rng(0))) == 15
-    assert choose(table, 0, "x", np.random.default_rng(0)).empty
+    chosen = choose(table, 4, np.random.default_rng(0))
+    assert set(zip(chosen["split"], chosen["diseased"], strict=True)) == {
+        ("test", False), ("test", True), ("train", False), ("train", True),
+    }  # fmt: skip
+    assert len(choose(table, 100, np.random.default_rng(0))) == 10
+    assert choose(table, 0, np.random.default_rng(0)).empty
 
 
 def test_a_sheet_is_read_by_openpyxl(tmp_path):

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from cardiobench.data.phantom.echo import EchoTruth, cm_per_pixel, echo_clip, echo_mask
 from cardiobench.data.phantom.echo_cohort import draw_heart, draw_quality, draw_sex
@@ -22,19 +21,31 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     """
     for disease, share in (("ASD", patients - patients // 2), ("PAH", patients // 2)):
         rng = np.random.default_rng([seed, len(disease), ord(disease[0])])
-        for row in choose(published_split("cardiacnet", disease.lower()), share, disease, rng).itertuples():
-            _sequence(out / "CardiacNet" / row.path, row, rng)
+        for row in choose(published_split("cardiacnet", disease.lower()), share, rng).itertuples():
+            _sequence(out / "CardiacNet" / f"CardiacNet-{disease}", row.id, disease, row.diseased, rng)
 
 
-def _sequence(path: Path, row: pd.Series, rng: np.random.Generator) -> None:
-    right, defect = {"ASD": (rng.uniform(1.15, 1.45), True), "PAH": (rng.uniform(1.45, 1.8), False)}.get(
-        row.label, (rng.uniform(0.9, 1.1), False)
-    )
+def _path(root: Path, name: str, disease: str, diseased: bool) -> Path:
+    """Return where the sequence of an id lies: `NNN_image.nii/<name>_image.nii`, or `NNN_image.nii` itself."""
+    _, number, _, *inner = name.split("_", 3)
+    outer = root / (disease if diseased else f"Non-{disease}") / f"{number}_image.nii"
+    if not inner:
+        return outer
+    return outer / (f"{inner[0]}.nii" if inner[0].startswith("PHI") else f"{inner[0]}_image.nii")
+
+
+def _sequence(root: Path, name: str, disease: str, diseased: bool, rng: np.random.Generator) -> None:
+    path = _path(root, name, disease, diseased)
+    if path.is_dir() or path.parent.is_file():  # the number is taken by a sequence of the other form
+        diseased = not diseased
+        path = _path(root, name, disease, diseased)
+    widths = {"ASD": (1.15, 1.45), "PAH": (1.45, 1.8)}
+    right = rng.uniform(*(widths[disease] if diseased else (0.9, 1.1)))
     heart = draw_heart(rng, float(np.clip(rng.normal(61, 6), 40, 75)), draw_sex(rng))
     quality = draw_quality(rng, poor=0.1)
     truth = EchoTruth(
         **heart, view="A4C", heart_rate=float(rng.uniform(60, 100)), image_quality=quality, seed=int(rng.integers(2**31)),
-        right_heart=float(right), septal_defect=defect,
+        right_heart=float(right), septal_defect=diseased and disease == "ASD",
     )  # fmt: skip
     spacing = 10.0 * cm_per_pixel(truth, _SIZE)
     save_nifti(path, letterbox(echo_clip(truth, frames=_FRAMES, size=_SIZE)[..., 0], _HEIGHT, _WIDTH), spacing)

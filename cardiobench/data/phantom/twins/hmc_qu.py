@@ -1,12 +1,14 @@
 """The synthetic twin of HMC-QU: two apical views of each patient, infarcted segments listed in one sheet a view."""
 
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from cardiobench.data.media.write import avi
 from cardiobench.data.phantom.echo import EchoTruth, echo_clip
 from cardiobench.data.phantom.echo_cohort import draw_heart, draw_quality, draw_sex
+from cardiobench.data.phantom.heart import View
 from cardiobench.data.phantom.twins.pictures import letterbox
 from cardiobench.data.phantom.twins.published import choose, published_split
 from cardiobench.data.phantom.twins.xlsx import write_xlsx
@@ -18,11 +20,11 @@ _SEGMENTS = tuple(f"SEG{number}" for number in range(1, 8))
 def write(out: Path, patients: int, seed: int = 0) -> None:
     """Write a twin of `patients` patients of the published split into `HMC-QU/`.
 
-    File names are the release's own, irregular and with spaces. A view is infarcted when any of its segments is marked
+    File names begin with the patient, as in the release. A view is infarcted when any of its segments is marked
     `MI`; then a part of its wall does not move. The masks of the release are left out.
     """
     rng = np.random.default_rng([seed, 0])
-    table = choose(published_split("hmc_qu", "recordings"), patients, "STEMI", rng)
+    table = choose(published_split("hmc_qu", "recordings"), patients, rng)
     root = out / "HMC-QU"
     sheets = {view: [("ECHO", *_SEGMENTS)] for view in ("A2C", "A4C")}
     for _, rows in table.groupby("patient_id", sort=False):
@@ -30,17 +32,18 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
         rate = float(rng.uniform(60, 95))
         for row in rows.itertuples():
             quality = draw_quality(rng, poor=0.1)
-            infarct = row.label == "STEMI"
+            view = cast(View, row.id.rpartition("_")[2])
+            infarct = row.diseased
             truth = EchoTruth(
-                **heart, view=row.view, heart_rate=rate, image_quality=quality, seed=int(rng.integers(2**31)),
+                **heart, view=view, heart_rate=rate, image_quality=quality, seed=int(rng.integers(2**31)),
                 akinetic=infarct,
             )  # fmt: skip
             clip = letterbox(echo_clip(truth, frames=_FRAMES, size=_SIZE, fps=_FPS), _HEIGHT, _WIDTH)
-            path = root / row.path
+            path = root / view / f"{row.patient_id}_{view[2]}{view[1]}_1.avi"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(avi(clip, _FPS))
             sick = set(rng.choice(len(_SEGMENTS), size=rng.integers(1, 4), replace=False)) if infarct else set()
             marks = ["MI" if segment in sick else "non-MI" for segment in range(len(_SEGMENTS))]
-            sheets[row.view].append((path.stem, *marks))
-    for view, rows in sheets.items():
-        write_xlsx(root / f"{view}.xlsx", rows)
+            sheets[view].append((path.stem, *marks))
+    for sheet, cells in sheets.items():
+        write_xlsx(root / f"{sheet}.xlsx", cells)

@@ -1,6 +1,5 @@
-"""Twins of the datasets whose split is published by file: they take their names and labels from there."""
+"""Twins of the datasets whose split is published by file: they take their names from there."""
 
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -10,23 +9,25 @@ from cardiobench.core import resources
 
 
 def published_split(dataset: str, name: str) -> pd.DataFrame:
-    """Read the table `hf_datasets/<dataset>/splits/<name>.csv`, all columns as text."""
+    """Read the table `hf_datasets/<dataset>/splits/<name>.csv`, all columns as text: ids, patients and splits."""
     return pd.read_csv(resources.folder("hf_datasets") / dataset / "splits" / f"{name}.csv", dtype=str)
 
 
-def choose(table: pd.DataFrame, patients: int, positive: str, rng: np.random.Generator) -> pd.DataFrame:
-    """Return the rows of `patients` patients (all, if there are fewer), drawn in turn from each split with and without disease.
+def choose(table: pd.DataFrame, patients: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Return the rows of `patients` patients (all, if there are fewer), drawn in turn from each split.
 
-    A patient with any row labelled `positive` counts as diseased.
+    Every second patient of a split is `diseased`; who has a disease in the release is not known here.
     """
-    groups = defaultdict(list)
-    for patient, rows in table.groupby("patient_id"):
-        groups[rows["split"].iloc[0], bool((rows["label"] == positive).any())].append(patient)
-    piles = [list(rng.permutation(groups[key])) for key in sorted(groups)]
-    chosen: list[str] = []
-    while len(chosen) < patients and any(piles):
-        chosen += [pile.pop() for pile in piles if pile]
-    return table[table["patient_id"].isin(chosen[:patients])]
+    groups = table.groupby("patient_id")["split"].first()
+    piles = [list(rng.permutation(names.index.to_numpy())) for _, names in groups.groupby(groups)]
+    diseased: dict[str, bool] = {}
+    while len(diseased) < patients and any(piles):
+        for pile in piles:
+            for sick in (False, True):
+                if pile and len(diseased) < patients:
+                    diseased[pile.pop()] = sick
+    chosen = table[table["patient_id"].isin(diseased.keys())]
+    return chosen.assign(diseased=chosen["patient_id"].map(diseased))
 
 
 def save_nifti(path: Path, frames: np.ndarray, spacing: float) -> None:

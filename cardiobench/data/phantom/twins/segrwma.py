@@ -1,11 +1,14 @@
 """The synthetic twin of SegRWMA: three apical views, some of them with a part of the wall that does not move."""
 
 from pathlib import Path
+from typing import cast
 
 import numpy as np
+import pandas as pd
 
 from cardiobench.data.phantom.echo import EchoTruth, cm_per_pixel, echo_clip
 from cardiobench.data.phantom.echo_cohort import draw_heart, draw_quality, draw_sex
+from cardiobench.data.phantom.heart import View
 from cardiobench.data.phantom.twins.pictures import fps_of_whole_beats, letterbox
 from cardiobench.data.phantom.twins.published import choose, published_split, save_nifti
 
@@ -15,24 +18,32 @@ _SIZE, _HEIGHT, _WIDTH = 80, 80, 104
 def write(out: Path, patients: int, seed: int = 0) -> None:
     """Write a twin of `patients` patients of the published split into `Regional_wall_motion_abnormality/wallMotion/`.
 
-    Each has its 2D sequences, every eighth one those with contrast (LVO, MCE), too. A sequence has the published
-    number of frames, one beat over and over, and is at end-diastole in the first annotated frame.
+    Each has its 2D sequences, every eighth one those with contrast (LVO, MCE), too. A sequence shows one beat over and
+    over and is at end-diastole in its key frame. Labels and key frames are written as `segrwma_split.csv`, in the form of
+    the published evaluator's file, for the release itself has none that is known.
     """
     rng = np.random.default_rng([seed, 0])
-    table = choose(published_split("segrwma", "recordings"), patients, "abnormal", rng)
-    for index, (_, rows) in enumerate(table.groupby("patient_id", sort=False)):
+    table = choose(published_split("segrwma", "recordings"), patients, rng)
+    root, labels = out / "Regional_wall_motion_abnormality", []
+    for index, (patient, rows) in enumerate(table.groupby("patient_id", sort=False)):
         heart = draw_heart(rng, float(np.clip(rng.normal(58, 7), 40, 75)), draw_sex(rng))
         rate = float(rng.uniform(60, 95))
         for row in rows.itertuples():
+            _, view, *mode = row.id.split("_")
             quality = draw_quality(rng, poor=0.1)
             truth = EchoTruth(
-                **heart, view=row.view, heart_rate=rate, image_quality=quality, seed=int(rng.integers(2**31)),
-                akinetic=row.label == "abnormal",
+                **heart, view=cast(View, view), heart_rate=rate, image_quality=quality, seed=int(rng.integers(2**31)),
+                akinetic=row.diseased,
             )  # fmt: skip
-            if row.modality == "2D" or index % 8 == 0:
-                frames = letterbox(_looped(truth, int(row.n_frames), int(row.key_frame)), _HEIGHT, _WIDTH)
-                path = out / "Regional_wall_motion_abnormality" / row.path
-                save_nifti(path, frames, 10.0 * cm_per_pixel(truth, _SIZE))
+            frames, key_frame = int(rng.integers(48, 80)), int(rng.integers(16, 40))
+            if not mode or index % 8 == 0:
+                modality = mode[0] if mode else "2D"
+                path = f"wallMotion/{patient}-{modality}-{view}_image.nii.gz"
+                clip = letterbox(_looped(truth, frames, key_frame), _HEIGHT, _WIDTH)
+                save_nifti(root / path, clip, 10.0 * cm_per_pixel(truth, _SIZE))
+                labels.append((patient, f"{root.name}/{path}", modality, view, frames, key_frame, int(row.diseased)))
+    columns = ["patient_id", "path", "modality", "view", "n_frames", "first_annotated_frame_index", "abnormal"]
+    pd.DataFrame(labels, columns=columns).to_csv(root / "segrwma_split.csv", index=False)
 
 
 def _looped(truth: EchoTruth, frames: int, diastole: int) -> np.ndarray:

@@ -1,0 +1,38 @@
+"""Files of the published evaluator: truth and predictions as it reads them, with the types that pandas finds."""
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.core.errors import BadData, MissingData
+
+
+def read_table(path: Path, needed: Sequence[str]) -> pd.DataFrame:
+    """Read a CSV of a release as a data frame.
+
+    Args:
+        path: the file.
+        needed: columns that must be there.
+
+    Raises:
+        MissingData: there is no such file.
+        BadData: it is empty or lacks a column; the nearest existing column is named.
+    """
+    if not path.is_file():
+        raise MissingData(f"{path.name} is not in {path.parent}. Complete the download or check --data-dir.")
+    try:
+        table = pd.read_csv(path, encoding="utf-8-sig")
+    except pd.errors.EmptyDataError:
+        raise BadData(f"{path} is empty. Download it again.") from None
+    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise BadData(f"{path} cannot be read as a CSV ({error}). Download it again.") from None
+    absent = [column for column in needed if column not in table.columns]
+    if absent:
+        near = difflib.get_close_matches(absent[0], map(str, table.columns), n=1, cutoff=0.4)
+        hint = f" The nearest is '{near[0]}'." if near else ""
+        raise BadData(
+            f"{path} has no column {', '.join(repr(c) for c in absent)}; it has {', '.join(map(str, table.columns))}.{hint}"
+        )
+    return table
