@@ -6,7 +6,7 @@ from typing import Any
 
 from cardiobench.data import catalog
 from cardiobench.hub import naming
-from cardiobench.results.formatting import flags
+from cardiobench.results.formatting import flags, verdict
 from cardiobench.results.score_result import ScoreResult
 
 BENCHMARK = "CardioBench"
@@ -60,9 +60,9 @@ def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
     }
     if math.isfinite(estimate.low):
         args["ci95"] = [estimate.low, estimate.high]
-    floor = result.floors.get("best_constant")
-    if name == result.metric and floor and math.isfinite(floor.value):
-        args |= {"best_constant": floor.value, "beats_best_constant": result.beats_floor.verdict}
+    if name == result.metric:
+        floor = {"floor": result.floor.value} if math.isfinite(result.floor.value) else {}
+        args |= {**floor, "verdict": verdict(result), "generated": result.generated}
     # What is no score of patients says so in the name too: pages that list results show little else.
     marks = {"synthetic_twin": result.dataset.get("twin"), "first_patients": result.dataset.get("limit")}
     args |= {key: mark for key, mark in marks.items() if mark}

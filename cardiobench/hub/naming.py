@@ -5,7 +5,7 @@ import re
 
 from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
-from cardiobench.results.formatting import flags
+from cardiobench.results.formatting import flags, verdict
 from cardiobench.results.score_result import ScoreResult
 
 NAMESPACE = "cardiobench"
@@ -44,7 +44,7 @@ def listed_metrics(result: ScoreResult) -> list[str]:
 
 def notes(result: ScoreResult, metric: str) -> str:
     """Return protocol, interval, number of patients, floor, flags: what has to be read with the number."""
-    estimate, floor = result.overall[metric], result.floors.get("best_constant")
+    estimate, floor = result.overall[metric], result.floor
     parts = [f"protocol {result.label}"]
     if math.isfinite(estimate.low):
         parts.append(
@@ -52,9 +52,9 @@ def notes(result: ScoreResult, metric: str) -> str:
         )
     else:
         parts.append(f"no interval, {estimate.n_patients} patients, n={estimate.n}")
-    if metric == result.metric and floor and math.isfinite(floor.value):
-        beaten = {"yes": "beaten", "no": "NOT beaten", "tied": "tied", "unknown": "not compared"}
-        parts.append(f"best constant {floor.value:.4g} {beaten[result.beats_floor.verdict]}")
+    if metric == result.metric:
+        value = f"floor {floor.value:.4g}: " if math.isfinite(floor.value) else ""
+        parts.append(f"{value}{verdict(result)}")
     parts.append(f"coverage {result.coverage['scored']}/{result.coverage['expected']}")
     parts.append(f"seen in pretraining: {known(result.seen_in_pretraining)}")
     parts += [flag for flag in flags(result) if flag != "seen in pretraining"]

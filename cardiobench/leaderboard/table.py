@@ -11,6 +11,8 @@ from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Collection, Entry
 
+ABOVE = "above the floor"
+
 LONG = 80
 SCORES = (
     "rank",
@@ -59,7 +61,7 @@ def overview(collection: Collection, kind: str, choice: Choice = Choice()) -> pd
         return pd.DataFrame(columns=["model", "protocol", "coverage"])
     rows = []
     for row in board.rows:
-        beats = any(isinstance(cell, ScoreCell) and cell.marks[0] == "beaten" for cell in row.cells)
+        beats = any(isinstance(cell, ScoreCell) and cell.marks[0] == ABOVE for cell in row.cells)
         if choice.takes(row.model, row.protocol) and (beats or not choice.above):
             cells = {task: _text(cell) for task, cell in zip(board.tasks, row.cells, strict=True)}
             name = shorten(f"{row.model} {row.setting}".strip(), LONG)
@@ -80,8 +82,7 @@ def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.D
     rows = [
         _row(rank, by_result[id(result)])
         for rank, result in enumerate(ranked, 1)
-        if choice.takes(result.model["name"], result.label)
-        and (result.beats_floor.verdict == "yes" or not choice.above)
+        if choice.takes(result.model["name"], result.label) and (result.verdict.word == ABOVE or not choice.above)
     ]
     return pd.DataFrame(rows, columns=list(SCORES))
 

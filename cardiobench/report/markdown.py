@@ -15,9 +15,9 @@ PAGE = "report.md"
 HEAD = """\
 # CardioBench results
 
-Every score stands beside its **floor**, the best constant prediction on the same test units: a model that does not
-beat it has shown nothing. Intervals are 95 % percentile bootstrap over patients. `beaten` and `NOT beaten` say that
-the paired interval of (model - floor) lies on one side of zero, `tied` that it does not.
+Every score stands beside its **floor**, the best score reachable on average without looking at the recording, by a
+constant or by guessing. **Above the floor**: the whole 95 % interval lies above it, and fewer than 1 in 20 random
+re-dealings of the same answers to other patients score as well. Intervals are over patients.
 **Collapsed**: the model gives (nearly) the same answer to everything.
 """
 

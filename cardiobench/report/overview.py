@@ -14,19 +14,27 @@ from cardiobench.results.collect import Entry
 from cardiobench.results.score_result import ScoreResult
 
 MARKS = {
-    "beaten": ("▲", "above the best constant answer; the paired interval of the difference excludes zero"),
-    "tied": ("≈", "not to be told from the best constant answer; the paired interval of the difference holds zero"),
-    "not beaten": ("▼", "below the best constant answer; the paired interval of the difference excludes zero"),
-    "unknown": ("?", "no interval, so nobody can say whether it is above the best constant answer"),
+    "above the floor": (
+        "▲",
+        "the whole interval is above the floor, and the same answers dealt to other patients do worse",
+    ),
+    "carries information, not above the floor": (
+        "◇",
+        "the answers know the patient; the interval is not above the floor",
+    ),
+    "no information shown": ("≈", "the same answers dealt to other patients score as well"),
+    "below the floor": ("▼", "the whole interval is below what guessing or a constant reaches"),
+    "too few to say": ("?", "too few patients, or too few of a class, for a verdict"),
+    "no comparison possible": ("·", "one class in the test set, no floor, or scored by older rules"),
     "collapsed": ("∅", "(nearly) the same answer to everything"),
     "seen in pretraining": ("S", "the dataset was in the model's pretraining data"),
     "incomplete": ("◔", "not every unit of the test split was scored"),
+    "generated data": ("~", "generated recordings: the score says nothing about patients"),
     "synthetic twin": ("~", "generated recordings: the score says nothing about patients"),
     "part of the data": ("½", "only the first patients of each split were used"),
 }
 """Name of a mark -> its sign and what it means."""
 
-VERDICT_MARK = {"yes": "beaten", "tied": "tied", "no": "not beaten", "unknown": "unknown"}
 NO_TEXT = "not applicable: no text tower"
 STEPS = (-0.25, -0.02, 0.02, 0.15, 0.35, 0.6)
 """Where the shades of the heat table change, in shares of the way from the floor to a perfect score."""
@@ -104,11 +112,11 @@ class OverviewTable:
 
 
 def skill(result: ScoreResult) -> float:
-    """Return the share of the way from the best constant answer (0) to a perfect score (1), the same for every metric.
+    """Return the share of the way from the floor (0) to a perfect score (1), the same for every metric.
 
     Errors: 1 - score / floor. Fractions: (score - floor) / (1 - floor). NaN where the floor is perfect or undefined.
     """
-    value, floor = result.score.value, result.floors["best_constant"].value
+    value, floor = result.score.value, result.floor.value
     room = 1.0 - floor if result.higher_is_better else floor
     gained = value - floor if result.higher_is_better else floor - value
     return gained / room if room > 0 else math.nan
@@ -118,7 +126,7 @@ def marks(result: ScoreResult) -> tuple[str, ...]:
     """Return what a reader must see beside the number, as names in `MARKS`."""
     plain = [flag for flag in tables.flags(result) if flag in MARKS]
     part = ["part of the data"] if result.dataset.get("limit") else []
-    return (VERDICT_MARK[result.beats_floor.verdict], *plain, *part)
+    return (result.verdict.word, *plain, *part)
 
 
 @lru_cache(maxsize=4096)

@@ -13,13 +13,20 @@ from cardiobench.results.collect import Entry
 from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.bootstrap import RESAMPLES
+from cardiobench.scoring.families import Family, family_of
 from cardiobench.scoring.predictions import Predictions
-from cardiobench.scoring.ranks import Pair, compare_all, ranked
+from cardiobench.scoring.ranks import Contest, Pair, compare_all, rank_models
 
-RANK_COLUMNS = ("task", "protocol", "rank", "model", "metric", "score", "tied with")
-PAIR_COLUMNS = ("task", "protocol", "model", "other", "difference", "95 % CI", "p (Holm)", "better")
+RANK_COLUMNS = ("task", "protocol", "rank", "model", "metric", "score", "not told apart from")
+PAIR_COLUMNS = ("task", "protocol", "model", "other", "difference", "95 % CI", "p", "outcome")
 MAX_PAIRS = 60  # that a page waits for
-Comparable = dict[tuple[str, ...], dict[str, Predictions]]
+Comparable = dict[Contest, dict[str, Predictions]]
+
+
+def primary_family(contest: Contest) -> Family | None:
+    """Return the primary family of a task and protocol; None for an exploratory one."""
+    protocol, _, variant = contest[1].partition(".")
+    return family_of(contest[0], protocol, variant)
 
 
 def by_task_and_protocol(entries: Sequence[Entry]) -> dict[tuple[str, ...], list[Entry]]:
@@ -76,7 +83,7 @@ def compare_all_pairs(
 ) -> tuple[list[Pair], list[str]]:
     """Compare every two models on every task and protocol that both predicted; returns pairs and what was left out."""
     comparable, left_out = comparable_models(entries)
-    return compare_all(comparable, resamples=resamples, seed=seed), left_out
+    return compare_all(comparable, family=primary_family, resamples=resamples, seed=seed), left_out
 
 
 def rank_rows(pairs: Sequence[Pair], entries: Sequence[Entry]) -> list[tuple[str, ...]]:
@@ -86,10 +93,11 @@ def rank_rows(pairs: Sequence[Pair], entries: Sequence[Entry]) -> list[tuple[str
     for key in dict.fromkeys(pair.contest for pair in pairs):
         like = examples[key]
         own = [pair for pair in pairs if pair.contest == key]
-        for row in ranked(own, higher_is_better=like.higher_is_better).itertuples():
-            tied = f"tied with {row.tied_with}" if row.tied_with else "–"
+        for row in rank_models(own, higher_is_better=like.higher_is_better).itertuples():
+            alike = (("equivalent to", row.equivalent_to), ("undecided with", row.undecided_with))
+            text = "; ".join(f"{word} {names}" for word, names in alike if names) or "–"
             score = tables.number(row.score, like)
-            rows.append((*key, str(row.rank), row.model, tables.metric_name(like), score, tied))
+            rows.append((*key, str(row.rank), row.model, tables.metric_name(like), score, text))
     return rows
 
 
@@ -100,10 +108,11 @@ def pair_rows(pairs: Sequence[Pair], entries: Sequence[Entry]) -> list[tuple[str
     for pair in pairs:
         like = examples[pair.contest]
         difference, low, high = (
-            tables.number(value, like) for value in (pair.found.difference, pair.found.low, pair.found.high)
+            tables.number(value, like)
+            for value in (pair.comparison.difference, pair.comparison.low, pair.comparison.high)
         )
-        better = {"a": pair.a, "b": pair.b, "tied": "tied"}[pair.better]
-        rows.append((*pair.contest, pair.a, pair.b, difference, f"{low} – {high}", f"{pair.adjusted:.4f}", better))
+        outcome = pair.comparison.sentence + ("" if pair.family else " (exploratory, unadjusted)")
+        rows.append((*pair.contest, pair.a, pair.b, difference, f"{low} – {high}", f"{pair.adjusted:.4f}", outcome))
     return rows
 
 
@@ -116,12 +125,13 @@ def pair_table(pairs: Sequence[Pair]) -> pd.DataFrame:
                 "protocol": pair.contest[1],
                 "model": pair.a,
                 "other": pair.b,
-                **{name: getattr(pair.found, name) for name in ("metric", "a", "b", "difference", "low", "high")},
-                "p_value": pair.found.p_value,
+                **{name: getattr(pair.comparison, name) for name in ("metric", "a", "b", "difference", "low", "high")},
+                "p_value": pair.comparison.p_value,
                 "p_holm": pair.adjusted,
+                "family": pair.family,
                 "better": pair.better,
-                "n": pair.found.n,
-                "n_patients": pair.found.n_patients,
+                "n": pair.comparison.n,
+                "n_patients": pair.comparison.n_patients,
             }
             for pair in pairs
         ]
@@ -142,8 +152,8 @@ def markdown(entries: Sequence[Entry]) -> str:
     if not pairs:
         return ""
     text = (
-        f"Paired differences over the same patients; p-values by Holm's rule for {len(pairs)} comparisons. A rank is 1 "
-        "plus the number of models that are better beyond doubt, so models that the data cannot separate share it.\n\n"
+        "Paired differences over the same patients; p-values of primary tasks by Holm's rule over all tasks of the suite, "
+        "others exploratory. A rank is 1 plus the number of models that are better beyond doubt, so models that the data cannot separate share it.\n\n"
     )
     notes = "".join(f"\n* {tables.markdown_text(sentence)}" for sentence in left_out)
     return head + text + tables.markdown_table(RANK_COLUMNS, rank_rows(pairs, entries)) + notes

@@ -6,12 +6,13 @@ from cardiobench.results.formatting import FRACTIONS
 from cardiobench.results.score_result import Estimate, ScoreResult
 
 TOLERANCE = 1e-9
+LEVEL = 0.05
 
 
 def check_consistency(result: ScoreResult) -> list[str]:
     """Return what cannot be true of a score that was computed; empty for a result as it should be."""
-    if result.metric not in result.overall or "best_constant" not in result.floors:
-        return [f"it has no {result.metric} or no best constant"]
+    if result.metric not in result.overall or "best_uninformed" not in result.floors:
+        return [f"it has no {result.metric} or no floor"]
     wrong = [
         f"{name} {estimate.value:g} [{estimate.low:g}, {estimate.high:g}] is no score"
         for name, estimate in result.overall.items()
@@ -21,9 +22,12 @@ def check_consistency(result: ScoreResult) -> list[str]:
     if scored > expected or result.score.n > expected:
         wrong.append(f"{scored} scored of {expected} expected, n = {result.score.n}")
     sign = 1 if result.higher_is_better else -1
-    margin = sign * (result.score.value - result.floors["best_constant"].value)
-    if not math.isclose(margin, result.beats_floor.difference, abs_tol=TOLERANCE) and not math.isnan(margin):
-        wrong.append(f"score minus floor is {margin:.6g}, it says {result.beats_floor.difference:.6g}")
+    margin, verdict = sign * (result.score.value - result.floor.value), result.verdict
+    judged_on_score = result.bounds is None and not math.isnan(margin)
+    if judged_on_score and not math.isclose(margin, verdict.difference, abs_tol=TOLERANCE):
+        wrong.append(f"score minus floor is {margin:.6g}, it says {verdict.difference:.6g}")
+    if verdict.word == "above the floor" and not (verdict.low > 0 and verdict.p_adjusted < LEVEL):
+        wrong.append(f"above the floor with an interval from {verdict.low:.6g} and p = {verdict.p_adjusted:.6g}")
     return wrong
 
 

@@ -5,11 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from cardiobench.results.analysis_result import AnalysisResult
-from cardiobench.results.score_result import Breakdown, Estimate, ScoreResult
+from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, ScoreResult
 
-FRACTIONS = {"f1_macro", "accuracy", "balanced_accuracy", "auroc", "auprc"}
+FRACTIONS = {
+    *("f1_macro", "accuracy", "balanced_accuracy", "sensitivity", "specificity", "ppv", "npv", "auroc", "auprc"),
+    *("sensitivity_le_40", "specificity_le_40", "sensitivity_lt_50", "specificity_lt_50"),
+}
 
-COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "n", "coverage", "flags")
+COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "verdict", "n", "coverage", "flags")
 
 
 def number(value: float, result: ScoreResult) -> str:
@@ -33,18 +36,30 @@ def interval(estimate: Estimate, result: ScoreResult) -> str:
 
 
 def gap_text(breakdown: Breakdown, result: ScoreResult) -> str:
-    """The gap between the best and the worst group with its interval, or why there is none."""
+    """Return the gap beside the one expected without a difference, and of two groups the difference, or why there is none."""
     gap = breakdown.gap
     if math.isnan(gap.value):
         return f"no gap: {gap.reason}"
-    ends = "" if math.isnan(gap.low) else f" [{number(gap.low, result)}, {number(gap.high, result)}]"
-    return f"gap {number(gap.value, result)}{ends}"
+    text = f"gap {number(gap.value, result)}"
+    if not math.isnan(gap.expected):
+        text += f", {number(gap.expected, result)} expected, excess {number(gap.excess, result)}, p = {gap.p_value:.2g}"
+    if not math.isnan(gap.low):
+        first, second = breakdown.values
+        ends = f"[{number(gap.low, result)}, {number(gap.high, result)}]"
+        text += f"; {first} minus {second}: {number(gap.difference, result)} {ends}"
+    return text
 
 
 def floor(result: ScoreResult) -> str:
-    """The best constant prediction, and whether the model is above it."""
-    sign = {"yes": "beaten", "no": "NOT beaten", "tied": "tied", "unknown": "?"}[result.beats_floor.verdict]
-    return f"{number(result.floors['best_constant'].value, result)} {sign}"
+    """Return the best score without looking at the recording."""
+    return "none" if math.isnan(result.floor.value) else number(result.floor.value, result)
+
+
+def verdict(result: ScoreResult) -> str:
+    """Return the verdict's word, marked where it is exploratory, or that the result has to be scored again."""
+    if result.outdated:
+        return OLDER_RULES
+    return result.verdict.word + (" (exploratory)" if result.verdict.exploratory else "")
 
 
 def flags(result: ScoreResult) -> list[str]:
@@ -58,6 +73,8 @@ def flags(result: ScoreResult) -> list[str]:
         marks.append("incomplete")
     if result.dataset.get("twin"):
         marks.append("synthetic twin")
+    elif result.generated:
+        marks.append("generated data")
     if result.dataset.get("limit"):
         marks.append(f"first {result.dataset['limit']} patients")
     return marks
@@ -74,6 +91,7 @@ def row(result: ScoreResult) -> tuple[str, ...]:
         number(estimate.value, result),
         interval(estimate, result),
         floor(result),
+        verdict(result),
         f"{estimate.n}" if estimate.n == estimate.n_patients else f"{estimate.n} ({estimate.n_patients} patients)",
         f"{result.coverage['scored']}/{result.coverage['expected']}",
         ", ".join(flags(result)) or "–",

@@ -111,15 +111,19 @@ class Record(Part):
 
     Attributes:
         kind: tells the files of one class from those of another; empty for scores.
+        schema: number of the fields' edition; a class that changes its fields counts up.
+        older: schemas that `upgrade` reads.
         stamp: versions, key, seed and time.
     """
 
     kind: ClassVar[str] = ""
+    schema: ClassVar[int] = SCHEMA
+    older: ClassVar[tuple[int, ...]] = ()
     stamp: Stamp
 
     def to_json(self) -> dict[str, Any]:
         """Return plain dictionaries with schema and checksum; a number that is not finite becomes null."""
-        head = {"schema": SCHEMA, **({"kind": self.kind} if self.kind else {})}
+        head = {"schema": self.schema, **({"kind": self.kind} if self.kind else {})}
         record = {**head, **to_plain(self)}
         return {**record, CHECKSUM: checksum(record)}
 
@@ -134,19 +138,26 @@ class Record(Part):
         """
         if record.get("kind", "") != cls.kind:
             raise BadData(f"no {cls.__name__}: its kind is {record.get('kind', '')!r}, not {cls.kind!r}")
-        if record.get("schema") != SCHEMA:
+        if record.get("schema") not in (cls.schema, *cls.older):
             raise OtherSchema(
                 f"a {cls.__name__} of schema {record.get('schema')!r} cannot be read; this version of cardiobench reads "
-                f"schema {SCHEMA}. Install the version named in its stamp: {record.get('stamp', {})}"
+                f"schema {cls.schema}. Install the version named in its stamp: {record.get('stamp', {})}"
             )
         if record.get(CHECKSUM) != checksum(record):
             state = "does not hold" if CHECKSUM in record else "is missing"
             raise EditedResult(f"its checksum {state}: this is not what was written. Run the line that made it again")
+        if record["schema"] != cls.schema:
+            record = cls.upgrade(record)
         content = {name: value for name, value in record.items() if name not in ("schema", "kind", CHECKSUM)}
         try:
             return type_adapter(cls).validate_json(json.dumps(content))
         except ValueError as error:  # pydantic's ValidationError is one
-            raise BadData(f"no {cls.__name__} of schema {SCHEMA}: {_first_errors(error)}") from error
+            raise BadData(f"no {cls.__name__} of schema {cls.schema}: {_first_errors(error)}") from error
+
+    @classmethod
+    def upgrade(cls, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a file of an older schema, whose checksum holds, with the fields of this one."""
+        raise NotImplementedError(f"{cls.__name__} names the older schemas {cls.older} and does not read them")
 
     def save(self, path: str | Path) -> Path:
         """Write the record as JSON; a reader never sees half a file."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from cardiobench.core.io import write_json
 from cardiobench.results.analysis_result import AnalysisResult
-from cardiobench.results.record import CHECKSUM, SCHEMA, Record, type_adapter
+from cardiobench.results.record import CHECKSUM, Record, to_plain, type_adapter
 from cardiobench.results.score_result import ScoreResult
 
 FILES: dict[str, type[Record]] = {
@@ -16,8 +16,8 @@ FILES: dict[str, type[Record]] = {
 
 def json_schema(kind: type[Record]) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a record's file, schema number and checksum included."""
-    schema = type_adapter(kind).json_schema()
-    head: dict[str, Any] = {"schema": {"const": SCHEMA}}
+    schema = to_plain(type_adapter(kind).json_schema())  # a default of NaN is null in JSON
+    head: dict[str, Any] = {"schema": {"const": kind.schema}}
     if kind.kind:
         head["kind"] = {"const": kind.kind}
     checksum = {"type": "string", "pattern": "^[0-9a-f]{16}$", "description": "SHA-256 of the rest, keys sorted"}

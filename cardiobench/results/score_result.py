@@ -1,10 +1,22 @@
-"""What a score is on paper: every number with its interval, floors, coverage and provenance, as one JSON file."""
+"""Scores on disk: every number with its interval, floor, verdict, coverage and provenance, as one JSON file."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from cardiobench.core.errors import BadData
 from cardiobench.results.record import Count, Coverage, DatasetFacts, ModelFacts, Name, Number, Part, Record, Stamp
+
+Word = Literal[
+    "above the floor",
+    "carries information, not above the floor",
+    "no information shown",
+    "below the floor",
+    "too few to say",
+    "no comparison possible",
+]
+OLDER_RULES = "scored by older rules, score again"
 
 
 @dataclass(frozen=True)
@@ -13,11 +25,14 @@ class Estimate(Part):
 
     Attributes:
         value: the score; NaN where it is undefined.
-        low: 2.5 % quantile of the resamples.
-        high: 97.5 % quantile.
+        low: lower end of the interval; NaN where there is none.
+        high: upper end.
         n: scored rows.
         n_patients: patients they come from.
-        reason: why a number is NaN or rests on fewer resamples; empty otherwise.
+        reason: why a number is NaN or has no interval; empty otherwise.
+        se: standard error over patients.
+        method: how the interval was made; a name of `cardiobench.scoring.estimates.METHODS`.
+        covers: what the interval varies: "test patients", or "test and training patients".
     """
 
     value: Number
@@ -26,6 +41,9 @@ class Estimate(Part):
     n: Count
     n_patients: Count
     reason: str = ""
+    se: Number = math.nan
+    method: str = ""
+    covers: str = "test patients"
 
 
 @dataclass(frozen=True)
@@ -36,38 +54,74 @@ class Floor(Part):
         value: of the ranking metric on the same rows; NaN with the reason where there is no such floor.
         prediction: the constant answer; None where answers vary.
         reason: why there is none; empty otherwise.
+        reached_by: what reaches it, such as guessing at the class rates.
     """
 
     value: Number
     prediction: str | float | None = None
     reason: str = ""
+    reached_by: str = ""
 
 
 @dataclass(frozen=True)
 class Verdict(Part):
-    """Whether the model beats the best constant, by a paired bootstrap over patients.
+    """What may be said of a score; the rules are in docs/verdict.md.
 
     Attributes:
-        verdict: `yes` or `no` when the interval of the difference is on one side of zero, `tied` when it holds zero,
-            `unknown` when there is no interval.
-        difference: model minus floor, turned so that positive is better than the floor.
-        low: 2.5 % quantile.
-        high: 97.5 % quantile.
+        word: one of six.
+        sentence: the word's reason, with its numbers.
+        difference: score minus floor, turned so that positive is better than the floor; of the worst case where answers
+            are missing.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        p_value: of the information test: how often the same answers, dealt to other patients, score as well.
+        p_adjusted: the same for the family, all other members of which count as not run (p = 1).
+        statistic: metric that the test compared.
+        family: primary family that the result belongs to; empty for an exploratory, unadjusted result.
+        detectable: smallest difference from the floor that would usually have been seen.
     """
 
-    verdict: Literal["yes", "no", "tied", "unknown"]
-    difference: Number
-    low: Number
-    high: Number
+    word: Word
+    sentence: str
+    difference: Number = math.nan
+    low: Number = math.nan
+    high: Number = math.nan
+    p_value: Number = math.nan
+    p_adjusted: Number = math.nan
+    statistic: str = ""
+    family: str = ""
+    detectable: Number = math.nan
+
+    @property
+    def exploratory(self) -> bool:
+        """Whether the result is of no primary family, so that its p-value is not adjusted."""
+        return not self.family
 
 
 @dataclass(frozen=True)
 class Gap(Part):
-    """Best group minus worst group; never negative, so the interval of a gap between small groups leans upwards."""
+    """Largest minus smallest score of the groups, beside what groups of this size show without any difference.
+
+    Attributes:
+        value: the gap, never negative; NaN with a reason.
+        expected: mean gap of groups dealt to patients of the same true class.
+        excess: value minus expected, which may be negative.
+        p_value: share of dealings whose groups differ at least as much.
+        p_adjusted: the same, corrected for all breakdowns of the result.
+        difference: of two groups, the first minus the second; NaN for more.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        reason: why a number is NaN; empty otherwise.
+    """
 
     value: Number
-    low: Number
-    high: Number
+    expected: Number = math.nan
+    excess: Number = math.nan
+    p_value: Number = math.nan
+    p_adjusted: Number = math.nan
+    difference: Number = math.nan
+    low: Number = math.nan
+    high: Number = math.nan
     reason: str = ""
 
 
@@ -77,13 +131,30 @@ class Breakdown(Part):
 
     Attributes:
         values: group -> estimate, in the order of the groups.
-        gap: between the best and the worst group.
+        gap: between the groups.
         worst: name of the worst group.
+        others: gaps of other numbers: `fnr`, `fpr` and `calibration` of two classes, `bias` of numbers.
     """
 
     values: Mapping[str, Estimate]
     gap: Gap
     worst: str
+    others: Mapping[str, Gap] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Bounds(Part):
+    """What the score could be if every missing answer were as wrong as it can be, or right.
+
+    Attributes:
+        missing: units without an answer.
+        worst: the worst case, which the verdict is judged on.
+        best: the best case.
+    """
+
+    missing: Count
+    worst: Number
+    best: Number
 
 
 @dataclass(frozen=True)
@@ -96,8 +167,9 @@ class ScoreResult(Record):
         higher_is_better: direction of that metric.
         unit: of a regression label; empty for fractions.
         overall: metric key -> estimate.
-        floors: `best_constant`, `train_constant`, `chance` of the ranking metric.
-        beats_floor: against `best_constant`.
+        floors: of the ranking metric: `best_uninformed`, which the verdict is judged by, and as further rows
+            `best_constant` (chosen on the test labels), `train_constant`, `chance`.
+        verdict: what may be said of the score.
         collapsed: the model answers (nearly) the same to everything.
         coverage: `scored` of `expected` units.
         protocol: how predictions came about.
@@ -107,19 +179,24 @@ class ScoreResult(Record):
         model: name, revision, loaded_by, preprocessing.
         groups: breakdown name -> breakdown.
         skipped_groups: `breakdown=group` -> why it has no score.
+        bounds: worst and best case where answers are missing; None where none is.
+        generated: whether the recordings are phantoms or a synthetic twin; such a result never meets real ones.
+        rules: edition of the rules that it was scored by; 1 for a result of schema 1, whose verdict is not known.
         seen_in_pretraining: whether the model saw the dataset before; None when nobody knows.
         warnings: sentences for the reader of the number.
         predictions_sha256: of the file of predictions beside the result; empty where none was saved.
         stamp: versions, seed and time.
     """
 
+    schema: ClassVar[int] = 2
+    older: ClassVar[tuple[int, ...]] = (1,)
     task: Name
     metric: Name
     higher_is_better: bool
     unit: str
     overall: Mapping[str, Estimate]
     floors: Mapping[str, Floor]
-    beats_floor: Verdict
+    verdict: Verdict
     collapsed: bool
     coverage: Coverage
     protocol: Name = "predictions"
@@ -129,6 +206,9 @@ class ScoreResult(Record):
     model: ModelFacts = field(default_factory=dict)
     groups: Mapping[str, Breakdown] = field(default_factory=dict)
     skipped_groups: Mapping[str, str] = field(default_factory=dict)
+    bounds: Bounds | None = None
+    generated: bool = False
+    rules: int = 2
     seen_in_pretraining: bool | None = None
     warnings: tuple[str, ...] = ()
     predictions_sha256: str = ""
@@ -143,3 +223,36 @@ class ScoreResult(Record):
     def score(self) -> Estimate:
         """The number that ranks models."""
         return self.overall[self.metric]
+
+    @property
+    def floor(self) -> Floor:
+        """The floor that the verdict is judged by: the best score without looking at the recording."""
+        return self.floors["best_uninformed"]
+
+    @property
+    def outdated(self) -> bool:
+        """Whether it was scored by older rules."""
+        return self.rules < type(self).rules
+
+    @classmethod
+    def upgrade(cls, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a result of schema 1 with its scores, without its verdict, and with the word that it has to be scored again."""
+        try:
+            groups = {
+                name: {
+                    **entry,
+                    "gap": {"value": entry["gap"]["value"], "reason": entry["gap"]["reason"] or OLDER_RULES},
+                }
+                for name, entry in record["groups"].items()
+            }
+            return {
+                **{key: value for key, value in record.items() if key != "beats_floor"},
+                "rules": 1,
+                "verdict": {"word": "no comparison possible", "sentence": OLDER_RULES},
+                "floors": {**record["floors"], "best_uninformed": {"value": None, "reason": OLDER_RULES}},
+                "groups": groups,
+                "generated": bool(record["dataset"].get("twin", False)),
+                "warnings": [OLDER_RULES, *record["warnings"]],
+            }
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadData(f"no {cls.__name__} of schema 1: {error!r}") from error

@@ -15,7 +15,7 @@ Statistic = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 
 
 def patient_weights(
-    patient_ids: Sequence | np.ndarray, resamples: int = RESAMPLES, seed: int = 0
+    patient_ids: Sequence[object] | np.ndarray, resamples: int = RESAMPLES, seed: int = 0
 ) -> Iterator[np.ndarray]:
     """Draw as many patients as there are, with replacement, again and again.
 
@@ -41,9 +41,9 @@ def patient_weights(
 
 
 def resample(
-    statistic: Statistic, patient_ids: Sequence | np.ndarray, resamples: int = RESAMPLES, seed: int = 0
+    statistic: Statistic, patient_ids: Sequence[object] | np.ndarray, resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, np.ndarray]:
-    """Values of a statistic in every resample of the patients.
+    """Compute a statistic in every resample of the patients.
 
     Args:
         statistic: weights (b, n) -> {key: (b,)}; everything that is to be compared within a resample comes from one
@@ -69,8 +69,8 @@ def percentile_interval(values: np.ndarray, level: float = LEVEL) -> tuple[float
     return float(low), float(high)
 
 
-def estimate(value: float, values: np.ndarray, patient_ids: Sequence | np.ndarray) -> Estimate:
-    """A score with its interval, or with the reason why it has none.
+def estimate(value: float, values: np.ndarray, patient_ids: Sequence[object] | np.ndarray) -> Estimate:
+    """Attach the percentile interval of its resamples to a score, or the reason why it has none.
 
     Args:
         value: the score of the sample itself.
@@ -85,13 +85,17 @@ def estimate(value: float, values: np.ndarray, patient_ids: Sequence | np.ndarra
     undefined = int(np.isnan(values).sum())
     low, high = percentile_interval(values)
     reason = f"undefined in {undefined} of {len(values)} resamples, which the interval leaves out" if undefined else ""
-    return Estimate(float(value), low, high, n, patients, reason)
+    return Estimate(float(value), low, high, n, patients, reason, method="percentile")
 
 
 def bootstrap(
-    metric: Metric, sample: ScoringInput, patient_ids: Sequence | np.ndarray, resamples: int = RESAMPLES, seed: int = 0
+    metric: Metric,
+    sample: ScoringInput,
+    patient_ids: Sequence[object] | np.ndarray,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> dict[str, Estimate]:
-    """Every number of a metric with its 95 % interval over patients.
+    """Compute every number of a metric with its percentile interval over patients.
 
     Returns:
         {key of the metric: estimate}.

@@ -8,7 +8,7 @@ from cardiobench.results.published import FOLDER
 COUNTS = FOLDER / "class_counts.csv"
 
 
-def shipped_references(task: Task) -> tuple[pd.DataFrame, str] | None:
+def bundled_references(task: Task) -> tuple[pd.DataFrame, str] | None:
     """Return references made of a task's class counts, and their source; None where no counts are known.
 
     Ids and patients are empty: counts say how often each class occurs, and not whose it is.

@@ -1,14 +1,23 @@
-"""Whether one model is better than another: on the same patients, and with a correction for asking many times."""
+"""Whether one model is better than another on the same patients, equivalent within a margin stated beforehand, or neither."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
+import pandas as pd
+from scipy import stats
 
 from cardiobench.core.errors import BadPredictions, first_n
-from cardiobench.scoring.bootstrap import RESAMPLES, percentile_interval, resample
-from cardiobench.scoring.metrics import load_metric
+from cardiobench.scoring.bootstrap import RESAMPLES, patient_weights
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.families import LEVEL, margin
+from cardiobench.scoring.intervals import MIN_PATIENTS, smoothed_cells, standard_error
+from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.verdict import DETECTABLE
+
+Outcome = Literal["better", "worse", "equivalent", "undecided", "too few to say"]
 
 
 @dataclass(frozen=True)
@@ -21,12 +30,17 @@ class Comparison:
         a: score of the first model.
         b: score of the second.
         difference: a - b, in the metric's own direction.
-        low: 2.5 % quantile of the paired difference over patients.
-        high: 97.5 % quantile.
-        p_value: two-sided, of no difference, by the same resamples; not below 2 / (B + 1).
-        better: `a` or `b` when the interval leaves out zero, else `tied`; `unknown` without an interval.
+        low: lower end of the 95 % interval of the paired difference over patients.
+        high: upper end.
+        inner_low: lower end of its 90 % interval, which equivalence is judged by.
+        inner_high: upper end.
+        p_value: two-sided, of no difference.
+        margin: difference below which the two count as equivalent, stated beforehand; None where none is.
+        detectable: smallest difference that is usually seen with these patients.
+        higher_is_better: direction of the metric.
         n: rows.
         n_patients: patients.
+        p_adjusted: p corrected for the family of comparisons; the p-value itself where there is no family.
     """
 
     task: str
@@ -36,16 +50,50 @@ class Comparison:
     difference: float
     low: float
     high: float
+    inner_low: float
+    inner_high: float
     p_value: float
-    better: str
+    margin: float | None
+    detectable: float
+    higher_is_better: bool
     n: int
     n_patients: int
+    p_adjusted: float = np.nan
+
+    @property
+    def outcome(self) -> Outcome:
+        """What may be said of the first model: better, worse, equivalent to the second, or undecided."""
+        if np.isnan(self.p_value):
+            return "too few to say"
+        if self.p_adjusted < LEVEL and not self.low <= 0 <= self.high:
+            return "better" if (self.difference > 0) == self.higher_is_better else "worse"
+        if self.margin is not None and -self.margin < self.inner_low and self.inner_high < self.margin:
+            return "equivalent"
+        return "undecided"
+
+    @property
+    def better(self) -> str:
+        """`a` or `b` where one is better; else `equivalent`, `undecided` or `too few to say`."""
+        return {"better": "a", "worse": "b"}.get(self.outcome, self.outcome)
+
+    @property
+    def sentence(self) -> str:
+        """The outcome with its numbers."""
+        ends = f"difference {self.difference:.3g} [{self.low:.3g}, {self.high:.3g}]"
+        if self.outcome == "equivalent":
+            return f"equivalent within ±{self.margin:g}: {ends}"
+        if self.outcome == "undecided":
+            seen = f"only differences above about {self.detectable:.2g} are usually seen with these {self.n_patients} patients"
+            return f"undecided: {ends}; {seen}"
+        if self.outcome == "too few to say":
+            return f"too few to say: {self.n_patients} patients, {MIN_PATIENTS} needed"
+        return f"{self.outcome}: {ends}"
 
 
 def compare(
     a: Predictions, b: Predictions, metric: str | None = None, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Comparison:
-    """Paired comparison of two models by a bootstrap over patients.
+    """Compare two models on the same patients.
 
     Args:
         a: predictions of the first model.
@@ -59,38 +107,112 @@ def compare(
     """
     if a.task.name != b.task.name:
         raise BadPredictions(f"{a.source} answers {a.task.name} and {b.source} {b.task.name}: compare the same task.")
-    frame = _same_rows(a, b)
-    other = Predictions(b.task, frame, b.expected, b.source)
+    other = replace(b, frame=_same_rows(a, b))
     loaded = load_metric(metric or a.task.metrics[0])
     key = loaded.primary_key
-    first, second, patients = a.sample(), other.sample(), a.patients
+    first, second, clusters = a.sample(), other.sample(), Clusters.of(a.patients)
     scores = loaded.value(first)[key], loaded.value(second)[key]
-    low = high = p_value = np.nan
-    if len(set(patients)) > 1:
-        drawn = resample(
-            lambda weights: {
-                "difference": loaded.resamples(first, weights)[key] - loaded.resamples(second, weights)[key]
-            },
-            patients,
-            resamples,
-            seed,
-        )["difference"]
-        low, high = percentile_interval(drawn)
-        p_value = two_sided(drawn)
-    better = "unknown"
-    if not np.isnan(low):
-        better = "tied" if low <= 0 <= high else "a" if (low > 0) == bool(loaded.direction[key]) else "b"
     difference = scores[0] - scores[1]
-    count = len(first), len(set(patients))
-    return Comparison(a.task.name, key, *scores, difference, low, high, p_value, better, *count)
+    ends, inner, se, p = (np.nan, np.nan), (np.nan, np.nan), np.nan, np.nan
+    if clusters.count >= MIN_PATIENTS and not np.isnan(difference):
+        ends, inner, se, p = paired_difference(
+            loaded, key, first, second, clusters, len(a.task.classes), resamples, seed
+        )
+    return Comparison(
+        a.task.name,
+        key,
+        *scores,
+        difference,
+        *ends,
+        *inner,
+        p,
+        margin(key, a.task.unit),
+        DETECTABLE * se,
+        loaded.higher_is_better,
+        len(first),
+        clusters.count,
+        p,
+    )
 
 
-def _same_rows(a: Predictions, b: Predictions):
-    """The rows of b in the order of a; refuses other units or other truths."""
-    ours, theirs = set(a.frame["id"]), set(b.frame["id"])
-    if ours != theirs:
+Ends = tuple[float, float]
+
+
+def paired_difference(
+    metric: Metric,
+    key: str,
+    first: ScoringInput,
+    second: ScoringInput,
+    clusters: Clusters,
+    classes: int,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[Ends, Ends, float, float]:
+    """Judge the difference of two answers to the same rows.
+
+    A score of confusion tables is drawn with one made-up patient per class over all pairs of answers, so that two models
+    are compared in the same smoothed draws; a score with an influence function takes Student's t over patients; any other
+    percentiles of a patient bootstrap.
+
+    Returns:
+        Its 95 % interval, its 90 % interval, its standard error, and the two-sided p of no difference.
+    """
+    if metric.from_tables is not None and classes and metric.interval.get(key) == "smoothed":
+        drawn = _table_differences(metric, key, first, second, clusters, classes, resamples, seed)
+    elif metric.influence is not None:
+        return _by_t(metric, key, first, second, clusters)
+    else:
+        chunks = patient_weights(clusters.of_row, resamples, seed)
+        drawn = np.concatenate(
+            [metric.resamples(first, chunk)[key] - metric.resamples(second, chunk)[key] for chunk in chunks]
+        )
+    defined = drawn[~np.isnan(drawn)]
+    if not len(defined):
+        return (np.nan, np.nan), (np.nan, np.nan), np.nan, np.nan
+    low, inner_low, inner_high, high = map(float, np.quantile(defined, [0.025, 0.05, 0.95, 0.975]))
+    return (low, high), (inner_low, inner_high), float(defined.std()), two_sided(defined)
+
+
+def _table_differences(
+    metric: Metric,
+    key: str,
+    first: ScoringInput,
+    second: ScoringInput,
+    clusters: Clusters,
+    classes: int,
+    resamples: int,
+    seed: int,
+) -> np.ndarray:
+    """Differences in the same smoothed draws of the cells (true class, answer of a, answer of b), (B,)."""
+    if metric.from_tables is None:
+        raise ValueError(f"{metric.name} is no function of a confusion table")
+    pair = first.y_pred * classes + second.y_pred
+    cells = smoothed_cells(first.y_true, pair, clusters, classes, classes**2, resamples, seed)
+    cells = cells.reshape(resamples, classes, classes, classes)
+    present = np.bincount(first.y_true, minlength=classes) > 0
+    of_first, of_second = (metric.from_tables(cells.sum(axis=axis), present)[key] for axis in (3, 2))
+    return of_first - of_second
+
+
+def _by_t(
+    metric: Metric, key: str, first: ScoringInput, second: ScoringInput, clusters: Clusters
+) -> tuple[Ends, Ends, float, float]:
+    if metric.influence is None:
+        raise ValueError(f"{metric.name} has no influence function")
+    influence = metric.influence(**metric.inputs(first))[key] - metric.influence(**metric.inputs(second))[key]
+    difference = metric.value(first)[key] - metric.value(second)[key]
+    se, freedom = standard_error(influence, clusters), clusters.count - 1
+    outer, inner = (stats.t.ppf(level, freedom) * se for level in (0.975, 0.95))
+    p = float(2 * stats.t.sf(abs(difference) / se, freedom)) if se > 0 else 1.0
+    return (difference - outer, difference + outer), (difference - inner, difference + inner), se, p
+
+
+def _same_rows(a: Predictions, b: Predictions) -> pd.DataFrame:
+    """Return the rows of b in the order of a; refuse other units or other truths."""
+    of_a, of_b = set(a.frame["id"]), set(b.frame["id"])
+    if of_a != of_b:
         only = [
-            f"{p.source} alone has {first_n(sorted(own))}" for p, own in ((a, ours - theirs), (b, theirs - ours)) if own
+            f"{p.source} alone has {first_n(sorted(ids))}" for p, ids in ((a, of_a - of_b), (b, of_b - of_a)) if ids
         ]
         raise BadPredictions(f"the two do not answer the same units of {a.task.name}: {'; '.join(only)}.")
     frame = b.frame.set_index("id").loc[a.frame["id"]].reset_index()
@@ -103,31 +225,14 @@ def _same_rows(a: Predictions, b: Predictions):
     return frame
 
 
-def two_sided(differences: np.ndarray) -> float:
-    """Two-sided p-value of no difference: twice the smaller share of resamples on either side of zero.
+def two_sided(differences: Sequence[float] | np.ndarray) -> float:
+    """Two-sided p-value of no difference: twice the smaller share of draws on either side of zero.
 
-    Zeros count on both sides, and one is added to each share, so that no finite number of resamples gives 0.
+    Zeros count on both sides, and one is added to each share, so that no finite number of draws gives 0.
     """
-    defined = differences[~np.isnan(differences)]
+    values = np.asarray(differences, dtype=np.float64)
+    defined = values[~np.isnan(values)]
     if not len(defined):
         return np.nan
     smaller = min((defined <= 0).sum(), (defined >= 0).sum())
     return float(min(1.0, 2 * (smaller + 1) / (len(defined) + 1)))
-
-
-def holm(p_values: Sequence[float]) -> np.ndarray:
-    """P-values adjusted for their number by Holm's step-down rule, in the order given.
-
-    Source: Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979).
-
-    Raises:
-        ValueError: a value is not in [0, 1].
-    """
-    values = np.asarray(p_values, dtype=np.float64)
-    if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
-        raise ValueError(f"p-values are numbers in [0, 1], one per comparison; got {p_values!r}")
-    order = np.argsort(values, kind="stable")
-    stepped = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
-    adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(stepped, 1)
-    return adjusted

@@ -14,7 +14,7 @@ from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
 from cardiobench.results.published import PublishedScore, published_scores
 from cardiobench.results.score_result import Floor
-from cardiobench.scoring.bundled_labels import shipped_references
+from cardiobench.scoring.bundled_labels import bundled_references
 from cardiobench.scoring.floors import constant, floors
 from cardiobench.scoring.metrics import load_metric
 
@@ -31,7 +31,7 @@ class TaskFloors:
         higher_is_better: its direction.
         n: test units, of which `classes` counts those of each class.
         classes: class -> test units; empty for a regression.
-        floors: `best_constant`, `train_constant`, `chance`.
+        floors: `best_uninformed`, `best_constant`, `train_constant`, `chance`.
         constants: answer -> score of that answer to everything.
         labels: where the labels come from.
     """
@@ -87,7 +87,7 @@ def _references(task: Task, data_dir: Path | None) -> tuple[pd.DataFrame, str]:
     try:
         source = open_dataset(task.dataset, data_dir, need_media=False)
     except MissingData as error:
-        known = shipped_references(task)
+        known = bundled_references(task)
         if known is None:
             raise MissingData(f"the labels are in the raw data only. {error}") from None
         return known
@@ -95,27 +95,29 @@ def _references(task: Task, data_dir: Path | None) -> tuple[pd.DataFrame, str]:
     return source.references(task), where + (" (synthetic twin)" if source.table.twin else "")
 
 
-BEATS = "beats the best constant"
+BEATS = "above what guessing reaches"
+NO_BETTER = "no better than guessing"
 EQUALS = "equals the constant"
 
 
-def against(row: PublishedScore, known: TaskFloors | None) -> str:
-    """What a published number is, set against the constants: equal to one, at or below the best, or above.
+def compare_to_floor(row: PublishedScore, known: TaskFloors | None) -> str:
+    """Set a published number against the floor: equal to a constant answer, no better than guessing, or above it.
 
-    Equal means equal to the last printed digit. Empty where the floor is not known.
+    Equal means equal to the last printed digit; above says nothing of chance, since no interval was published. Empty where
+    the floor is not known.
     """
     if row.metric == "f1_median":
         return BALANCED
     if known is None or row.metric != known.metric:
         return "" if "/" in row.task else "has no floor of a constant"
     places = row.decimals + (2 if row.percent else 0)
-    best = round(known.floors["best_constant"].value, places)
+    best = round(known.floors["best_uninformed"].value, places)
     equal = [name for name, score in known.constants.items() if round(score, places) == round(row.value, places)]
     if equal:
         return f"{EQUALS} {' or '.join(equal)}"
     if row.value > best if known.higher_is_better else row.value < best:
         return BEATS
-    return "no better than the best constant"
+    return NO_BETTER
 
 
 def floor_table(tasks: Sequence[Task], data_dir: Path | None = None, others: bool = False) -> pd.DataFrame:
@@ -127,7 +129,7 @@ def floor_table(tasks: Sequence[Task], data_dir: Path | None = None, others: boo
         others: published numbers of no single task too, such as those of a label across datasets.
 
     Returns:
-        task, metric, unit, n, best_constant, best_constant_answer, train_constant, chance, labels (where they come from,
+        task, metric, unit, n, best_uninformed, best_constant, best_constant_answer, train_constant, chance, labels (where they come from,
         or what is missing), known; model, protocol, published_metric, condition, published, printed, source, verdict.
     """
     lines = []
@@ -168,12 +170,12 @@ def _published_columns(row: PublishedScore, known: TaskFloors | None) -> dict:
         "published": row.value,
         "printed": row.printed,
         "source": row.source,
-        "verdict": against(row, known),
+        "verdict": compare_to_floor(row, known),
     }
 
 
 def counts_by_table(table: pd.DataFrame) -> pd.DataFrame:
-    """How many classification numbers of each published table are no better than the best constant, and equal to one.
+    """How many classification numbers of each published table are no better than guessing, and equal to a constant.
 
     Returns:
         source, numbers, no_better, equal: of the numbers whose floor is known.

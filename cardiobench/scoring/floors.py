@@ -1,68 +1,139 @@
-"""What a score is worth: the same metric of answers that need no model."""
+"""What a score is worth: the best that an answer reaches on average without looking at the recording."""
 
 import numpy as np
 import pandas as pd
 
 from cardiobench.data.spec import Task
-from cardiobench.results.score_result import Floor, Verdict
-from cardiobench.scoring.bootstrap import percentile_interval
+from cardiobench.results.score_result import Floor
 from cardiobench.scoring.metrics import Metric, ScoringInput
 
 CHANCE_DRAWS = 200
 COLLAPSED_SPREAD = 0.01  # of the references' standard deviation
+SENTENCE = "Floor: the best score reachable on average without looking at the recording, by a constant or by guessing."
+
+RATES, ANY, MAJORITY = "guessing at the class rates", "any guessing", "always the most frequent class"
+ALONE = "always yes or always no reaches 1: read it with its partner"
+OF_CONSTANT = "no closed form is known for this metric: the best constant"
 
 
-def floors(metric: Metric, key: str, task: Task, references: pd.DataFrame, y_true: np.ndarray, seed: int = 0):
-    """The floors of a task: `best_constant`, `train_constant` and `chance`.
+def floors(
+    metric: Metric, key: str, task: Task, references: pd.DataFrame, y_true: np.ndarray, seed: int = 0
+) -> dict[str, Floor]:
+    """Compute the floors of a task; `best_uninformed` is the one that verdicts are judged by.
 
     Args:
         metric: the metric that ranks models.
         key: its key.
         task: regression or classification.
-        references: of all splits; the train rows give the second and third floor.
+        references: of all splits; the train rows give `train_constant` and `chance`.
         y_true: true values or class codes of the scored rows, (n,).
         seed: of the draws by chance.
 
     Returns:
-        {name: Floor}.
+        `best_uninformed`, `best_constant` (chosen on the test labels), `train_constant`, `chance`.
     """
     train = references.loc[references["split"] == "train", "y_true"]
     code = {name: place for place, name in enumerate(task.classes)}
     known = train.map(code).to_numpy(np.int64) if task.classes else train.to_numpy(np.float64)
+    constant_floor = best_constant(metric, key, task, y_true)
     return {
-        "best_constant": best_constant(metric, key, task, y_true),
+        "best_uninformed": best_uninformed(key, y_true, len(task.classes), constant_floor),
+        "best_constant": constant_floor,
         "train_constant": train_constant(metric, key, task, y_true, known),
         "chance": chance(metric, key, y_true, known, seed),
     }
 
 
+def best_uninformed(key: str, y_true: np.ndarray, classes: int, constant_floor: Floor | None = None) -> Floor:
+    """Best expected score of an answer that does not look at the recording, in closed form.
+
+    Dealing m_c answers "c" at random over n rows with n_c of class c gives E F1_c = 2 n_c m_c / (n (n_c + m_c)), which is
+    concave in m_c; under sum m_c = n its mean over classes is largest at m_c = n_c, where it is 1 / K for any class mix.
+
+    Args:
+        key: of the metric.
+        y_true: class codes or values of the scored rows, (n,).
+        classes: K of the task; 0 for numbers.
+        constant_floor: returned for a metric without a closed form; no floor where it is None too.
+    """
+    value, by = _of_classes(key, y_true, classes) if classes else _of_numbers(key, y_true)
+    if by == OF_CONSTANT and constant_floor is not None and not np.isnan(constant_floor.value):
+        return Floor(constant_floor.value, constant_floor.prediction, reached_by=OF_CONSTANT)
+    if np.isnan(value):
+        return Floor(np.nan, reason=by)
+    return Floor(float(value), reached_by=by)
+
+
+def _of_classes(key: str, y_true: np.ndarray, classes: int) -> tuple[float, str]:
+    rates = np.bincount(y_true, minlength=classes) / len(y_true)
+    present = int((rates > 0).sum())
+    if present < 2:
+        return np.nan, "one class in the test set: every answer of that class is right"
+    positive = rates[1] if classes == 2 else 1 / present  # mean rate of the classes, each against the rest
+    variance = (rates * (1 - rates)).sum()
+    table = {
+        "f1_macro": (1 / present, RATES),
+        "balanced_accuracy": (1 / present, ANY),
+        "accuracy": (rates.max(), MAJORITY),
+        "auroc": (0.5, "any order"),
+        "auprc": (positive, "any order"),
+        "mcc": (0.0, ANY),
+        "brier": (variance / (2 if classes == 2 else 1), "the class rates as probabilities"),
+        "nll": (-(rates[rates > 0] * np.log(rates[rates > 0])).sum(), "the class rates as probabilities"),
+        "ppv": (positive, ANY),
+        "npv": (1 - positive, ANY),
+        **dict.fromkeys(("sensitivity", "specificity"), (np.nan, ALONE)),
+        "ece": (np.nan, "the class rates as probabilities are calibrated perfectly and say nothing"),
+    }
+    return table.get(key, (np.nan, OF_CONSTANT))
+
+
+def _of_numbers(key: str, y_true: np.ndarray) -> tuple[float, str]:
+    error, range_ = np.abs(y_true - np.median(y_true)).mean(), np.ptp(y_true)
+    table = {
+        "mae": (error, "the median of the test values"),
+        "rmse": (y_true.std(), "the mean of the test values"),
+        "nmae": (error / range_ if range_ > 0 else np.nan, "the median of the test values"),
+        "r2": (0.0, "the mean of the test values"),
+        **dict.fromkeys(("pearson", "spearman", "concordance"), (0.0, "any order")),
+        **dict.fromkeys(("bias", "agreement_low", "agreement_high"), (np.nan, "it has no direction")),
+    }
+    if key.startswith(("sensitivity", "specificity")):
+        return np.nan, ALONE
+    return table.get(key, (np.nan, OF_CONSTANT))
+
+
 def constant(y_true: np.ndarray, value: float) -> ScoringInput:
-    """The rows with one and the same answer."""
+    """Answer all rows with one value."""
     return ScoringInput(y_true, np.full(len(y_true), value, dtype=y_true.dtype))
 
 
 def best_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray) -> Floor:
-    """The best that one answer to everything reaches on these rows.
+    """Best score of one answer to everything, chosen on the test labels.
 
     Of a classification the best class; of a regression the median (which no constant beats in absolute error) or the
     mean (which none beats in squared error), whichever is better.
     """
-    values = range(len(task.classes)) if task.classes else (np.median(y_true), np.mean(y_true))
+    values = list(range(len(task.classes))) if task.classes else [float(np.median(y_true)), float(np.mean(y_true))]
     scored = [(metric.value(constant(y_true, value))[key], value) for value in values]
     defined = [pair for pair in scored if not np.isnan(pair[0])]
     if not defined:
         return Floor(np.nan, reason="the metric is undefined for a constant answer")
     best = max if metric.direction[key] else min
     score, value = best(defined, key=lambda pair: pair[0])
-    return Floor(float(score), _answer(task, value))
+    return Floor(float(score), _answer(task, value), reached_by="one answer to everything, chosen on the test labels")
 
 
 def train_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray, train: np.ndarray) -> Floor:
-    """The score of the answer that the train split suggests: its majority class, or its mean."""
+    """Score of the answer that the train split suggests: its majority class; its median for an absolute error, else its mean."""
     if not len(train):
         return Floor(np.nan, reason="the references have no train rows")
-    value = np.bincount(train).argmax() if task.classes else train.mean()
-    return Floor(float(metric.value(constant(y_true, value))[key]), _answer(task, value))
+    if task.classes:
+        value = float(np.bincount(train).argmax())
+    else:
+        value = float(np.median(train) if key in ("mae", "nmae") else train.mean())
+    score = metric.value(constant(y_true, value))[key]
+    return Floor(float(score), _answer(task, value), reached_by="one answer to everything, chosen on the train labels")
 
 
 def chance(metric: Metric, key: str, y_true: np.ndarray, train: np.ndarray, seed: int = 0) -> Floor:
@@ -70,41 +141,17 @@ def chance(metric: Metric, key: str, y_true: np.ndarray, train: np.ndarray, seed
     if not len(train):
         return Floor(np.nan, reason="the references have no train rows")
     rng = np.random.default_rng(seed)
-    drawn = rng.choice(train, size=(CHANCE_DRAWS, len(y_true)))
-    return Floor(float(np.mean([metric.value(ScoringInput(y_true, answer))[key] for answer in drawn])))
+    draws = max(3, min(CHANCE_DRAWS, 2**24 // len(y_true)))  # of many rows the mean of few draws is as exact
+    scores = [metric.value(ScoringInput(y_true, rng.choice(train, size=len(y_true))))[key] for _ in range(draws)]
+    return Floor(float(np.mean(scores)), reached_by="answers drawn from the train labels")
 
 
 def _answer(task: Task, value: float) -> str | float:
     return task.classes[int(value)] if task.classes else float(value)
 
 
-def floor_sample(floor: Floor, task: Task, y_true: np.ndarray) -> ScoringInput:
-    """The rows answered with the floor's constant."""
-    return constant(y_true, task.classes.index(floor.prediction) if task.classes else floor.prediction)
-
-
-def verdict(
-    score: float, floor: float, scores: np.ndarray, floor_scores: np.ndarray, higher_is_better: bool
-) -> Verdict:
-    """Whether a score beats its floor, resample by resample on the same patients.
-
-    Args:
-        score: of the model.
-        floor: of the constant on the same rows.
-        scores: of the model in each resample, (B,); none where nothing can be resampled.
-        floor_scores: of the constant in the same resamples, (B,).
-        higher_is_better: direction of the metric.
-    """
-    sign = 1 if higher_is_better else -1
-    difference = sign * (score - floor)
-    low, high = percentile_interval(sign * (scores - floor_scores))
-    if np.isnan(low):
-        return Verdict("unknown", difference, low, high)
-    return Verdict("yes" if low > 0 else "no" if high < 0 else "tied", difference, low, high)
-
-
 def is_collapsed(task: Task, sample: ScoringInput) -> bool:
-    """Whether a model answers (nearly) the same to everything.
+    """Tell whether a model answers (nearly) the same to everything.
 
     One class only, or values whose standard deviation is at most 1 % of that of the references. A single row says
     nothing about it.
@@ -112,5 +159,5 @@ def is_collapsed(task: Task, sample: ScoringInput) -> bool:
     if len(sample) < 2:
         return False
     if task.classes:
-        return len(np.unique(sample.y_pred)) == 1
+        return bool((sample.y_pred == sample.y_pred[0]).all())
     return bool(np.std(sample.y_pred) <= COLLAPSED_SPREAD * np.std(sample.y_true))

@@ -4,13 +4,16 @@ import functools
 import importlib.util
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 
 import numpy as np
 
 from cardiobench.core.registry import unknown_name
 from cardiobench.core.resources import folder
+from cardiobench.data.spec import Task
+
+RANKING_REPORTS = {"binary": ("classification_report", "calibration_report"), "multiclass": ("classification_report",)}
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,12 @@ class ScoringInput:
         return len(self.y_true)
 
     def take(self, rows: np.ndarray) -> "ScoringInput":
-        """These rows only, in this order."""
+        """Take these rows only, in this order."""
         probabilities = None if self.probabilities is None else self.probabilities[rows]
         return ScoringInput(self.y_true[rows], self.y_pred[rows], probabilities)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Metric:
     """One folder of `hf_metrics/`.
 
@@ -46,12 +49,23 @@ class Metric:
         compute_resamples: `(references, predictions, weights, ...) -> {key: (B,)}` for weights (B, n); None where a
             weighted row has no meaning.
         direction: key -> whether more is better; None for a key that has no direction.
+        interval: key -> how its interval is made, a name of `cardiobench.scoring.estimates.METHODS`; `percentile` where
+            nothing is said.
+        from_tables: `(tables (..., K, K), present (K,)) -> {key: (...)}`; None for a metric that is no function of a
+            confusion table.
+        influence: `(references, predictions, ...) -> {key: (n,)}`, the derivative of each number in the weight of each
+            row; None where there is none.
+        support: `(references, predictions, ...) -> {key: bool (n,)}`, the rows that a share is taken over.
     """
 
     name: str
     compute: Callable[..., dict[str, float]]
     compute_resamples: Callable[..., dict[str, np.ndarray]] | None
     direction: Mapping[str, bool | None]
+    interval: Mapping[str, str] = field(default_factory=dict)
+    from_tables: Callable[..., dict[str, np.ndarray]] | None = None
+    influence: Callable[..., dict[str, np.ndarray]] | None = None
+    support: Callable[..., dict[str, np.ndarray]] | None = None
 
     @property
     def primary_key(self) -> str:
@@ -59,23 +73,27 @@ class Metric:
         return self.name if self.name in self.direction else next(iter(self.direction))
 
     @property
-    def higher_is_better(self) -> bool | None:
-        """Direction of the main key."""
-        return self.direction[self.primary_key]
+    def higher_is_better(self) -> bool:
+        """Direction of the primary key; lower is better where it has none."""
+        return bool(self.direction[self.primary_key])
 
     def inputs(self, sample: ScoringInput) -> dict[str, np.ndarray]:
-        """The arguments that this metric takes of a sample."""
+        """Return the arguments that this metric takes of a sample."""
         given = {"references": sample.y_true, "predictions": sample.y_pred}
         if sample.probabilities is not None and "probabilities" in inspect.signature(self.compute).parameters:
             given["probabilities"] = sample.probabilities
         return given
 
     def value(self, sample: ScoringInput) -> dict[str, float]:
-        """The metric of a sample."""
+        """Compute the metric of a sample."""
         return self.compute(**self.inputs(sample))
 
     def resamples(self, sample: ScoringInput, weights: np.ndarray) -> dict[str, np.ndarray]:
-        """The metric of B resamples given as row multiplicities (B, n): (B,) a key, NaN for a resample without rows."""
+        """Compute the metric of B resamples given as row multiplicities (B, n).
+
+        Returns:
+            {key: (B,)}; NaN for a resample without rows.
+        """
         if self.compute_resamples is not None:
             return self.compute_resamples(**self.inputs(sample), weights=weights)
         rows = np.arange(len(sample))
@@ -85,20 +103,37 @@ class Metric:
 
 
 def list_metrics() -> list[str]:
-    """Names of all metrics, sorted."""
+    """Return the names of all metrics, sorted."""
     return sorted(path.parent.name for path in folder("hf_metrics").glob("*/formula.py"))
+
+
+def metrics_of(task: Task) -> tuple[str, ...]:
+    """Return the metrics that every result of a task holds: those of the task, the first of which ranks, and all of its kind."""
+    if task.kind == "regression":
+        reports = ("regression_report", "ejection_fraction_report")[
+            : 2 if task.target == "ef" and task.unit == "%" else 1
+        ]
+    else:
+        reports = RANKING_REPORTS[task.kind]
+    return tuple(dict.fromkeys((*task.metrics, *reports)))
 
 
 @functools.cache
 def load_metric(name: str) -> Metric:
-    """The metric of that name; raises `UnknownName` when there is no such folder."""
+    """Load the metric of that name; raises `UnknownName` when there is no such folder."""
     if name not in (known := list_metrics()):
         raise unknown_name("metric", name, known)
     module = load_formula(name)
     direction = module.HIGHER_IS_BETTER
     if not isinstance(direction, Mapping):
         direction = {name: direction}
-    return Metric(name, module.compute, getattr(module, "compute_resamples", None), direction)
+    interval = getattr(module, "INTERVAL", "percentile")
+    if not isinstance(interval, Mapping):
+        interval = dict.fromkeys(direction, interval)
+    functions = {
+        key: getattr(module, key, None) for key in ("compute_resamples", "from_tables", "influence", "support")
+    }
+    return Metric(name, module.compute, direction=direction, interval=interval, **functions)
 
 
 @functools.cache

@@ -27,6 +27,7 @@ class Predictions:
         expected: units that the split has; more than the rows where predictions were allowed to be missing.
         source: where they came from, for messages.
         warnings: sentences for the reader of the score.
+        missing: id, patient_id and y_true of the units without an answer; None where nothing is known of them.
     """
 
     task: Task
@@ -34,6 +35,7 @@ class Predictions:
     expected: int
     source: str = "predictions"
     warnings: tuple[str, ...] = ()
+    missing: pd.DataFrame | None = None
 
     @classmethod
     def join(
@@ -72,7 +74,8 @@ class Predictions:
         answered = _completed(answers, task).iloc[place[place >= 0]].reset_index(drop=True)
         frame = pd.concat([frame, answered], axis=1)
         notes = _missing_note(wanted, place, task, split) + _disagreement(frame, task)
-        return cls(task, frame, len(wanted), source, tuple(notes))
+        missing = wanted.loc[place < 0, ["id", "patient_id", "y_true"]].reset_index(drop=True)
+        return cls(task, frame, len(wanted), source, tuple(notes), missing if len(missing) else None)
 
     @property
     def patients(self) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Which of several models are better than which: every pair on the same patients, corrected for their number."""
+"""Which of several models are better than which: every pair on the same patients, corrected for a family of comparisons."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.scoring.bootstrap import RESAMPLES
-from cardiobench.scoring.compare import Comparison, compare, holm
+from cardiobench.scoring.compare import Comparison, compare
+from cardiobench.scoring.families import LEVEL, Family, holm_over
 from cardiobench.scoring.predictions import Predictions
 
-LEVEL = 0.05
+Contest = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -19,57 +20,80 @@ class Pair:
     """Two models of one contest, compared.
 
     Attributes:
-        contest: what they were compared in, such as a task and a protocol.
+        contest: what they were compared in: a task and further names, such as a protocol.
         a: name of the first model.
         b: name of the second.
-        found: difference a - b with its interval and its own p-value.
-        adjusted: p-value after Holm's correction for all pairs of all contests.
+        comparison: difference a - b with its interval, its own p-value and that of the family.
+        family: primary family of the contest; empty for an exploratory one, whose p-value is not adjusted.
     """
 
-    contest: tuple[str, ...]
+    contest: Contest
     a: str
     b: str
-    found: Comparison
-    adjusted: float
+    comparison: Comparison
+    family: str = ""
+
+    @property
+    def adjusted(self) -> float:
+        """P-value after the correction."""
+        return self.comparison.p_adjusted
 
     @property
     def better(self) -> str:
-        """`a` or `b`, or `tied` where the corrected comparison cannot tell them apart."""
-        return self.found.better if self.adjusted < LEVEL and self.found.better in ("a", "b") else "tied"
+        """`a` or `b`; else `equivalent`, `undecided` or `too few to say`."""
+        return self.comparison.better
 
 
-def enough_resamples(pairs: int, asked: int = RESAMPLES) -> int:
-    """Resamples of which the smallest p-value, 2 / (B + 1), is still below the level after correction for all pairs."""
-    return max(asked, int(np.ceil(4 * pairs / LEVEL)))
+def enough_resamples(members: int, resamples: int = RESAMPLES) -> int:
+    """Return how many resamples make the smallest p-value, 2 / (B + 1), stay below the level in a family of that size."""
+    return max(resamples, int(np.ceil(4 * members / LEVEL)))
 
 
 def compare_all(
-    contests: Mapping[tuple[str, ...], Mapping[str, Predictions]], *, resamples: int = RESAMPLES, seed: int = 0
+    contests: Mapping[Contest, Mapping[str, Predictions]],
+    *,
+    family: Callable[[Contest], Family | None] = lambda contest: None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> list[Pair]:
-    """Every pair of models in every contest; more resamples than asked for are drawn where the correction needs them.
+    """Compare every pair of models in every contest.
+
+    P-values of one pair are corrected by Holm's rule over the tasks of the contest's primary family, of which those that
+    were not run count as p = 1; a contest of no family is exploratory and not adjusted. So no other model, task or folder
+    changes the p-value of a pair that is compared.
 
     Args:
-        contests: contest -> model -> its predictions for the same units.
-        resamples: B, at least.
+        contests: contest (its task first) -> model -> its predictions for the same units.
+        family: contest -> its primary family, or None.
+        resamples: B, at least; more are drawn where the family needs them.
         seed: of the draws.
 
     Raises:
         BadPredictions: two models of a contest do not answer the same units.
     """
-    asked = [(contest, a, b) for contest, models in contests.items() for a, b in combinations(models, 2)]
-    drawn = enough_resamples(len(asked), resamples)
-    pairs = [
-        Pair(contest, a, b, compare(contests[contest][a], contests[contest][b], resamples=drawn, seed=seed), np.nan)
-        for contest, a, b in asked
-    ]
-    known = [place for place, pair in enumerate(pairs) if not np.isnan(pair.found.p_value)]
-    for place, value in zip(known, holm([pairs[place].found.p_value for place in known]), strict=True):
-        pairs[place] = replace(pairs[place], adjusted=float(value))
-    return pairs
+    pairs = []
+    for contest, models in contests.items():
+        of = family(contest)
+        drawn = enough_resamples(len(of.tasks) if of else 1, resamples)
+        for a, b in combinations(models, 2):
+            found = compare(models[a], models[b], resamples=drawn, seed=seed)
+            pairs.append(Pair(contest, a, b, found, of.name if of else ""))
+    members = {of.name: of.tasks for contest in contests if (of := family(contest)) is not None}
+    known: dict[tuple[str, str, str], dict[str, float]] = {}
+    for pair in pairs:
+        if pair.family and not np.isnan(pair.comparison.p_value):
+            known.setdefault((pair.family, pair.a, pair.b), {})[pair.contest[0]] = pair.comparison.p_value
+    adjusted = {pair: holm_over(members[pair[0]], values) for pair, values in known.items()}
+    return [_adjusted(pair, adjusted.get((pair.family, pair.a, pair.b), {})) for pair in pairs]
 
 
-def ranked(pairs: Sequence[Pair], *, higher_is_better: bool) -> pd.DataFrame:
-    """Models of one contest, the best first.
+def _adjusted(pair: Pair, p_values: Mapping[str, float]) -> Pair:
+    value = p_values.get(pair.contest[0], pair.comparison.p_value)
+    return replace(pair, comparison=replace(pair.comparison, p_adjusted=value))
+
+
+def rank_models(pairs: Sequence[Pair], *, higher_is_better: bool) -> pd.DataFrame:
+    """Order the models of one contest, the best first.
 
     A model's rank is 1 plus the number of models that are better than it beyond doubt, so that several may be first.
 
@@ -78,22 +102,29 @@ def ranked(pairs: Sequence[Pair], *, higher_is_better: bool) -> pd.DataFrame:
         higher_is_better: direction of the metric.
 
     Returns:
-        rank, model, score and tied_with (names, comma-separated; empty for a model that is alone in its place).
+        rank, model, score, equivalent_to and undecided_with (names, comma-separated; empty for a model without any).
     """
     scores: dict[str, float] = {}
     beaten: dict[str, int] = {}
-    tied: dict[str, list[str]] = {}
+    alike: dict[tuple[str, str], list[str]] = {}
     for pair in pairs:
-        scores |= {pair.a: pair.found.a, pair.b: pair.found.b}
-        for own, other, side in ((pair.a, pair.b, "b"), (pair.b, pair.a, "a")):
-            beaten[own] = beaten.get(own, 0) + (pair.better == side)
-            tied.setdefault(own, []).extend([other] if pair.better == "tied" else [])
+        scores |= {pair.a: pair.comparison.a, pair.b: pair.comparison.b}
+        for model, other, side in ((pair.a, pair.b, "b"), (pair.b, pair.a, "a")):
+            beaten[model] = beaten.get(model, 0) + (pair.better == side)
+            word = "equivalent" if pair.better == "equivalent" else "undecided"
+            if pair.better not in ("a", "b"):
+                alike.setdefault((model, word), []).append(other)
     order = sorted(scores, key=lambda name: (beaten[name], -scores[name] if higher_is_better else scores[name], name))
+
+    def names(word: str) -> list[str]:
+        return [", ".join(sorted(alike.get((name, word), []), key=order.index)) for name in order]
+
     return pd.DataFrame(
         {
             "rank": [1 + beaten[name] for name in order],
             "model": order,
             "score": [scores[name] for name in order],
-            "tied_with": [", ".join(sorted(tied[name], key=order.index)) for name in order],
+            "equivalent_to": names("equivalent"),
+            "undecided_with": names("undecided"),
         }
     )

@@ -1,4 +1,4 @@
-"""Predictions to a result: the score with its interval, floors, groups and everything that its reader should know."""
+"""Predictions to a result: every metric with its interval, floor, verdict, groups and what its reader should know."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,15 +6,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cardiobench.data import catalog
+from cardiobench.data.spec import Task
 from cardiobench.results.provenance import stamp
-from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdict
-from cardiobench.scoring.bootstrap import RESAMPLES, estimate, resample
-from cardiobench.scoring.floors import floor_sample, floors, is_collapsed, verdict
-from cardiobench.scoring.groups import MIN_PATIENTS, breakdown, resamples_by_group, split_rows
-from cardiobench.scoring.metrics import load_metric
+from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, ScoreResult, Verdict
+from cardiobench.scoring import verdict as words
+from cardiobench.scoring.bootstrap import RESAMPLES
+from cardiobench.scoring.bounds import completed
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.estimates import Sampler, estimate_metric, estimate_metrics
+from cardiobench.scoring.families import family_of
+from cardiobench.scoring.floors import best_constant, best_uninformed, floors, is_collapsed
+from cardiobench.scoring.groups import Split, adjust_gaps, breakdown, intersection, split_rows
+from cardiobench.scoring.information import information_test
+from cardiobench.scoring.intervals import MIN_PATIENTS
+from cardiobench.scoring.metrics import Metric, load_metric, metrics_of
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.verdict import Rarest, judge
 
-FEW_PATIENTS = 30
+FEW_PATIENTS = 20
 
 
 def score(
@@ -35,109 +45,148 @@ def score(
 
     Args:
         predictions: what the model answered, joined with the references.
-        references: id, patient_id, split, y_true of all splits; the train rows give the floors.
-        metrics: folders of `hf_metrics/`, the first one ranks; None means those of the task.
-        resamples: B of the bootstrap over patients.
+        references: id, patient_id, split, y_true of all splits; the train rows give further floors.
+        metrics: folders of `hf_metrics/`, the first one ranks; None means those of the task and all of its kind.
+        resamples: B of the draws of patients.
         seed: of every draw.
         protocol: how the predictions came about.
         variant: of the protocol.
         options: of the protocol.
-        dataset: name, version, digest.
+        dataset: name, version, digest; `twin` where it is synthetic.
         model: name, revision, loaded_by, preprocessing; by default the source of the predictions.
         seen_in_pretraining: whether the model saw this dataset before; None when nobody knows.
 
     Returns:
         The result. A number that cannot be had is NaN and says why.
     """
-    task, sample, patients = predictions.task, predictions.sample(), predictions.patients
-    loaded = [load_metric(name) for name in metrics or task.metrics]
+    task, sample, clusters = predictions.task, predictions.sample(), Clusters.of(predictions.patients)
+    loaded = [load_metric(name) for name in metrics or metrics_of(task)]
     ranking, key = loaded[0], loaded[0].primary_key
-
-    floor = floors(ranking, key, task, references, sample.y_true, seed)
-    baseline = (
-        None if np.isnan(floor["best_constant"].value) else floor_sample(floor["best_constant"], task, sample.y_true)
+    present = np.bincount(sample.y_true, minlength=len(task.classes)) > 0 if task.classes else np.zeros(0, dtype=bool)
+    if task.classes and present.sum() < 2:  # nothing to tell apart: the share answered right, and no comparison
+        ranking, key = load_metric("classification_report"), "accuracy"
+        loaded = list(dict.fromkeys((*loaded, ranking)))
+    sampler = Sampler(sample, clusters, present, resamples, seed)
+    overall = estimate_metrics(loaded, sampler)
+    table = floors(ranking, key, task, references, sample.y_true, seed)
+    groups, skipped = _groups(ranking, key, sampler, predictions)
+    verdict, bounds = _judge(
+        ranking, key, sampler, overall[key], table["best_uninformed"], predictions, protocol, variant
     )
-    splits = {group.name: split_rows(group, predictions.frame) for group in task.groups}
-
-    def everything(weights: np.ndarray) -> dict[object, np.ndarray]:
-        """All numbers of the result in the same resamples."""
-        drawn = {name: values for metric in loaded for name, values in metric.resamples(sample, weights).items()}
-        if baseline is not None:
-            drawn["", "floor"] = ranking.resamples(baseline, weights)[key]
-        for name, split in splits.items():
-            by_group = resamples_by_group(ranking, key, sample, split.rows, weights)
-            drawn |= {(name, label): values for label, values in by_group.items()}
-        return drawn
-
-    drawn = resample(everything, patients, resamples, seed)
-    overall = {
-        name: estimate(value, drawn[name], patients)
-        for metric in loaded
-        for name, value in metric.value(sample).items()
-    }
-    beats = _against_floor(overall[key].value, floor["best_constant"], drawn, key, ranking.direction[key], patients)
-    groups = {
-        name: breakdown(ranking, key, sample, patients, split.rows, {label: drawn[name, label] for label in split.rows})
-        for name, split in splits.items()
-        if split.rows
-    }
-    skipped = {name: why for split in splits.values() for name, why in split.skipped.items()}
+    facts = dict(dataset or {"name": task.dataset})
     collapsed = is_collapsed(task, sample)
-    sentences = _warnings(predictions, overall[key], floor, beats, collapsed, bool(ranking.direction[key]))
     return ScoreResult(
         task=task.name,
         metric=key,
-        higher_is_better=bool(ranking.direction[key]),
+        higher_is_better=ranking.higher_is_better,
         unit=task.unit,
         overall=overall,
-        floors=floor,
-        beats_floor=beats,
+        floors=table,
+        verdict=verdict,
         collapsed=collapsed,
         coverage={"scored": len(sample), "expected": predictions.expected},
         protocol=protocol,
         variant=variant,
         options=dict(options or {}),
-        dataset=dict(dataset or {"name": task.dataset}),
+        dataset=facts,
         model=dict(model or {"name": f"file: {predictions.source}"}),
         groups=groups,
         skipped_groups=skipped,
+        bounds=bounds,
+        generated=is_generated(task, facts),
         seen_in_pretraining=seen_in_pretraining,
-        warnings=(*predictions.warnings, *sentences),
+        warnings=(*predictions.warnings, *_warnings(predictions, overall[key], table, verdict, collapsed, clusters)),
         stamp=stamp(seed=seed, resamples=resamples),
     )
 
 
-def _against_floor(value: float, floor: Floor, drawn, key: str, higher_is_better: bool, patients) -> Verdict:
-    if np.isnan(floor.value) or len(set(patients)) < 2:
-        sign = 1 if higher_is_better else -1
-        return Verdict("unknown", sign * (value - floor.value), np.nan, np.nan)
-    return verdict(value, floor.value, drawn[key], drawn["", "floor"], higher_is_better)
+def is_generated(task: Task, dataset: Mapping[str, Any]) -> bool:
+    """Tell whether the recordings of a result are no patients': a phantom dataset, or a synthetic twin of a release."""
+    known = task.dataset in catalog.list_datasets() and catalog.spec(task.dataset).generated
+    return known or bool(dataset.get("twin"))
+
+
+def _groups(
+    ranking: Metric, key: str, sampler: Sampler, predictions: Predictions
+) -> tuple[dict[str, Breakdown], dict[str, str]]:
+    """Score each breakdown of the task, and women and men by age together; with the groups that are too small."""
+    task, frame = predictions.task, predictions.frame
+    classes = [name for name, here in zip(task.classes, sampler.present, strict=True) if here]
+    splits: dict[str, Split] = {group.name: split_rows(group, frame, classes) for group in task.groups}
+    by_name = {group.name: group for group in task.groups}
+    if {"sex", "age"} <= set(by_name):
+        splits["sex x age"] = intersection(by_name["sex"], by_name["age"], frame, classes)
+    found = {name: breakdown(ranking, key, sampler, split.rows) for name, split in splits.items() if split.rows}
+    return adjust_gaps(found), {name: why for split in splits.values() for name, why in split.skipped.items()}
+
+
+def _judge(
+    ranking: Metric,
+    key: str,
+    sampler: Sampler,
+    estimate: Estimate,
+    floor: Floor,
+    predictions: Predictions,
+    protocol: str,
+    variant: str,
+) -> tuple[Verdict, Bounds | None]:
+    """Judge the score; where answers are missing, with all of them as wrong as they can be."""
+    task, missing, bounds = predictions.task, predictions.missing, None
+    if missing is not None:
+        truth = truth_of(missing, task)
+        worst = completed(sampler.sample, truth, sampler.classes, task.label_range)
+        best = completed(sampler.sample, truth, sampler.classes, task.label_range, worst=False)
+        patients = np.concatenate([predictions.patients, missing["patient_id"].to_numpy()])
+        present = (
+            sampler.present | (np.bincount(truth, minlength=sampler.classes) > 0) if task.classes else sampler.present
+        )
+        sampler = Sampler(worst, Clusters.of(patients), present, sampler.resamples, sampler.seed)
+        estimate = estimate_metric(ranking, sampler, [key])[key]
+        floor = best_uninformed(key, worst.y_true, len(task.classes), best_constant(ranking, key, task, worst.y_true))
+        bounds = Bounds(len(missing), estimate.value, float(ranking.value(best)[key]))
+    information = information_test(sampler.sample, sampler.clusters, sampler.classes, seed=sampler.seed)
+    family = family_of(task.name, protocol, variant)
+    rarest = rarest_class(sampler, task)
+    return judge(estimate, floor, information, family, ranking.higher_is_better, rarest), bounds
+
+
+def truth_of(frame: pd.DataFrame, task: Task) -> np.ndarray:
+    """Return the true values, or class codes in the task's class order, (n,)."""
+    if not task.classes:
+        return frame["y_true"].to_numpy(np.float64)
+    return frame["y_true"].map({name: code for code, name in enumerate(task.classes)}).to_numpy(np.int64)
+
+
+def rarest_class(sampler: Sampler, task: Task) -> Rarest | None:
+    """Return the class of the test set that the fewest patients have; None for numbers."""
+    counts = {
+        task.classes[code]: sampler.clusters.count_in(sampler.sample.y_true == code)
+        for code in np.flatnonzero(sampler.present)
+    }
+    return Rarest(*min(counts.items(), key=lambda item: item[1])) if counts else None
 
 
 def _warnings(
     predictions: Predictions,
     estimate: Estimate,
-    floor: Mapping[str, Floor],
-    beats: Verdict,
+    table: Mapping[str, Floor],
+    verdict: Verdict,
     collapsed: bool,
-    higher_is_better: bool,
+    clusters: Clusters,
 ) -> list[str]:
-    """What the reader of the number should know, most serious first."""
+    """Return what the reader of the number should know, most serious first."""
     frame, task = predictions.frame, predictions.task
     sentences = []
     if collapsed:
         spread = "every answer is the same class" if task.classes else "the answers hardly vary"
         sentences.append(f"collapsed: {spread}")
-    if beats.verdict in ("tied", "no"):
-        relation = "not distinguishable from" if beats.verdict == "tied" else "worse than"
-        sentences.append(f"{relation} the best constant answer")
-    margin = estimate.value - floor["chance"].value
-    if (margin < 0) if higher_is_better else (margin > 0):
-        sentences.append("worse than answers drawn by chance")
-    if estimate.n_patients < FEW_PATIENTS:
+    if verdict.word != words.ABOVE:
+        sentences.append(f"{verdict.word}: {verdict.sentence}")
+    if MIN_PATIENTS <= estimate.n_patients < FEW_PATIENTS:
         sentences.append(f"rests on {estimate.n_patients} patients: the interval is rough below {FEW_PATIENTS}")
+    truth = frame["y_true"].to_numpy()
     for name in task.classes:
-        count = frame.loc[frame["y_true"] == name, "patient_id"].nunique()
+        count = clusters.count_in(truth == name)
         if 0 < count < MIN_PATIENTS:
             sentences.append(f"rests on {count} patients with {name}")
         elif not count:

@@ -6,10 +6,10 @@ import evaluate
 from .formula import compute
 
 _DESCRIPTION = """
-Accuracy and balanced accuracy of the predicted classes; with probabilities also area under the ROC curve (AUROC), average
-precision (AUPRC), Brier score, negative log-likelihood (NLL) and expected calibration error (ECE, 15 equal bins of
-the highest probability). With two classes AUROC, AUPRC and Brier score are those of class 1; with more, AUROC and AUPRC
-are averaged over the classes that occur, each against the rest, and the Brier score is summed over classes. Nothing is
+Accuracy, balanced accuracy, Matthews correlation (MCC), sensitivity, specificity and predictive values (PPV, NPV) of the
+predicted classes; with probabilities also area under the ROC curve (AUROC), average precision (AUPRC), Brier score,
+negative log-likelihood (NLL) and expected calibration error (ECE, 15 equal bins of the highest probability). With two classes all but accuracies, MCC and NLL are those of class 1; with more, they are
+averaged over the classes that occur, each against the rest, and the Brier score is summed over classes. Nothing is
 rounded; a number that does not exist, such as the AUROC of one class, is NaN.
 """
 
@@ -19,7 +19,8 @@ Args:
         classes 0 to K-1, of which the first highest is the predicted class.
     references (list of int, length n): true classes, whole numbers from 0.
 Returns:
-    dict of float: `accuracy`, `balanced_accuracy`, `auroc`, `auprc`, [0, 1], higher is better; `brier`, [0, 1] with two
+    dict of float: `accuracy`, `balanced_accuracy`, `sensitivity`, `specificity`, `ppv`, `npv`, `auroc`, `auprc`, [0, 1],
+    higher is better; `mcc`, [-1, 1], higher is better; `brier`, [0, 1] with two
     classes, [0, 2] with more, `nll`, [0, inf) in nats, `ece`, [0, 1], lower is better; the last five are NaN without
     probabilities.
 Examples:

@@ -7,15 +7,29 @@ import numpy as np
 HIGHER_IS_BETTER = {
     "accuracy": True,
     "balanced_accuracy": True,
+    "mcc": True,
+    "sensitivity": True,
+    "specificity": True,
+    "ppv": True,
+    "npv": True,
     "auroc": True,
     "auprc": True,
     "brier": False,
     "nll": False,
     "ece": False,
 }
+OF_PROBABILITIES = ("auroc", "auprc", "brier", "nll", "ece")
+INTERVAL = {
+    **dict.fromkeys(("accuracy", "balanced_accuracy", "mcc", "sensitivity", "specificity", "ppv", "npv"), "smoothed"),
+    "auroc": "newcombe",
+    "auprc": "wilson",
+    **dict.fromkeys(("brier", "nll"), "log_t"),
+    "ece": "none: it is biased upwards in small samples, and an interval around it would mislead",
+}
 BINS = 15
 
 
+# copied: the same in every formula that needs it
 def _codes(values, name):
     """One class a row as a whole number from 0, or a ValueError that counts what is wrong."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
@@ -38,6 +52,7 @@ def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
 
+# copied: the same in every formula that needs it
 def _probabilities(values):
     """Rows of probabilities (n, K) that sum to 1, or a ValueError that counts those that do not."""
     try:
@@ -95,11 +110,11 @@ def _areas(scores, positive, weights):
     return auroc, np.where(rest > 0, np.einsum("bu,bu->b", hits, precision) / total, np.nan)
 
 
-def _mean_of_defined(columns):
-    """Mean over classes where it is defined, (B,); NaN where no class has one."""
-    table = np.stack(columns)
-    known = ~np.isnan(table)
-    return np.where(known, table, 0).sum(axis=0) / known.sum(axis=0)
+def _mean_of_defined(values):
+    """Mean over the last axis (classes) where it is defined; NaN where no class has one."""
+    known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        return np.where(known, values, 0).sum(axis=-1) / known.sum(axis=-1)
 
 
 def _calibration_error(table, truth, weights):
@@ -109,6 +124,101 @@ def _calibration_error(table, truth, weights):
     gaps = np.zeros((truth.size, BINS))
     gaps[np.arange(truth.size), place] = correct - confidence
     return np.abs(weights @ gaps).sum(axis=1) / weights.sum(axis=1)
+
+
+def from_tables(tables, present):
+    """Everything that a confusion table holds.
+
+    With two classes sensitivity, specificity and predictive values are those of class 1; with more, each is averaged
+    over the classes, each against the rest.
+
+    Args:
+        tables: (..., K, K) counts or weights, true class by predicted class.
+        present: bool (K,), the classes to average over: those of the whole test set, whatever a table itself holds.
+
+    Returns:
+        {key: (...) float64}; NaN where undefined, such as the positive predictive value of an answer never given.
+    """
+    tables = np.asarray(tables, dtype=np.float64)
+    hits, true, said = np.einsum("...ii->...i", tables), tables.sum(-1), tables.sum(-2)
+    n = true.sum(-1)
+    rated = np.flatnonzero(present) if len(present) > 2 else np.array([1])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correct, total = hits.sum(-1), n[..., None]
+        spread = (n**2 - (said**2).sum(-1)) * (n**2 - (true**2).sum(-1))
+        rest = total - true - said + hits
+        return {
+            "accuracy": correct / n,
+            "balanced_accuracy": _mean_of_defined((hits / true)[..., present]),
+            "mcc": np.where(spread > 0, (correct * n - (said * true).sum(-1)) / np.sqrt(spread), np.nan),
+            "sensitivity": _mean_of_defined((hits / true)[..., rated]),
+            "specificity": _mean_of_defined((rest / (total - true))[..., rated]),
+            "ppv": _mean_of_defined((hits / said)[..., rated]),
+            "npv": _mean_of_defined((rest / (total - said))[..., rated]),
+        }
+
+
+def influence(references, predictions, probabilities=None):
+    """Derivative of what rests on probabilities in the weight of each row: what its standard error is made of.
+
+    Returns:
+        `auroc`, `auprc`, `brier`, `nll`, (n,) each; NaN where undefined. Empty without probabilities.
+    """
+    truth, _, table = _inputs(references, predictions, probabilities)
+    if table is None:
+        return {}
+    squares, surprise = _losses(truth, table)
+    auroc, auprc = zip(
+        *(_area_influence(table[:, label], truth == label) for label in _rated(truth, table)), strict=True
+    )
+    return {
+        "auroc": _mean_of_defined(np.stack(auroc, axis=-1)),
+        "auprc": _mean_of_defined(np.stack(auprc, axis=-1)),
+        "brier": (squares - squares.mean()) / truth.size,
+        "nll": (surprise - surprise.mean()) / truth.size,
+    }
+
+
+def support(references, predictions, probabilities=None):
+    """Rows that the average precision rests on, bool (n,): the positive ones; of several classes those of the rarest."""
+    truth, _, table = _inputs(references, predictions, probabilities)
+    sizes = np.bincount(truth)
+    rarest = (
+        1 if table is not None and table.shape[1] == 2 else int(np.argmin(np.where(sizes > 0, sizes, truth.size + 1)))
+    )
+    return {"auroc": truth == rarest, "auprc": truth == rarest}
+
+
+def _rated(truth, table):
+    """Classes whose ranking counts: class 1 of two, else those that occur."""
+    return [1] if table.shape[1] == 2 else np.unique(truth)
+
+
+def _losses(truth, table):
+    """Squared error and negative log-likelihood of each row, (n,) each."""
+    given = table[np.arange(truth.size), truth]
+    squares = np.einsum("nk,nk->n", table, table) - 2 * given + 1
+    return squares / (2 if table.shape[1] == 2 else 1), -np.log(np.clip(given, np.finfo(np.float64).eps, 1))
+
+
+def _area_influence(scores, positive):
+    """Influence of rows on AUROC and average precision of one class against the rest, (n,) each."""
+    _, place, sizes = np.unique(-scores, return_inverse=True, return_counts=True)  # runs of equal scores, highest first
+    hits = np.bincount(place, positive, minlength=sizes.size)
+    misses, found, taken = sizes - hits, np.cumsum(hits), np.cumsum(sizes)
+    total, rest = found[-1], taken[-1] - found[-1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        above_rest = (rest - np.cumsum(misses) + misses / 2) / rest  # share of the rest below a score
+        below_hits = (found - hits / 2) / total  # share of the positives above it
+        auroc = (hits * above_rest).sum() / total
+        precision = found / taken
+        average = (hits * precision).sum() / total
+        of_hit, of_miss = hits / taken, hits * found / taken**2
+        after = np.cumsum((of_hit - of_miss)[::-1])[::-1]  # what a positive row adds to the precision of later ones
+        loss = np.cumsum(of_miss[::-1])[::-1]
+        area = np.where(positive, (above_rest[place] - auroc) / total, (below_hits[place] - auroc) / rest)
+        ranked = np.where(positive, precision[place] - average + after[place], -loss[place]) / total
+    return area, ranked if rest > 0 else np.full(positive.size, np.nan)
 
 
 def compute_resamples(references, predictions, weights, probabilities=None, areas=True):
@@ -122,36 +232,33 @@ def compute_resamples(references, predictions, weights, probabilities=None, area
         areas: whether AUROC and AUPRC are wanted, which cost far more than all the rest; else they are NaN.
 
     Returns:
-        The seven numbers, (B,) float64 each; NaN where undefined.
+        The twelve numbers, (B,) float64 each; NaN where undefined.
     """
     truth, guess, table = _inputs(references, predictions, probabilities)
     weights = np.asarray(weights, dtype=np.float64)
-    n = weights.sum(axis=1)
-    classes = np.unique(truth)
-    member = (truth[:, None] == classes).astype(np.float64)
-    correct = (truth == guess).astype(np.float64)
+    classes = max(2, int(max(truth.max(), guess.max())) + 1 if table is None else table.shape[1])
+    cells = np.zeros((truth.size, classes**2))
+    cells[np.arange(truth.size), truth * classes + guess] = 1
+    present = np.bincount(truth, minlength=classes) > 0
+    found = from_tables((weights @ cells).reshape(len(weights), classes, classes), present)
+    if table is None:
+        return found | {key: np.full(len(weights), np.nan) for key in OF_PROBABILITIES}
+    squares, surprise = _losses(truth, table)
     with np.errstate(invalid="ignore", divide="ignore"):
-        size = weights @ member
-        recall = (weights @ (member * correct[:, None])) / size
-        found = {"accuracy": weights @ correct / n, "balanced_accuracy": _mean_of_defined(recall.T)}
-        if table is None:
-            return found | {key: np.full(len(n), np.nan) for key in ("auroc", "auprc", "brier", "nll", "ece")}
-        one_hot = np.eye(table.shape[1])[truth]
-        squares = ((table - one_hot) ** 2).sum(axis=1) / (2 if table.shape[1] == 2 else 1)
-        likelihood = np.clip(table[np.arange(truth.size), truth], np.finfo(np.float64).eps, 1)
-        rated = [1] if table.shape[1] == 2 else classes
-        rated = [_areas(table[:, label], truth == label, weights) for label in rated if areas]
+        n = weights.sum(axis=1)
+        rated = [_areas(table[:, label], truth == label, weights) for label in _rated(truth, table) if areas]
+        auroc, auprc = zip(*rated, strict=True) if rated else ([np.full(len(n), np.nan)],) * 2
         return found | {
-            "auroc": _mean_of_defined([auroc for auroc, _ in rated]) if areas else np.full(len(n), np.nan),
-            "auprc": _mean_of_defined([auprc for _, auprc in rated]) if areas else np.full(len(n), np.nan),
+            "auroc": _mean_of_defined(np.stack(auroc, axis=-1)),
+            "auprc": _mean_of_defined(np.stack(auprc, axis=-1)),
             "brier": weights @ squares / n,
-            "nll": weights @ -np.log(likelihood) / n,
+            "nll": weights @ surprise / n,
             "ece": _calibration_error(table, truth, weights),
         }
 
 
 def compute(references, predictions, probabilities=None):
-    """Accuracy, balanced accuracy, AUROC, AUPRC, Brier score, NLL and ECE.
+    """Accuracy, balanced accuracy, MCC, sensitivity, specificity, predictive values, AUROC, AUPRC, Brier, NLL, ECE.
 
     Args:
         references: true classes, (n,), whole numbers from 0.
@@ -159,7 +266,8 @@ def compute(references, predictions, probabilities=None):
         probabilities: (n, K) beside predicted classes, such as those of another threshold; AUROC to ECE use only them.
 
     Returns:
-        `accuracy`, `balanced_accuracy`, `auroc`, `auprc`, `brier`, `nll`, `ece`; NaN where undefined.
+        `accuracy`, `balanced_accuracy`, `mcc` (Matthews), `sensitivity`, `specificity`, `ppv`, `npv` (of class 1 of two,
+        else averaged over classes), `auroc`, `auprc`, `brier`, `nll`, `ece`; NaN where undefined.
 
     Raises:
         ValueError: labels or probabilities are missing or impossible, or the lengths differ; the message counts them.

@@ -5,6 +5,7 @@ import numbers
 import numpy as np
 
 HIGHER_IS_BETTER = False
+INTERVAL = "log_t"
 
 
 # copied: the same in every formula that needs it
@@ -34,6 +35,13 @@ def _pair(references, predictions):
     if truth.size == 0:
         raise ValueError("0 references: there is nothing to score.")
     return truth, guess
+
+
+def influence(references, predictions):
+    """Derivative of the MAE in the weight of each row, (n,): what its standard error is made of."""
+    truth, guess = _pair(references, predictions)
+    error = np.abs(guess - truth)
+    return {"mae": (error - error.mean()) / error.size}
 
 
 def compute_resamples(references, predictions, weights):

@@ -5,7 +5,24 @@ import numbers
 import numpy as np
 from scipy import sparse
 
-HIGHER_IS_BETTER = {"rmse": False, "nmae": False, "r2": True, "pearson": True, "spearman": True}
+HIGHER_IS_BETTER = {
+    "rmse": False,
+    "nmae": False,
+    "r2": True,
+    "pearson": True,
+    "spearman": True,
+    "concordance": True,
+    "bias": None,
+    "agreement_low": None,
+    "agreement_high": None,
+}
+INTERVAL = {
+    **dict.fromkeys(("rmse", "nmae"), "log_t"),
+    "r2": "log_t_complement",
+    **dict.fromkeys(("pearson", "spearman", "concordance"), "fisher_z"),
+    **dict.fromkeys(("bias", "agreement_low", "agreement_high"), "t"),
+}
+LIMITS = 1.96  # standard deviations of the difference on either side of the bias (Bland and Altman 1986)
 
 
 # copied: the same in every formula that needs it
@@ -80,14 +97,15 @@ def compute_resamples(references, predictions, weights, value_range=None):
         value_range: range that NMAE divides by; None means that of all references, the same for every resample.
 
     Returns:
-        `rmse`, `nmae`, `r2`, `pearson`, `spearman`, (B,) float64 each; NaN where undefined.
+        `rmse`, `nmae`, `r2`, `pearson`, `spearman`, `concordance`, `bias`, `agreement_low`, `agreement_high`, (B,)
+        float64 each; NaN where undefined.
     """
     truth, guess = _pair(references, predictions)
     weights = np.asarray(weights, dtype=np.float64)
     error, x, y = guess - truth, truth - truth.mean(), guess - guess.mean()
     with np.errstate(over="ignore", invalid="ignore"):
-        columns = np.column_stack([np.ones(truth.size), np.abs(error), error**2, x, y, x * x, y * y, x * y])
-        n, absolute, squared, x, y, xx, yy, xy = (weights @ columns).T
+        columns = np.column_stack([np.ones(truth.size), error, np.abs(error), error**2, x, y, x * x, y * y, x * y])
+        n, signed, absolute, squared, x, y, xx, yy, xy = (weights @ columns).T
     weights = np.ascontiguousarray(weights.T)  # so that a sum over rows runs along the resamples
     (place, same_truth), (_, same_guess) = _runs(truth), _runs(guess)
     x_rank, x_squares, x_constant = _ranks(same_truth, weights)
@@ -101,17 +119,90 @@ def compute_resamples(references, predictions, weights, value_range=None):
         pearson = (xy - x * y / n) / np.sqrt(variation * (yy - y * y / n))
         spearman = (rank_products - shift) / np.sqrt((x_squares - shift) * (y_squares - shift))
         undefined = x_constant | y_constant
+        bias = signed / n
+        reach = LIMITS * np.sqrt(np.maximum(squared - n * bias**2, 0) / (n - 1))
         return {
             "rmse": np.sqrt(squared / n),
             "nmae": absolute / n / (limit if limit > 0 else np.nan),
             "r2": np.where(x_constant, np.nan, 1 - squared / variation),
             "pearson": np.where(undefined, np.nan, np.clip(pearson, -1, 1)),
             "spearman": np.where(undefined, np.nan, np.clip(spearman, -1, 1)),
+            "concordance": np.where(
+                x_constant & y_constant,
+                np.nan,
+                2 * (xy - x * y / n) / (variation + yy - y * y / n + n * bias**2),
+            ),
+            "bias": bias,
+            "agreement_low": bias - reach,
+            "agreement_high": bias + reach,
         }
 
 
+def influence(references, predictions, value_range=None):
+    """Derivative of each number in the weight of each row: what its standard error is made of.
+
+    Args:
+        references: measured values, (n,).
+        predictions: predicted values in the same unit, (n,).
+        value_range: as in `compute`.
+
+    Returns:
+        {key: (n,)}; NaN where the number is undefined.
+    """
+    truth, guess = _pair(references, predictions)
+    n, error = truth.size, guess - truth
+    absolute, squared, bias = np.abs(error), error**2, error.mean()
+    x, y = truth - truth.mean(), guess - guess.mean()
+    xx, yy, xy = (x * x).mean(), (y * y).mean(), (x * y).mean()
+    limit = _range(truth, value_range)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.sqrt(((error - bias) ** 2).sum() / (n - 1))
+        slope = ((error - bias) ** 2 - spread**2) / (2 * spread * (n - 1))
+        total = xx + yy + bias**2
+        concordance = 2 * xy / total
+        growth = x * x + y * y - xx - yy + 2 * bias * (error - bias)
+        return {
+            "rmse": (squared - squared.mean()) / (2 * n * np.sqrt(squared.mean())),
+            "nmae": (absolute - absolute.mean()) / n / (limit if limit > 0 else np.nan),
+            "r2": -(squared - squared.mean() / xx * x * x) / (n * xx),
+            "pearson": _correlation_influence(x, y),
+            "spearman": _rank_influence(truth, guess),
+            "concordance": (2 * (x * y - xy) - concordance * growth) / total / n,
+            "bias": (error - bias) / n,
+            "agreement_low": (error - bias) / n - LIMITS * slope,
+            "agreement_high": (error - bias) / n + LIMITS * slope,
+        }
+
+
+def _correlation_influence(x, y):
+    """Influence of rows on the correlation of two centred columns, (n,)."""
+    x, y = x / np.sqrt((x * x).mean()), y / np.sqrt((y * y).mean())
+    return (x * y - (x * y).mean() * (x * x + y * y) / 2) / x.size
+
+
+def _rank_influence(truth, guess):
+    """Influence of rows on Spearman's correlation: each row counts by itself and by moving the ranks of others."""
+    (u, above_x), (v, above_y) = _centred_ranks(truth), _centred_ranks(guess)
+    uv, uu, vv = (u * v).mean(), (u * u).mean(), (v * v).mean()
+    both = u * v + above_x(v) + above_y(u) - 3 * uv
+    of_x, of_y = u * u + 2 * above_x(u) - 3 * uu, v * v + 2 * above_y(v) - 3 * vv
+    return (both / np.sqrt(uu * vv) - uv / np.sqrt(uu * vv) / 2 * (of_x / uu + of_y / vv)) / u.size
+
+
+def _centred_ranks(values):
+    """Mid-ranks as shares with mean 0, (n,), and the mean of a column over the rows above each row (ties count half)."""
+    _, place, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    below = np.cumsum(sizes)
+
+    def above(column):
+        sums = np.bincount(place, column, minlength=sizes.size)
+        return ((sums.sum() - np.cumsum(sums) + sums / 2) / values.size)[place]
+
+    return ((below - sizes / 2) / values.size)[place] - 0.5, above
+
+
 def compute(references, predictions, value_range=None):
-    """RMSE, NMAE, R2, Pearson and Spearman correlation.
+    """RMSE, NMAE, R2, Pearson, Spearman and concordance correlation, bias and limits of agreement.
 
     Args:
         references: measured values, (n,), finite.
@@ -119,7 +210,9 @@ def compute(references, predictions, value_range=None):
         value_range: range that NMAE divides by; None means that of the references.
 
     Returns:
-        `rmse`, `nmae`, `r2`, `pearson`, `spearman`; NaN where a value does not exist.
+        `rmse`, `nmae`, `r2`, `pearson`, `spearman`, `concordance` (Lin 1989), `bias` (mean of prediction minus
+        reference), `agreement_low` and `agreement_high` (bias -+ 1.96 standard deviations); NaN where a value does not
+        exist.
 
     Raises:
         ValueError: values are missing, not finite, not numbers, or the lengths differ; the message counts them.

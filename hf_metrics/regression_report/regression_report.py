@@ -7,7 +7,8 @@ from .formula import compute
 
 _DESCRIPTION = """
 Root mean square error, mean absolute error as a share of the range of the measurement (NMAE), coefficient of
-determination R2, Pearson correlation and Spearman rank correlation of measured and predicted values. Nothing is
+determination R2, Pearson correlation, Spearman rank correlation and Lin's concordance correlation of measured and predicted
+values, bias (mean of prediction minus reference) and limits of agreement (bias -+ 1.96 standard deviations). Nothing is
 rounded; a number that does not exist, such as the correlation with a constant, is NaN.
 """
 
@@ -18,13 +19,16 @@ Args:
     value_range (float, optional): range that NMAE divides by, in the unit; default: that of the references.
 Returns:
     dict of float: `rmse` in the unit of the values, [0, inf), lower is better; `nmae`, [0, inf), lower is better; `r2`,
-    (-inf, 1], `pearson` and `spearman`, [-1, 1], higher is better.
+    (-inf, 1], `pearson`, `spearman` and `concordance`, [-1, 1], higher is better; `bias`, `agreement_low` and
+    `agreement_high` in the unit, 0 is best.
 Examples:
     >>> import evaluate
     >>> report = evaluate.load("hf_metrics/regression_report")
     >>> result = report.compute(references=[30.0, 50.0, 60.0, 80.0], predictions=[34.0, 50.0, 60.0, 84.0])
-    >>> {key: round(value, 4) for key, value in result.items()}
+    >>> {key: round(result[key], 4) for key in ("rmse", "nmae", "r2", "pearson", "spearman")}
     {'rmse': 2.8284, 'nmae': 0.04, 'r2': 0.9754, 'pearson': 0.9939, 'spearman': 1.0}
+    >>> {key: round(result[key], 4) for key in ("concordance", "bias", "agreement_low", "agreement_high")}
+    {'concordance': 0.9878, 'bias': 2.0, 'agreement_low': -2.5264, 'agreement_high': 6.5264}
 """
 
 _CITATION = """

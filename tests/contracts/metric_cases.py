@@ -9,6 +9,7 @@ _answers = np.round(_values + _rng.normal(0, 5, _n), 1)
 _labels = _rng.integers(0, 3, _n)
 _guesses = np.where(_rng.random(_n) < 0.6, _labels, _rng.integers(0, 3, _n))
 _probabilities = _rng.dirichlet(np.ones(3), _n)
+_halves = _rng.dirichlet(np.ones(2), _n)
 _vectors = _rng.normal(size=(_n, 6)) + 1.5 * np.eye(6)[_labels]
 _others = _vectors + _rng.normal(size=(_n, 6))
 _texts = np.linspace(0, 1, 21)[:, None] * _rng.normal(size=6) + _rng.normal(size=6)
@@ -20,6 +21,8 @@ PAIRS = {"references": _vectors, "predictions": _others}
 
 CASES = {
     "mae": NUMBERS,
+    "ejection_fraction_report": NUMBERS,
+    "calibration_report": {"references": _labels % 2, "predictions": _halves},
     "regression_report": {**NUMBERS, "value_range": 60.0},
     "subgroup_gap": {**NUMBERS, "groups": np.array(["F", "M"] * (_n // 2))},
     "f1_macro": CLASSES,
@@ -79,6 +82,12 @@ BAD["classification_report"] |= {
     "label beyond the classes": {"references": _spoiled(_labels, 3)},
     "negative label": {"references": _spoiled(_labels, -1)},
     "other length": {"probabilities": _probabilities[1:], "predictions": _guesses},
+}
+BAD["calibration_report"] |= {
+    "not summing to 1": {"predictions": _halves * 0.9},
+    "negative": {"predictions": _halves - 0.5},
+    "label beyond the classes": {"references": _spoiled(_labels % 2, 2)},
+    "negative label": {"references": _spoiled(_labels % 2, -1)},
 }
 BAD["regression_report"]["range"] = {"value_range": 0.0}
 BAD["subgroup_gap"] |= {

@@ -12,7 +12,7 @@ from cardiobench.data import catalog, open_dataset
 from cardiobench.data.builder import CardioBuilder, features
 from cardiobench.data.prompts import prompts
 from cardiobench.data.rows import RowTable
-from cardiobench.scoring.bundled_labels import shipped_references
+from cardiobench.scoring.bundled_labels import bundled_references
 from cardiobench.scoring.metrics import list_metrics
 
 NAMES = catalog.list_datasets()
@@ -172,7 +172,7 @@ def percent(task, answer, truth):
 )
 def test_constant_answers_score_as_published(task, negative, positive):
     """From the counts of classes: whose label is which is not shipped."""
-    truth, _ = shipped_references(catalog.task(task))
+    truth, _ = bundled_references(catalog.task(task))
     truth["id"] = truth["patient_id"] = [f"unit{number}" for number in range(len(truth))]
     classes = catalog.task(task).classes
     assert (percent(task, classes[0], truth), percent(task, classes[1], truth)) == (negative, positive)

@@ -17,11 +17,12 @@ def result(task="tmed2/as", protocol="probe", value=0.7123456789012345, **change
             "auroc": Estimate(0.81, 0.7, 0.9, 119, 118),
         },
         "floors": {
+            "best_uninformed": Floor(0.5, reached_by="guessing at the class rates"),
             "best_constant": Floor(0.4413, "AS"),
             "train_constant": Floor(0.4413, "AS"),
             "chance": Floor(0.5, None),
         },
-        "beats_floor": Verdict("yes", 0.27, 0.2, 0.3),
+        "verdict": Verdict("above the floor", "a sentence", 0.21, 0.11, 0.29, 0.001, 0.001),
         "collapsed": False,
         "coverage": {"scored": 119, "expected": 119},
         "protocol": protocol,
@@ -34,7 +35,7 @@ def result(task="tmed2/as", protocol="probe", value=0.7123456789012345, **change
             "limit": None,
         },
         "model": {"name": MODEL, "revision": "f" * 40, "loaded_by": "a rule", "preprocessing": {"fs": 500}},
-        "groups": {"sex": Breakdown({"F": Estimate(0.7, 0.6, 0.8, 60, 60)}, Gap(0.1, 0.0, 0.2), "F")},
+        "groups": {"sex": Breakdown({"F": Estimate(0.7, 0.6, 0.8, 60, 60)}, Gap(0.1, 0.08, 0.02, 0.3, 0.3), "F")},
         "seen_in_pretraining": None,
         "warnings": ("a sentence for the reader",),
         "stamp": {
@@ -54,7 +55,7 @@ def regression(task="camus/ef", protocol="probe", value=7.25, **changes) -> Scor
         "higher_is_better": False,
         "unit": "%",
         "overall": {"mae": Estimate(value, 6.1, 8.2, 50, 50)},
-        "floors": {"best_constant": Floor(9.5, 55.0)},
+        "floors": {"best_uninformed": Floor(9.5), "best_constant": Floor(9.5, 55.0)},
         "coverage": {"scored": 48, "expected": 50},
         "collapsed": True,
     }

@@ -165,7 +165,7 @@ def test_a_card_that_is_not_utf8_is_left_alone():
 def test_metrics_carry_what_belongs_to_the_number():
     entry = entries(regression())[0]
     (metric,) = entry["metrics"]
-    assert metric["args"]["ci95"] == [6.1, 8.2] and metric["args"]["best_constant"] == 9.5
+    assert metric["args"]["ci95"] == [6.1, 8.2] and metric["args"]["floor"] == 9.5
     assert metric["args"]["collapsed"] is True and metric["args"]["coverage"] == "48/50"
     assert metric["args"]["seen_in_pretraining"] == "unknown"
     assert entry["task"]["type"] == "other" and entries(result())[0]["task"]["type"] == "image-classification"
@@ -195,7 +195,7 @@ def test_evaluation_results_of_others_stay(old, newline):
     assert (mine.dataset_id, mine.task_id, mine.value) == ("cardiobench/tmed2", "tmed2_as_f1_macro", 0.7123456789012345)
     assert mine.source_user == "alice" and mine.dataset_revision == "1" * 40 and mine.verify_token is None
     assert mine.date == "2026-03-04T05:06:07+00:00"
-    assert "best constant 0.4413 beaten" in mine.notes and "protocol probe" in mine.notes
+    assert "floor 0.5: above the floor" in mine.notes and "protocol probe" in mine.notes
     assert len(read) == 1 + old.count("value")
     better = eval_results.entries(result(value=0.9), "alice", "https://hub/r.json", "1" * 40)
     assert eval_results.merge(merged.encode(), better, "file").decode() == merged.replace("0.7123456789012345", "0.9")

@@ -49,7 +49,12 @@ def test_a_record_has_the_documented_columns_and_the_whole_result(hub, client):
     (table,) = tables(hub).values()
     assert table.schema.names == list(COLUMNS)
     row = {row["metric"]: row for row in table.to_pylist()}["f1_macro"]
-    assert row["value"] is None and row["ranks"] and row["best_constant"] == 0.4413 and row["beats_floor"] == "yes"
+    assert (
+        row["value"] is None
+        and row["ranks"]
+        and row["best_constant"] == 0.4413
+        and row["beats_floor"] == "above the floor"
+    )
     assert ScoreResult.from_json(json.loads(row["result"])).to_json() == result(value=math.nan).to_json()
     documented = re.findall(r"[a-z_]+", results_dataset.__doc__)
     assert set(COLUMNS) <= set(documented)
@@ -79,7 +84,7 @@ def test_load_dataset_reads_it(hub, client, tmp_path):
     import datasets
 
     send(result(seen_in_pretraining=True, warnings=()), regression())
-    send(result(value=math.nan, beats_floor=result().beats_floor))
+    send(result(value=math.nan, verdict=result().verdict))
     folder = tmp_path / "copy"
     for path, content in hub.store.repository("dataset", REPOSITORY).files().items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

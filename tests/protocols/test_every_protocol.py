@@ -116,7 +116,7 @@ def test_a_model_that_ignores_its_input_is_flagged_in_every_protocol(config, mon
     for result in outcome.results:
         assert result.collapsed, result.protocol
         assert any("collapsed" in warning for warning in result.warnings)
-        assert result.beats_floor.verdict in ("tied", "no")
+        assert result.verdict.word != "above the floor"
     assert {record.protocol for record in outcome.analyses} == set(STUDIES)
     for record in outcome.analyses:
         assert any("collapsed" in warning for warning in record.warnings), record.protocol
@@ -165,7 +165,7 @@ def test_a_constant_on_tmed2_is_the_papers_number_and_is_flagged(shared):
     assert round(100 * result.score.value, 2) == 44.13 and result.score.n == 119
     assert (
         result.collapsed
-        and result.beats_floor.verdict == "tied"
+        and result.verdict.word == "below the floor"
         and result.floors["best_constant"].value == result.score.value
     )
 
@@ -196,8 +196,8 @@ def score_result(task, protocol, value):
         higher_is_better=True,
         unit="",
         overall={"f1_macro": Estimate(value, value - 0.1, value + 0.1, 50, 50)},
-        floors={"best_constant": floor, "train_constant": floor, "chance": floor},
-        beats_floor=Verdict("yes", 0.2, 0.1, 0.3),
+        floors={"best_uninformed": floor, "best_constant": floor, "train_constant": floor, "chance": floor},
+        verdict=Verdict("above the floor", "a sentence", 0.2, 0.1, 0.3),
         collapsed=False,
         coverage={"scored": 50, "expected": 50},
         model={"name": "org/m"},

@@ -20,19 +20,19 @@ def entry(path="r.json", **more):
 
 
 def test_skill_is_the_share_of_the_way_to_perfect():
-    # floor 0.441315: half of the way to 1 is 0.7206575; an error of half the floor is half of the way to 0.
-    assert skill(result(0.7206575)) == pytest.approx(0.5)
-    assert skill(result(0.441315)) == 0.0
+    # floor 0.5: half of the way to 1 is 0.75; an error of half the floor is half of the way to 0.
+    assert skill(result(0.75)) == pytest.approx(0.5)
+    assert skill(result(0.5)) == 0.0
     assert skill(result(1.0)) == 1.0
-    assert skill(result(0.2206575, metric="mae", higher=False)) == pytest.approx(0.5)
-    assert skill(result(0.88263, metric="mae", higher=False)) == pytest.approx(-1.0)
+    assert skill(result(0.25, metric="mae", higher=False)) == pytest.approx(0.5)
+    assert skill(result(1.0, metric="mae", higher=False)) == pytest.approx(-1.0)
     assert math.isnan(skill(result(NAN)))
 
 
 def test_a_perfect_floor_leaves_no_room():
     from cardiobench.results.score_result import Floor
 
-    perfect = dataclasses.replace(result(1.0), floors={"best_constant": Floor(1.0, "A4C")})
+    perfect = dataclasses.replace(result(1.0), floors={"best_uninformed": Floor(1.0)})
     assert math.isnan(skill(perfect))
 
 
@@ -47,7 +47,7 @@ def test_marks_of_everything_that_a_reader_must_see():
     one = result(collapsed=True, seen_in_pretraining=True)
     one = dataclasses.replace(one, dataset={"name": "tmed2", "twin": True, "limit": 5})
     assert marks(one) == (
-        "tied",
+        "no information shown",
         "collapsed",
         "seen in pretraining",
         "incomplete",

@@ -38,7 +38,7 @@ def test_table_1_has_floors_ours_and_the_published_numbers():
     ]
     first, second, third = echo_tables.echo_grids(ours, floor=lambda task: 0.25)
     table = rows(first)
-    assert table["best constant"]["camus/ef ↓"].text == "0.25" and table["best constant"]["tmed2/as ↑"].text == "25.00"
+    assert table["floor"]["camus/ef ↓"].text == "0.25" and table["floor"]["tmed2/as ↑"].text == "25.00"
     assert table["org/one (zero_shot)"]["camus/ef ↓"] == GridCell("10.00", 10.0, 1)
     assert table["org/two (zero_shot)"]["camus/ef ↓"].place == 2
     assert table["org/two (zero_shot)"]["tmed2/as ↑"].text == "44.13 ∅"
@@ -58,18 +58,8 @@ def test_a_twin_takes_no_place():
 
 
 def test_the_floors_of_shipped_splits():
-    """Of two classes, one answer to everything has F1 2p/(1+p) and 0, p the larger share: macro p/(1+p)."""
-    floor = echo_tables.floors_of([])
-    truth = pd.concat([pd.read_csv(f, dtype=str) for f in [folder() / "asd.csv"]])
-    test = truth[truth["split"] == "test"]["label"].value_counts()
-    share = test.max() / test.sum()
-    assert floor("cardiacnet/asd") == pytest.approx(share / (1 + share))
-
-
-def folder():
-    from cardiobench.data import catalog
-
-    return catalog.dataset_folder("cardiacnet") / "splits"
+    """Of two classes, guessing at the class rates has a mean macro F1 of a half, whatever the mix."""
+    assert echo_tables.floors_of([])("cardiacnet/asd") == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(

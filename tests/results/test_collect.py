@@ -64,7 +64,7 @@ def better(content):
         lambda content: content.update(collapsed=True),
         lambda content: content["model"].update(name="somebody/else"),
         lambda content: content["dataset"].update(version="9.9.9"),
-        lambda content: content["beats_floor"].update(verdict="tied"),
+        lambda content: content["verdict"].update(word="no information shown"),
     ],
 )
 def test_a_number_or_name_that_was_edited_is_refused(tmp_path, change):
@@ -80,7 +80,7 @@ def test_a_number_or_name_that_was_edited_is_refused(tmp_path, change):
         (lambda content: content["overall"]["f1_macro"].update(value=7.0), "is no score"),
         (lambda content: content["overall"]["f1_macro"].update(low=0.9, high=0.1), "is no score"),
         (lambda content: content["coverage"].update(scored=999), "999 scored of"),
-        (lambda content: content["beats_floor"].update(verdict="surely"), "beats_floor.verdict: Input should be 'yes'"),
+        (lambda content: content["verdict"].update(word="surely"), "verdict.word: Input should be 'above the floor'"),
         (
             lambda content: content["overall"]["f1_macro"].update(value="0.9"),
             "overall.f1_macro.value: Input should be a valid number",

@@ -10,9 +10,9 @@ import pytest
 
 from cardiobench.core.errors import BadData, UnwritableOutput
 from cardiobench.results.provenance import stamp
-from cardiobench.results.record import CHECKSUM, SCHEMA, checksum
+from cardiobench.results.record import CHECKSUM, checksum
 from cardiobench.results.schema import FILES, json_schema
-from cardiobench.results.score_result import Breakdown, Estimate, Floor, Gap, ScoreResult, Verdict
+from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, Floor, Gap, ScoreResult, Verdict
 
 NAN = math.nan
 
@@ -28,11 +28,15 @@ def result(**changes) -> ScoreResult:
         "higher_is_better": False,
         "unit": "%",
         "overall": {"mae": Estimate(6.41, 5.6, 7.31, 50, 48)},
-        "floors": {"best_constant": Floor(8.0, 55.0), "chance": Floor(NAN, None, "no train rows")},
-        "beats_floor": Verdict("yes", 1.59, 0.2, 3.0),
+        "floors": {
+            "best_uninformed": Floor(8.0),
+            "best_constant": Floor(8.0, 55.0),
+            "chance": Floor(NAN, None, "no train rows"),
+        },
+        "verdict": Verdict("above the floor", "a sentence", 1.59, 0.2, 3.0, 0.001, 0.001),
         "collapsed": False,
         "coverage": {"scored": 50, "expected": 50},
-        "groups": {"sex": Breakdown({"F": Estimate(6.0, 5.0, 7.0, 20, 20)}, Gap(NAN, NAN, NAN, "one group"), "F")},
+        "groups": {"sex": Breakdown({"F": Estimate(6.0, 5.0, 7.0, 20, 20)}, Gap(NAN, reason="one group"), "F")},
         "options": {"k": None, "c": 1.0},
         "dataset": {"name": "toy"},
         "model": {"name": "org/model"},
@@ -60,6 +64,9 @@ def test_nan_is_valid_json_with_its_reason(tmp_path):
         "n": 5,
         "n_patients": 1,
         "reason": "one patient",
+        "se": None,
+        "method": "",
+        "covers": "test patients",
     }
     assert math.isnan(ScoreResult.load(path).score.value)
     assert ScoreResult.load(path).options == {"k": None, "c": 1.0}
@@ -77,10 +84,10 @@ def test_numpy_numbers_are_written_as_numbers(tmp_path):
         ("[]", "holds a list"),
         ("[" * 100_000, "no JSON"),
         ("{}", "schema None"),
-        ('{"schema": 1, "kind": "record"}', "kind is 'record'"),
+        ('{"schema": 2, "kind": "record"}', "kind is 'record'"),
         ('{"schema": 99, "stamp": {"cardiobench": "9.0"}}', r"schema 99 .* reads schema \d+.*9\.0"),
-        (json.dumps({"schema": SCHEMA}), "its checksum is missing"),
-        (json.dumps(seal({"schema": SCHEMA})), "task: Field required.*and 6 more"),
+        (json.dumps({"schema": ScoreResult.schema}), "its checksum is missing"),
+        (json.dumps(seal({"schema": ScoreResult.schema})), "task: Field required.*and 6 more"),
     ],
 )
 def test_files_that_are_no_results(tmp_path, text, words):
@@ -152,3 +159,24 @@ def test_the_published_schemas_are_those_of_the_classes():
 def test_pydantic_waits_until_a_file_is_read():
     line = "import sys, cardiobench.results.score_result; print('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", line], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_a_result_of_schema_1_keeps_its_scores_and_has_to_be_scored_again(tmp_path):
+    content = json.loads(result().save(tmp_path / "r.json").read_text())
+    for name in ("verdict", "bounds", "generated", "rules"):
+        del content[name]
+    content |= {"schema": 1, "beats_floor": {"verdict": "tied", "difference": 1.59, "low": 0.2, "high": 3.0}}
+    content["floors"].pop("best_uninformed")
+    content["overall"]["mae"] = {
+        key: content["overall"]["mae"][key] for key in ("value", "low", "high", "n", "n_patients", "reason")
+    }
+    content["groups"]["sex"]["gap"] = {"value": 1.0, "low": 0.5, "high": 2.0, "reason": ""}
+    (tmp_path / "old.json").write_text(json.dumps(seal(content)))
+    old = ScoreResult.load(tmp_path / "old.json")
+    assert (old.score.value, old.score.low, old.score.high) == (6.41, 5.6, 7.31)
+    assert old.outdated and old.verdict.word == "no comparison possible" and old.verdict.sentence == OLDER_RULES
+    assert old.warnings[0] == OLDER_RULES == old.groups["sex"].gap.reason and math.isnan(old.floor.value)
+    content["overall"]["mae"]["value"] = 0.1
+    (tmp_path / "old.json").write_text(json.dumps(content))
+    with pytest.raises(BadData, match="checksum"):
+        ScoreResult.load(tmp_path / "old.json")

@@ -12,11 +12,12 @@ from cardiobench.cli.main import main
 from cardiobench.core.errors import MissingData, UnknownName
 from cardiobench.data import catalog
 from cardiobench.results.published import published_scores
-from cardiobench.scoring.bundled_labels import COUNTS, shipped_references
+from cardiobench.scoring.bundled_labels import COUNTS, bundled_references
 from cardiobench.scoring.floor_table import (
     BALANCED,
     BEATS,
-    against,
+    NO_BETTER,
+    compare_to_floor,
     counts_by_table,
     floor_table,
     task_floors,
@@ -72,14 +73,15 @@ def test_floors_of_the_published_splits(task, counts, percent):
     expected = [f1_score(truth, np.full(len(truth), c), average="macro", zero_division=0) for c in (0, 1)]
     assert list(known.constants.values()) == pytest.approx(expected, abs=1e-12)
     assert known.floors["best_constant"].value == pytest.approx(max(expected), abs=1e-12)
+    assert known.floors["best_uninformed"].value == 0.5
     assert 0.4 < known.floors["chance"].value < 0.6
 
 
 def test_what_table_1_shows():
-    """27 of the 33 zero-shot classification numbers are no better than the best constant; 13 equal a constant."""
+    """30 of the 33 zero-shot classification numbers are no better than guessing at the class rates; 13 equal a constant."""
     counts = counts_by_table(floor_table(tasks_by_name([]))).set_index("source")
-    assert counts.loc[f"{ECHO} Table 1"].tolist() == [33, 27, 13]
-    assert counts.loc[f"{ECHO} Table 2"].tolist() == [42, 21, 19]
+    assert counts.loc[f"{ECHO} Table 1"].tolist() == [33, 30, 13]
+    assert counts.loc[f"{ECHO} Table 2"].tolist() == [42, 23, 19]
 
 
 def test_what_table_1_shows_by_scikit_learn_alone(shared):
@@ -94,9 +96,9 @@ def test_what_table_1_shows_by_scikit_learn_alone(shared):
     table = pd.read_csv(shared / "data/published/echo_tables.csv")
     table = table[(table["source"] == f"{ECHO} Table 1") & (table["metric"].str.startswith("f1_macro"))]
     assert len(table) == 33
-    no_better = [row.value <= max(constants[row.task]) for row in table.itertuples()]
+    no_better = [row.value <= 50.0 for row in table.itertuples()]  # 1 / K of two classes
     equal = [row.task for row in table.itertuples() if row.value in constants[row.task]]
-    assert (sum(no_better), len(equal)) == (27, 13)
+    assert (sum(no_better), len(equal)) == (30, 13)
     assert Counter(equal) == {
         "tmed2/as": 4, "cardiacnet/asd": 2, "hmc_qu/stemi": 2, "segrwma/rwma_a4c": 2,
         "cardiacnet/pah": 1, "segrwma/rwma_a2c": 1, "segrwma/rwma_a3c": 1,
@@ -119,7 +121,7 @@ def test_shipped_counts_agree_with_the_splits_of_the_release(shared):
 def test_shipped_labels_are_classes_of_their_tasks():
     for name in set(pd.read_csv(COUNTS)["task"]):
         task = catalog.task(name)
-        table, _ = shipped_references(task)
+        table, _ = bundled_references(task)
         assert set(table["y_true"]) <= set(task.classes), name
         assert set(table["split"]) <= {"train", "validation", "test"}, name
 
@@ -127,21 +129,25 @@ def test_shipped_labels_are_classes_of_their_tasks():
 def test_a_number_beside_its_floor():
     known = task_floors(catalog.task("cardiacnet/asd"))
     by_model = {
-        row.model: against(row, known) for row in published_scores("cardiacnet/asd") if row.protocol == "zero_shot"
+        row.model: compare_to_floor(row, known)
+        for row in published_scores("cardiacnet/asd")
+        if row.protocol == "zero_shot"
     }
     assert by_model == {
-        "EchoCLIP": BEATS,
-        "BioMedCLIP": BEATS,
+        "EchoCLIP": NO_BETTER,
+        "BioMedCLIP": NO_BETTER,
         "DINOv3": "equals the constant no_ASD",
         "SigLIP2": "equals the constant no_ASD",
     }
     wall = task_floors(catalog.task("segrwma/rwma_a4c"))
     verdicts = {
-        row.model: against(row, wall) for row in published_scores("segrwma/rwma_a4c") if row.protocol == "zero_shot"
+        row.model: compare_to_floor(row, wall)
+        for row in published_scores("segrwma/rwma_a4c")
+        if row.protocol == "zero_shot"
     }
     assert verdicts["BioMedCLIP"] == "equals the constant abnormal"
-    assert verdicts["PanEcho"] == "no better than the best constant"
-    assert against(published_scores("ptb_xl/cd")[0], None) == BALANCED
+    assert verdicts["PanEcho"] == NO_BETTER
+    assert compare_to_floor(published_scores("ptb_xl/cd")[0], None) == BALANCED
 
 
 def test_an_error_is_better_when_smaller(tmp_path):
@@ -154,10 +160,12 @@ def test_an_error_is_better_when_smaller(tmp_path):
     table.to_csv(folder / "FileList.csv", index=False)
     known = task_floors(catalog.task("echonet_dynamic/ef"), tmp_path)
     assert known.n == 3 and not known.higher_is_better
-    assert known.floors["best_constant"].value == pytest.approx(20 / 3)
+    assert known.floors["best_uninformed"].value == known.floors["best_constant"].value == pytest.approx(20 / 3)
     assert known.floors["train_constant"].value == pytest.approx(20)
-    verdicts = {row.model: against(row, known) for row in published_scores("echonet_dynamic/ef") if row.metric == "mae"}
-    assert verdicts["PanEcho"] == BEATS and verdicts["EchoCLIP"] == "no better than the best constant"
+    verdicts = {
+        row.model: compare_to_floor(row, known) for row in published_scores("echonet_dynamic/ef") if row.metric == "mae"
+    }
+    assert verdicts["PanEcho"] == BEATS and verdicts["EchoCLIP"] == NO_BETTER
 
 
 def test_without_labels_it_says_what_is_missing():
@@ -181,7 +189,7 @@ def test_command_prints_and_writes(tmp_path, capsys):
     assert main(["floors", "tmed2/as", "camus/ef", "--csv", str(path)]) == 0
     out = capsys.readouterr().out
     assert "44.13 %" in out and "equals the constant AS" in out and "no floor of camus/ef" in out
-    assert "of 6 classification numbers 5 are no better than the best constant; 4 equal a constant" in out
+    assert "of 6 classification numbers 5 are no better than guessing at the class rates; 4 equal a constant" in out
     table = pd.read_csv(path)
     assert table["task"].tolist() == ["tmed2/as"] * 6 + ["camus/ef"] * 6
     assert table["best_constant"].iloc[0] == pytest.approx(94 / 213, abs=1e-15)

@@ -1,8 +1,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import f1_score
 
-from cardiobench.scoring.floors import COLLAPSED_SPREAD, floors, is_collapsed, verdict
+from cardiobench.scoring.floors import COLLAPSED_SPREAD, best_uninformed, floors, is_collapsed
+from cardiobench.scoring.information import expected_macro_f1
 from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 
 from .factories import BINARY, VALUE, VIEWS3
@@ -63,19 +65,47 @@ def test_without_train_rows_there_is_a_reason():
     assert np.isnan(found["train_constant"].value) and found["best_constant"].value == 0.5
 
 
+@pytest.mark.parametrize("counts", [(44, 4), (25, 94), (26, 26), (10, 20, 70), (3, 0, 9)])
+def test_no_dealing_of_answers_has_a_higher_mean_than_the_floor(counts):
+    """Macro F1 dealt at random: the hypergeometric mean of every mix of answers stays below 1 / K, reached at the class rates."""
+    truth = np.repeat(np.arange(len(counts)), counts)
+    floor = best_uninformed("f1_macro", truth, len(counts)).value
+    present, sizes = np.array(counts) > 0, np.array(counts, dtype=float)
+    assert floor == pytest.approx(1 / present.sum())
+    rng = np.random.default_rng(0)
+    mixes = [*rng.dirichlet(np.ones(len(counts)), 3000), sizes / sizes.sum()]
+    means = [expected_macro_f1(np.outer(sizes, mix), present) for mix in mixes]
+    assert max(means) <= floor + 1e-12 and means[-1] == pytest.approx(floor)
+    drawn = [f1_score(truth, rng.permutation(truth), average="macro") for _ in range(400)]
+    assert np.mean(drawn) == pytest.approx(floor, abs=4 * np.std(drawn) / 20)
+
+
 @pytest.mark.parametrize(
-    ("scores", "higher", "expected"),
+    ("key", "value"),
     [
-        (np.linspace(0.5, 0.9, 1000), True, ("yes", 0.2)),
-        (np.linspace(0.5, 0.9, 1000), False, ("no", -0.2)),
-        (np.linspace(0.2, 0.9, 1000), True, ("tied", 0.2)),
-        (np.full(1000, 0.4), True, ("tied", 0.2)),
-        (np.full(1000, np.nan), True, ("unknown", 0.2)),
+        ("balanced_accuracy", 1 / 2), ("accuracy", 0.7), ("auroc", 0.5), ("mcc", 0), ("auprc", 0.3), ("ppv", 0.3),
+        ("npv", 0.7), ("brier", 0.21), ("nll", -0.3 * np.log(0.3) - 0.7 * np.log(0.7)),
     ],
-)
-def test_verdict(scores, higher, expected):
-    found = verdict(0.6, 0.4, scores, np.full(1000, 0.4), higher)
-    assert (found.verdict, round(found.difference, 12)) == expected
+)  # fmt: skip
+def test_closed_forms_of_two_classes(key, value):
+    truth = np.repeat([0, 1], (70, 30))
+    assert best_uninformed(key, truth, 2).value == pytest.approx(value)
+    rates = np.tile([0.7, 0.3], (100, 1))
+    if key in ("brier", "nll"):
+        report = load_metric("classification_report").compute(truth, rates)
+        assert report[key] == pytest.approx(value)
+
+
+def test_one_of_a_pair_has_no_floor_and_one_class_neither():
+    assert "partner" in best_uninformed("sensitivity", np.array([0, 1, 1]), 2).reason
+    assert "one class" in best_uninformed("f1_macro", np.array([1, 1, 1]), 2).reason
+
+
+def test_floors_of_numbers():
+    truth = np.array([40.0, 50.0, 60.0, 90.0])
+    assert best_uninformed("mae", truth, 0).value == 15
+    assert best_uninformed("rmse", truth, 0).value == pytest.approx(np.std(truth))
+    assert best_uninformed("pearson", truth, 0).value == best_uninformed("r2", truth, 0).value == 0
 
 
 def test_collapsed():

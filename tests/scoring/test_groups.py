@@ -1,14 +1,19 @@
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from cardiobench.core.errors import BadData
 from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, Group
-from cardiobench.scoring.groups import group_labels, split_rows
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.estimates import Sampler
+from cardiobench.scoring.groups import gap_tests, group_labels, split_rows
+from cardiobench.scoring.metrics import ScoringInput, load_metric
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
-from .factories import VALUE, references, test_rows
+from .factories import BINARY, VALUE, references, test_rows
 
 
 def test_edges_belong_to_the_range_below():
@@ -39,27 +44,55 @@ def test_a_column_that_is_not_there_is_said():
     assert "no column 'sex'" in split_rows(SEX_GROUPS, pd.DataFrame({"patient_id": ["a"]})).skipped["sex"]
 
 
-def test_values_gap_and_interval_against_the_plain_loop():
+def test_values_gap_and_difference_of_two_groups():
     table = references(VALUE, n_test=120)
     truth = test_rows(table)
     error = np.where(truth["sex"] == "F", 3.0, 8.0) + np.random.default_rng(0).normal(0, 1, len(truth))
     joined = Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"] + error), VALUE)
     found = score(joined, table, resamples=200, seed=4).groups["sex"]
-
     size = np.abs(joined.sample().y_pred - joined.sample().y_true)
     female = (joined.frame["sex"] == "F").to_numpy()
     assert found.values["F"].value == pytest.approx(size[female].mean())
     assert (found.values["F"].n, found.values["F"].n_patients) == (60, 30)
     assert found.worst == "M"
     assert found.gap.value == pytest.approx(size[~female].mean() - size[female].mean())
+    assert found.gap.difference == pytest.approx(-found.gap.value) and found.gap.high < 0, "F minus M"
+    assert found.gap.excess == pytest.approx(found.gap.value - found.gap.expected) and found.gap.p_value < 0.01
+    assert found.others["bias"].value == pytest.approx(error[~female].mean() - error[female].mean())
 
-    rng, names = np.random.default_rng(4), sorted(set(joined.patients))
-    gaps = []
-    for _ in range(200):
-        drawn = [names[i] for i in rng.integers(0, len(names), len(names))]
-        rows = np.concatenate([np.flatnonzero(joined.patients == name) for name in drawn])
-        gaps.append(abs(size[rows][female[rows]].mean() - size[rows][~female[rows]].mean()))
-    assert (found.gap.low, found.gap.high) == pytest.approx(tuple(np.quantile(gaps, [0.025, 0.975])), abs=1e-9)
+
+def test_a_group_without_every_class_is_not_scored():
+    """One class in a group would score 1 for a constant: `100 % in women`."""
+    table = references(BINARY, n_test=80, per_patient=1)
+    rows = table.index[table["split"] == "test"]
+    table.loc[rows, "y_true"] = np.where((table.loc[rows, "sex"] == "M") & (np.arange(80) % 4 == 1), "sick", "well")
+    truth = test_rows(table)
+    task = dataclasses.replace(BINARY, groups=(SEX_GROUPS,))
+    found = score(Predictions.join(table, truth[["id"]].assign(y_pred="well"), task), table)
+    assert list(found.groups["sex"].values) == ["M"]
+    assert found.skipped_groups["sex=F"] == "not scored: no patients with sick, 5 needed"
+
+
+def test_a_sicker_group_with_the_same_sensitivity_has_no_gap():
+    """Sensitivity and specificity are .7 in both groups, 10 % and 50 % are ill: dealing freely would find a gap every time."""
+    rng, p_values = np.random.default_rng(0), []
+    for _ in range(40):
+        group = rng.integers(0, 2, 400)
+        truth = (rng.random(400) < np.where(group == 0, 0.1, 0.5)).astype(int)
+        answer = np.where(rng.random(400) < 0.7, truth, 1 - truth)
+        sampler = Sampler(ScoringInput(truth, answer), Clusters.of(np.arange(400)), np.array([True, True]))
+        rows = [np.flatnonzero(group == code) for code in (0, 1)]
+        gaps = gap_tests(load_metric("f1_macro"), "f1_macro", sampler, rows, draws=199)
+        p_values.append(gaps["f1_macro"].p_value)
+    assert np.mean(np.array(p_values) < 0.05) <= 0.15
+
+
+def test_women_over_eighty_are_a_group_of_their_own():
+    table = references(VALUE, n_test=200, per_patient=1)
+    table["age"] = np.where(np.arange(len(table)) % 4 < 2, 85.0, 50.0)
+    truth = test_rows(table)
+    joined = Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"] + 1), VALUE)
+    assert "F, >80" in score(joined, table, resamples=20).groups["sex x age"].values
 
 
 def test_the_oldest_group_is_there():

@@ -1,10 +1,11 @@
-"""Ranks of several models: who is first, who is tied, and what a correction for many questions costs."""
+"""Ranks of several models: who is first, who is equivalent, and what a correction for a family costs."""
 
 import numpy as np
 import pytest
 
+from cardiobench.scoring.families import Family
 from cardiobench.scoring.predictions import Predictions
-from cardiobench.scoring.ranks import LEVEL, compare_all, enough_resamples, ranked
+from cardiobench.scoring.ranks import compare_all, enough_resamples, rank_models
 
 from .factories import VALUE, references, test_rows
 
@@ -30,40 +31,43 @@ def test_models_that_the_data_cannot_separate_share_a_rank():
         name: Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"] + error), VALUE)
         for name, error in {"one": noise[0], "two": noise[1], "bad": 4 * noise[2]}.items()
     }
-    found = ranked(compare_all({("toy/ef", "probe"): given}), higher_is_better=False).set_index("model")
+    found = rank_models(compare_all({("toy/ef", "probe"): given}), higher_is_better=False).set_index("model")
     assert found["rank"].to_dict() == {"one": 1, "two": 1, "bad": 3}
-    assert found.loc["one", "tied_with"] == "two" and found.loc["bad", "tied_with"] == ""
+    assert found.loc["one", "undecided_with"] == "two" and found.loc["bad", "undecided_with"] == ""
     assert found.index[-1] == "bad"
 
 
 def test_scores_and_differences_are_those_of_the_errors():
     pairs = compare_all({("toy/ef", "probe"): models(a=3.0, b=5.0, c=9.0)})
-    assert {(pair.a, pair.b): round(pair.found.difference, 9) for pair in pairs} == {
+    assert {(pair.a, pair.b): round(pair.comparison.difference, 9) for pair in pairs} == {
         ("a", "b"): -2.0,
         ("a", "c"): -6.0,
         ("b", "c"): -4.0,
     }
-    table = ranked(pairs, higher_is_better=False)
+    table = rank_models(pairs, higher_is_better=False)
     assert table["rank"].tolist() == [1, 2, 3] and table["model"].tolist() == ["a", "b", "c"]
     assert table["score"].tolist() == pytest.approx([3, 5, 9])
 
 
-def test_the_same_model_twice_is_tied_with_itself():
+def test_the_same_model_twice_is_equivalent_to_itself():
     given = models(a=3.0)
     (pair,) = compare_all({("toy/ef", "knn"): {"a": given["a"], "copy": given["a"]}})
-    assert pair.better == "tied" and pair.adjusted == 1.0
-    assert ranked([pair], higher_is_better=True)["rank"].tolist() == [1, 1]
+    assert pair.better == "equivalent" and pair.adjusted == 1.0
+    assert rank_models([pair], higher_is_better=True)["rank"].tolist() == [1, 1]
 
 
-def test_certain_differences_survive_the_correction_however_many_there_are():
-    """With 1000 resamples the smallest p-value is 0.002, which 30 questions would make 0.06."""
-    contests = {(f"toy/{n}", "probe"): models(a=1.0, b=50.0) for n in range(30)}
-    assert 30 * 2 / 1001 > LEVEL > 30 * 2 / (enough_resamples(30) + 1)
-    assert all(pair.better == "a" for pair in compare_all(contests))
+def test_enough_resamples_for_a_family():
+    """With 1000 resamples the smallest p-value is 0.002, which 30 members would make 0.06."""
+    assert 30 * 2 / 1001 > 0.05 > 30 * 2 / (enough_resamples(30) + 1)
 
 
-def test_the_correction_counts_every_contest():
-    alone = compare_all({("x", "probe"): models(a=3.0, b=3.5)})[0]
-    many = compare_all({(str(n), "probe"): models(a=3.0, b=3.5) for n in range(4)})
-    assert all(pair.adjusted == pytest.approx(4 * pair.found.p_value) for pair in many[:1])
-    assert alone.adjusted == alone.found.p_value
+def test_the_correction_is_that_of_the_family_and_nothing_else_changes_it():
+    family = Family("suite", ("x", "y", "z"))
+    of = {"family": lambda contest: family if contest[0] in family.tasks else None}
+    alone = compare_all({("x", "probe"): models(a=3.0, b=3.5)}, **of)[0]
+    assert alone.adjusted == pytest.approx(3 * alone.comparison.p_value), "y and z were not run"
+    exploratory = {(f"other {n}", "probe"): models(a=1.0, b=50.0) for n in range(5)}
+    more = compare_all({("x", "probe"): models(a=3.0, b=3.5, c=4.0), **exploratory}, **of)
+    same = next(pair for pair in more if (pair.contest[0], pair.a, pair.b) == ("x", "a", "b"))
+    assert same.adjusted == alone.adjusted
+    assert all(pair.adjusted == pair.comparison.p_value for pair in more if not pair.family)

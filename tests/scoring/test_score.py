@@ -36,9 +36,9 @@ def test_published_example_is_a_constant(stenosis, tmp_path):
     assert result.collapsed
     assert result.floors["best_constant"].value == result.score.value
     assert result.floors["best_constant"].prediction == "AS"
-    assert result.beats_floor.verdict == "tied" and result.beats_floor.difference == 0
-    assert {"collapsed: every answer is the same class", "worse than answers drawn by chance"} <= set(result.warnings)
-    assert type(result).load(result.save(tmp_path / "r.json")) == result
+    assert result.floor.value == 0.5 and result.verdict.word == "below the floor" and result.verdict.p_value == 1
+    assert "collapsed: every answer is the same class" in result.warnings
+    assert repr(type(result).load(result.save(tmp_path / "r.json"))) == repr(result)  # NaN is not equal to itself
 
 
 def test_published_example_without_a_row_is_refused(stenosis, tmp_path):
@@ -58,15 +58,15 @@ def joined(task, answer, **sizes):
 
 def test_a_good_model_beats_its_floor():
     found = score(*joined(VALUE, lambda truth: truth["y_true"] + 1))
-    assert found.score.value == pytest.approx(1) and found.beats_floor.verdict == "yes"
-    assert found.beats_floor.low > 0 and not found.collapsed and found.warnings == ()
+    assert found.score.value == pytest.approx(1) and found.verdict.word == "above the floor"
+    assert found.verdict.low > 0 and not found.collapsed and found.warnings == ()
     assert found.unit == "%" and not found.higher_is_better
 
 
 def test_a_model_worse_than_the_floor():
     found = score(*joined(VALUE, lambda truth: truth["y_true"] + 40))
-    assert found.beats_floor.verdict == "no" and found.beats_floor.high < 0
-    assert found.warnings[:2] == ("worse than the best constant answer", "worse than answers drawn by chance")
+    assert found.verdict.word == "below the floor" and found.verdict.high < 0
+    assert "carry information" in found.verdict.sentence, "all 40 too high, and in the right order"
 
 
 def test_multiclass_against_scikit_learn():
@@ -84,29 +84,31 @@ def test_few_patients_and_few_positives_are_said():
     table.loc[rows, "y_true"] = ["sick"] * 4 + ["well"] * 22
     truth = test_rows(table)
     found = score(Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"]), BINARY), table)
-    assert "rests on 26 patients: the interval is rough below 30" in found.warnings
     assert "rests on 4 patients with sick" in found.warnings
-    assert found.score.value == 1.0
+    assert found.score.value == 1.0 and found.score.low < 0.95 and found.verdict.word == "too few to say"
 
 
 def test_one_class_only_is_scored_over_that_class_and_said():
     table = references(BINARY, per_patient=1).assign(y_true="well")
     truth = test_rows(table)
     found = score(Predictions.join(table, truth[["id"]].assign(y_pred="well"), BINARY), table)
-    assert found.score.value == 1.0 and "no scored row is sick" in found.warnings and found.collapsed
+    assert found.metric == "accuracy" and found.score.value == 1.0 and 0.8 < found.score.low < 1
+    assert found.verdict.word == "no comparison possible" and "no scored row is sick" in found.warnings
+    assert np.isnan(found.overall["f1_macro"].value) and "one class" in found.overall["f1_macro"].reason
 
 
 def test_one_patient_has_a_value_and_no_interval():
     table = references(VALUE).assign(patient_id="p")
     truth = test_rows(table)
     found = score(Predictions.join(table, truth[["id"]].assign(y_pred=50.0), VALUE), table)
-    assert found.score.value > 0 and np.isnan(found.score.low) and found.beats_floor.verdict == "unknown"
+    assert found.score.value > 0 and np.isnan(found.score.low) and found.verdict.word == "too few to say"
 
 
 def test_the_same_seed_gives_the_same_result_and_another_does_not():
-    predictions, table = joined(VALUE, lambda truth: truth["y_true"] + np.arange(len(truth)) % 7)
+    predictions, table = joined(BINARY, lambda truth: np.resize(["sick", "well", "well"], len(truth)))
     first, again, other = (score(predictions, table, seed=seed) for seed in (0, 0, 1))
-    assert first.overall == again.overall and first.groups == again.groups and first.floors == again.floors
+    assert repr(first.overall) == repr(again.overall) and repr(first.groups) == repr(again.groups)
+    assert first.floors == again.floors and first.verdict == again.verdict
     assert first.score.low != other.score.low and first.score.value == other.score.value
 
 

@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-HELP = "which models of a results folder are better than which, and which are tied"
+HELP = "which models of a results folder are better than which, and which are equivalent"
 EXAMPLES = """\
 Every pair of models on every task and protocol that both answered: paired differences on the same patients, 95 %
-intervals, p-values by Holm's rule for all of them, and ranks.
+intervals, p-values by Holm's rule over the tasks of the suite, and ranks.
   cardiobench compare results
   cardiobench compare results --tasks camus/ef --protocols probe --csv pairs.csv
 """

@@ -50,8 +50,8 @@ def print_floors(table: "pd.DataFrame", console: "Console") -> None:
 
     tasks = table.drop_duplicates("task")
     console.table(
-        "floors on the test split: what an answer without a model reaches",
-        ("task", "metric", "n", "best constant", "answer", "train constant", "chance", "labels from"),
+        "floors on the test split: the best score on average without looking at the recording",
+        ("task", "metric", "n", "floor", "best constant", "answer", "train constant", "chance", "labels from"),
         [_floors(row) for row in tasks[tasks["known"]].to_dict("records")],
     )
     lacking: dict[str, list[str]] = {}
@@ -64,13 +64,13 @@ def print_floors(table: "pd.DataFrame", console: "Console") -> None:
     printed = table[table["published"].notna()]
     console.table(
         "published numbers",
-        ("task", "model", "protocol", "metric", "published", "best constant", "verdict", "source"),
+        ("task", "model", "protocol", "metric", "published", "floor", "verdict", "source"),
         [_published(row) for row in printed.to_dict("records")],
     )
     for row in counts_by_table(printed).itertuples():
         console.print(
-            f"{row.source}: of {row.numbers} classification numbers {row.no_better} are no better than the best "
-            f"constant; {row.equal} equal a constant to the last digit"
+            f"{row.source}: of {row.numbers} classification numbers {row.no_better} are no better than guessing "
+            f"at the class rates; {row.equal} equal a constant to the last digit"
         )
 
 
@@ -85,13 +85,13 @@ def _number(value: float, row: dict[str, Any]) -> str:
 def _floors(row: dict[str, Any]) -> tuple[str, ...]:
     answer = row["best_constant_answer"]
     answer = answer if isinstance(answer, str) else f"{answer:.2f}"
-    values = [_number(row[name], row) for name in ("best_constant", "train_constant", "chance")]
-    return row["task"], row["metric"], str(int(row["n"])), values[0], answer, *values[1:], row["labels"]
+    values = [_number(row[name], row) for name in ("best_uninformed", "best_constant", "train_constant", "chance")]
+    return row["task"], row["metric"], str(int(row["n"])), *values[:2], answer, *values[2:], row["labels"]
 
 
 def _published(row: dict[str, Any]) -> tuple[str, ...]:
     metric = row["published_metric"] + (f", {row['condition']}" if row["condition"] else "")
     same = row["known"] and row["published_metric"] == row["metric"]
-    floor = _number(row["best_constant"], row) if same else ""
+    floor = _number(row["best_uninformed"], row) if same else ""
     verdict = row["verdict"] or ("needs the raw data" if not row["known"] else "")
     return row["task"], row["model"], row["protocol"], metric, row["printed"], floor, verdict, row["source"]

@@ -72,14 +72,14 @@ def _names(record: AnalysisResult) -> list[str]:
 def counts(collection: Collection) -> dict[str, int]:
     """Return the numbers in the head of the page."""
     results = collection.results
-    verdicts = [result.beats_floor.verdict for result in results]
+    verdicts = [result.verdict.word for result in results]
     return {
         "models": len({result.model["name"] for result in results}),
         "tasks": len({result.task for result in results}),
         "scores": len(results),
-        "above": verdicts.count("yes"),
-        "tied": verdicts.count("tied"),
-        "below": verdicts.count("no"),
+        "above": verdicts.count("above the floor"),
+        "informed": verdicts.count("carries information, not above the floor"),
+        "below": verdicts.count("below the floor"),
         "collapsed": sum(result.collapsed for result in results),
         "seen": sum(bool(result.seen_in_pretraining) for result in results),
         "problems": len(collection.problems),

@@ -32,13 +32,13 @@ def skill_text(value: float) -> str:
 def tooltip(cell: ScoreCell) -> str:
     """Return a cell of the overview in full sentences."""
     result = cell.entry.result
-    score, beats = result.score, result.beats_floor
+    score, beats = result.score, result.verdict
     low, high = (tables.number(value, result) for value in (beats.low, beats.high))
     lines = [
         f"{result.model['name']}, {result.label}, on {result.task}.",
         f"{tables.metric_name(result)}: {tables.number(score.value, result)}, 95 % CI {tables.interval(score, result)}"
         f" (n = {score.n}, {score.n_patients} patients).",
-        f"Best constant answer: {tables.number(result.floors['best_constant'].value, result)}; difference "
+        f"Floor: {tables.floor(result)}; {tables.verdict(result)}: {beats.sentence}; difference "
         f"{tables.number(beats.difference, result)} [{low}, {high}], positive is better: {skill_text(cell.skill)} of the way to a "
         "perfect score.",
         *(f"{MARKS[mark][0]} {mark}: {MARKS[mark][1]}." for mark in cell.marks),
@@ -56,8 +56,8 @@ def score_row(entry: Entry) -> dict[str, Any]:
         "sort": result.score.value,
         "interval": tables.interval(result.score, result),
         "floor": tables.floor(result),
-        "gain": tables.number(result.beats_floor.difference, result),
-        "gain_sort": result.beats_floor.difference,
+        "gain": tables.number(result.verdict.difference, result),
+        "gain_sort": result.verdict.difference,
         "n": result.score.n,
         "patients": result.score.n_patients,
         "coverage": f"{result.coverage['scored']}/{result.coverage['expected']}",
@@ -89,7 +89,7 @@ def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
                 for label, estimate in breakdown.values.items()
             ),
             "gap": tables.number(breakdown.gap.value, result),
-            "gap_interval": f"{tables.number(breakdown.gap.low, result)} – {tables.number(breakdown.gap.high, result)}",
+            "gap_interval": tables.gap_text(breakdown, result),
             "worst": breakdown.worst or "–",
         }
         for result in tables.ordered(list(results))

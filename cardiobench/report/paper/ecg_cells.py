@@ -20,8 +20,8 @@ COLUMNS = [
     "f1_macro",
     "low",
     "high",
-    "best_constant",
-    "beats_floor",
+    "floor",
+    "verdict",
     "seen",
     "twin",
 ]
@@ -33,7 +33,7 @@ def all_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
     Returns:
         model, dataset, label, size, pooling (of the network's tokens), classifier, seed, records; f1_median, f1_iqr,
         f1_macro_median, auroc_median over folds, F1 of the positive class first, and f1_constant, its floor; f1_macro of all out-of-fold answers with
-        its 95 % interval low to high over patients, and best_constant, its floor; beats_floor (yes, no, tied, unknown);
+        its 95 % interval low to high over patients, and its floor and verdict;
         seen: whether the dataset is in the model's pretraining data, None when nobody knows; twin: generated recordings.
     """
     rows = []
@@ -54,8 +54,8 @@ def all_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
                 "f1_macro": score.value,
                 "low": score.low,
                 "high": score.high,
-                "best_constant": result.floors["best_constant"].value,
-                "beats_floor": result.beats_floor.verdict,
+                "floor": result.floor.value,
+                "verdict": result.verdict.word,
                 "seen": result.seen_in_pretraining,
                 "twin": bool(result.dataset.get("twin")) or _generated(dataset),
             }

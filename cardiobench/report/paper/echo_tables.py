@@ -75,7 +75,7 @@ def echo_grids(results: Sequence[ScoreResult], floor: Callable[[str], float] | N
 
     Args:
         results: of any models; only those of the tables' tasks and protocols are in them.
-        floor: task -> score of the best constant answer, NaN where nobody knows; by default from the results, else from the
+        floor: task -> floor, NaN where nobody knows; by default from the results, else from the
             splits that come with the package.
     """
     return [echo_grid(layout, results, floor or floors_of(results)) for layout in LAYOUTS]
@@ -97,7 +97,7 @@ def echo_grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[s
                 theirs.setdefault(f"{row.model}, published", {})[task] = row
     floors = [GridCell("–" if math.isnan(v := floor(task)) else _number(task, v)) for task in layout.tasks]
     blocks = [
-        (("best constant", tuple(floors)),),
+        (("floor", tuple(floors)),),
         _block({label: [_ours(own.get(task)) for task in layout.tasks] for label, own in ours.items()}, layout.tasks),
         _block(
             {label: [_theirs(own.get(task)) for task in layout.tasks] for label, own in theirs.items()}, layout.tasks
@@ -129,13 +129,13 @@ def echo_numbers(grids: Sequence[Grid]) -> dict[str, pd.DataFrame]:
 
 
 def floors_of(results: Sequence[ScoreResult]) -> Callable[[str], float]:
-    """Return a function from task to score of the best constant answer: of a result on real recordings, else of the shipped split."""
-    known = {r.task: r.floors["best_constant"].value for r in results if not r.dataset.get("twin")}
+    """Return a function from task to floor: of a result on real recordings, else of the shipped split."""
+    known = {r.task: r.floor.value for r in results if not r.generated}
 
     def floor(task: str) -> float:
         if task not in known:
             try:
-                known[task] = task_floors(catalog.task(task)).floors["best_constant"].value
+                known[task] = task_floors(catalog.task(task)).floors["best_uninformed"].value
             except MissingData:
                 known[task] = math.nan
         return known[task]

@@ -13,6 +13,8 @@ from cardiobench.results.score_result import ScoreResult
 
 MAX_ROWS = 40  # of more results each model's best one is drawn
 
+FLOOR_NAMES = {"best_uninformed": "floor", "best_constant": "best constant"}
+
 
 def score_table(results: Sequence[ScoreResult], published: Sequence[PublishedScore]) -> pd.DataFrame:
     """Return the numbers of the figure, best first, then the published ones.
@@ -54,11 +56,11 @@ def scores_figure(results: Sequence[ScoreResult], published: Sequence[PublishedS
     rows = (shown[["value", "low", "high"]] * factor).assign(label=labels, hollow=hollow, published=shown["published"])
     figure, axes = subplots(figsize=(7.6, 1.1 + ROW_HEIGHT * len(rows)))
     draw_intervals(axes, rows)
-    for name, line in (("best_constant", "--"), ("chance", ":")):
+    for name, line in zip(FLOOR_NAMES, ("--", ":"), strict=True):
         floor = first.floors.get(name)
         if floor is not None and floor.value == floor.value:
             value = factor * floor.value
-            axes.axvline(value, color=FLOOR, linestyle=line, label=f"{name.replace('_', ' ')} {value:.2f}", zorder=1)
+            axes.axvline(value, color=FLOOR, linestyle=line, label=f"{FLOOR_NAMES[name]} {value:.2f}", zorder=1)
     axes.set_xlabel(f"{tables.metric_name(first)} ({'higher' if first.higher_is_better else 'lower'} is better)")
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0)
     caption = (

@@ -1,0 +1,60 @@
+"""Patients as clusters of rows: everything random in scoring draws patients, never rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Which patient each row belongs to.
+
+    Attributes:
+        of_row: code of each row's patient, 0 to `count` - 1, (n,).
+        count: patients, P.
+    """
+
+    of_row: npt.NDArray[np.int64]
+    count: int
+
+    @classmethod
+    def of(cls, patient_ids: Sequence[object] | np.ndarray) -> "Clusters":
+        """Code the patients in the order in which they first occur."""
+        codes, names = pd.factorize(np.asarray(patient_ids))
+        return cls(codes.astype(np.int64), len(names))
+
+    def __len__(self) -> int:
+        return len(self.of_row)
+
+    @property
+    def one_row_each(self) -> bool:
+        """Whether no patient has a second row."""
+        return self.count == len(self.of_row)
+
+    @cached_property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """Rows of each patient, (P,)."""
+        return np.bincount(self.of_row, minlength=self.count)
+
+    def take(self, rows: np.ndarray) -> "Clusters":
+        """Cluster some of the rows only; patients without any of them are gone."""
+        return Clusters.of(self.of_row[rows])
+
+    def count_in(self, rows: np.ndarray) -> int:
+        """Count the patients with at least one of the rows, given as a bool mask (n,) or as indices."""
+        return len(np.unique(self.of_row[rows]))
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        """Sum a column (n,) or the columns (n, m) of the rows by patient: (P,) or (P, m)."""
+        if values.ndim == 1:
+            return np.bincount(self.of_row, values, minlength=self.count)
+        return np.stack([np.bincount(self.of_row, column, minlength=self.count) for column in values.T], axis=1)
+
+    def cells(self, codes: np.ndarray, size: int) -> npt.NDArray[np.int64]:
+        """Count how many rows of each patient have each of the codes 0 to `size` - 1, (P, size)."""
+        flat = np.bincount(self.of_row * size + codes, minlength=self.count * size)
+        return flat.reshape(self.count, size)

@@ -1,0 +1,201 @@
+"""Scores with their intervals: every metric of a result from the same predictions, and the same draws where it draws."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from cardiobench.results.score_result import Estimate
+from cardiobench.scoring.bootstrap import RESAMPLES, patient_weights
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.intervals import (
+    MIN_PATIENTS,
+    NONE,
+    Interval,
+    Scale,
+    auroc_interval,
+    quantile_interval,
+    smoothed_tables,
+    standard_error,
+    t_interval,
+    wilson_interval,
+)
+from cardiobench.scoring.metrics import Metric, ScoringInput
+
+SCALES: Mapping[str, Scale] = {
+    "t": "identity",
+    "log_t": "log",
+    "log_t_complement": "log_complement",
+    "fisher_z": "fisher_z",
+}
+METHODS: Mapping[str, str] = {
+    "smoothed": "smoothed patient bootstrap: every class also counts one made-up patient who answers all classes equally",
+    "newcombe": "Newcombe's method 5 with class sizes divided by the patients' design effect",
+    "wilson": "Wilson's interval with the number of patients that the standard error stands for",
+    "t": "Student's t over patients",
+    "log_t": "Student's t over patients on the log scale",
+    "log_t_complement": "Student's t over patients on the log scale of 1 minus the score",
+    "fisher_z": "Student's t over patients on Fisher's z",
+    "percentile": "percentiles of a bootstrap over patients",
+    "none": "no interval",
+}
+ONE_CLASS = "one class in the test set: see the share answered right"
+FEW = f"fewer than {MIN_PATIENTS} patients: no interval"
+
+
+class Sampler:
+    """Rows of one test set (or of one group of it) with what all metrics share: patients, classes, draws.
+
+    Attributes:
+        sample: the rows.
+        clusters: their patients.
+        classes: K of the task; 0 for numbers.
+        present: bool (K,), the classes that the whole test set has.
+    """
+
+    def __init__(
+        self,
+        sample: ScoringInput,
+        clusters: Clusters,
+        present: np.ndarray,
+        resamples: int = RESAMPLES,
+        seed: int = 0,
+    ):
+        """Keep the rows; nothing is drawn before a metric asks for it."""
+        self.sample, self.clusters, self.present = sample, clusters, present
+        self.resamples, self.seed = resamples, seed
+        self._tables: np.ndarray | None = None
+
+    @property
+    def classes(self) -> int:
+        """K of the task; 0 for numbers."""
+        return len(self.present)
+
+    @property
+    def tables(self) -> np.ndarray:
+        """Smoothed confusion tables, (B, K, K), the same for every metric."""
+        if self._tables is None:
+            truth, answer = self.sample.y_true, self.sample.y_pred
+            self._tables = smoothed_tables(truth, answer, self.clusters, self.classes, self.resamples, self.seed)
+        return self._tables
+
+    @property
+    def one_class(self) -> bool:
+        """Whether the whole test set has one class, so that there is nothing to tell apart."""
+        return self.classes > 0 and int(self.present.sum()) < 2
+
+    def take(self, rows: np.ndarray) -> "Sampler":
+        """Take some of the rows; the classes stay those of the whole test set."""
+        return Sampler(self.sample.take(rows), self.clusters.take(rows), self.present, self.resamples, self.seed)
+
+
+def estimate_metrics(metrics: Sequence[Metric], sampler: Sampler) -> dict[str, Estimate]:
+    """Compute every number of the metrics, each with the interval that its formula names.
+
+    Returns:
+        {key: estimate}; what is undefined is NaN and says why.
+    """
+    return {key: estimate for metric in metrics for key, estimate in estimate_metric(metric, sampler).items()}
+
+
+def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) -> dict[str, Estimate]:
+    """Compute the numbers of one metric (or some of its keys) with their intervals."""
+    values = dict(metric.value(sampler.sample))
+    wanted = [key for key in metric.direction if not keys or key in keys]
+    intervals = _intervals(metric, values, wanted, sampler) if sampler.clusters.count >= MIN_PATIENTS else {}
+    found = {}
+    for key in wanted:
+        method, _, why = metric.interval.get(key, "percentile").partition(": ")
+        interval = intervals.get(key, NONE)
+        reason = ""
+        if sampler.one_class and method == "smoothed" and key != "accuracy":
+            values[key], interval, reason = np.nan, NONE, ONE_CLASS
+        elif np.isnan(values[key]):
+            interval, reason = NONE, "undefined for these rows"
+        elif sampler.clusters.count < MIN_PATIENTS:
+            reason = FEW
+        elif method == "none":
+            reason = f"no interval: {why}"
+        elif np.isnan(interval.low):
+            reason = "no interval: the score does not vary with the patients"
+        found[key] = Estimate(
+            float(values[key]),
+            interval.low,
+            interval.high,
+            len(sampler.sample),
+            sampler.clusters.count,
+            reason,
+            se=interval.se,
+            method="" if np.isnan(interval.low) else method,
+        )
+    return found
+
+
+def _intervals(
+    metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
+) -> dict[str, Interval]:
+    """Intervals of the keys of a metric, by the method that each names."""
+    by_method: dict[str, list[str]] = {}
+    for key in keys:
+        if not np.isnan(values[key]):
+            by_method.setdefault(metric.interval.get(key, "percentile").partition(":")[0], []).append(key)
+    found: dict[str, Interval] = {}
+    for method, names in by_method.items():
+        if method != "none":
+            found |= _METHODS[method](metric, values, names, sampler)
+    return found
+
+
+def _smoothed(
+    metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
+) -> dict[str, Interval]:
+    if metric.from_tables is None:
+        raise ValueError(f"{metric.name} names the interval 'smoothed' and has no from_tables; name 'percentile'.")
+    drawn = metric.from_tables(sampler.tables, sampler.present)
+    return {key: quantile_interval(drawn[key], values[key]) for key in keys}
+
+
+def _of_influence(
+    metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
+) -> dict[str, Interval]:
+    if metric.influence is None:
+        raise ValueError(f"{metric.name} names an interval that needs an influence function; name 'percentile'.")
+    given, patients = metric.inputs(sampler.sample), sampler.clusters.count
+    influence = metric.influence(**given)
+    support = metric.support(**given) if metric.support else {}
+    found = {}
+    for key in keys:
+        se = standard_error(influence[key], sampler.clusters)
+        if np.isnan(se):
+            continue
+        method = metric.interval[key]
+        if method in SCALES:
+            found[key] = t_interval(values[key], se, patients, SCALES[method])
+        else:
+            found[key] = wilson_interval(values[key], se, sampler.clusters.count_in(support[key]))
+    return found
+
+
+def _newcombe(
+    metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
+) -> dict[str, Interval]:
+    table = sampler.sample.probabilities
+    if table is None or table.shape[1] != 2:
+        return _of_influence(metric, values, keys, sampler)
+    found = auroc_interval(sampler.sample.y_true == 1, table[:, 1], sampler.clusters)
+    return dict.fromkeys(keys, found)
+
+
+def _percentile(
+    metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
+) -> dict[str, Interval]:
+    weights = patient_weights(sampler.clusters.of_row, sampler.resamples, sampler.seed)
+    drawn = [metric.resamples(sampler.sample, chunk) for chunk in weights]
+    return {key: quantile_interval(np.concatenate([chunk[key] for chunk in drawn]), values[key]) for key in keys}
+
+
+_METHODS: Mapping[str, Callable[[Metric, Mapping[str, float], Sequence[str], Sampler], dict[str, Interval]]] = {
+    "smoothed": _smoothed,
+    "newcombe": _newcombe,
+    "percentile": _percentile,
+    **dict.fromkeys(("wilson", *SCALES), _of_influence),
+}

@@ -1,0 +1,192 @@
+"""Do the answers know the patient? The same answers, dealt to other patients, would score as well by chance."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.intervals import confusion_table
+from cardiobench.scoring.metrics import ScoringInput
+
+DRAWS = 1999
+LEVEL = 0.05
+MOST_PATIENTS = 20_000
+"""Patients above which the test is made on a random selection of so many, which keeps it exact and short."""
+_CHUNK = 2**17  # rows dealt at once: they stay in the processor's cache
+
+
+class Information(NamedTuple):
+    """Outcome of the test: p-value, what was compared, and the patients it was made on."""
+
+    p_value: float
+    statistic: str
+    n_patients: int
+
+
+def information_test(
+    sample: ScoringInput, clusters: Clusters, classes: int, draws: int = DRAWS, seed: int = 0
+) -> Information:
+    """Test whether answers carry information on the patients they were given for.
+
+    Args:
+        sample: rows with at least one answer.
+        clusters: patients of the rows.
+        classes: K; 0 for numbers.
+        draws: B of the re-dealings.
+        seed: of the draws.
+
+    Returns:
+        One-sided p: the share of re-dealings, the observed one included, that score at least as well. 1 where all answers
+        are the same or all rows have one class.
+    """
+    if clusters.count > MOST_PATIENTS:
+        chosen = np.random.default_rng(seed).permutation(clusters.count)[:MOST_PATIENTS]
+        rows = np.flatnonzero(np.isin(clusters.of_row, chosen))
+        sample, clusters = sample.take(rows), clusters.take(rows)
+    if not classes:
+        return Information(p_of_numbers(sample.y_true, sample.y_pred, clusters, draws, seed), "mae", clusters.count)
+    if sample.probabilities is not None:
+        p = p_of_ranking(sample.y_true, sample.probabilities, clusters, draws, seed)
+        return Information(p, "auroc", clusters.count)
+    p = p_of_classes(sample.y_true, sample.y_pred, clusters, classes, draws, seed)
+    return Information(p, "f1_macro", clusters.count)
+
+
+def p_value(observed: float, dealt: np.ndarray) -> float:
+    """One-sided p that counts the observed arrangement, so that it is never 0 (Phipson and Smyth 2010)."""
+    return float((1 + (dealt >= observed - 1e-12).sum()) / (1 + len(dealt)))
+
+
+def donors(
+    clusters: Clusters, draws: int, rng: np.random.Generator, strata: np.ndarray | None = None
+) -> npt.NDArray[np.int32]:
+    """Deal the rows of patients to other patients.
+
+    Every patient receives the rows of one other, in a shuffled order from a random start: again from the start where it
+    has more rows than the donor, some of them where it has fewer.
+
+    Args:
+        clusters: patients of the rows.
+        draws: b.
+        rng: of the draws.
+        strata: code of each patient's stratum, (P,), within which patients are exchanged; None means one for all.
+
+    Returns:
+        The row whose answer each row receives, (b, n).
+    """
+    donor = _exchanged(clusters.count, draws, rng, strata)
+    if clusters.one_row_each:
+        return donor
+    order = np.lexsort((rng.random(len(clusters)), clusters.of_row)).astype(np.int32)
+    size = clusters.rows.astype(np.int32)
+    start = (np.cumsum(size) - size).astype(np.int32)
+    rank = np.empty(len(clusters), np.int32)
+    rank[order] = np.arange(len(clusters), dtype=np.int32) - start[clusters.of_row[order]]
+    begin = rng.integers(0, 2**16, (draws, clusters.count), dtype=np.int32).take(clusters.of_row, axis=1)
+    donor = donor.take(clusters.of_row, axis=1)
+    return order.take(start.take(donor) + (begin + rank) % size.take(donor))
+
+
+def _exchanged(count: int, draws: int, rng: np.random.Generator, strata: np.ndarray | None) -> npt.NDArray[np.int32]:
+    """Permute 0 to `count` - 1 within strata, (b, count)."""
+    if strata is None:
+        return rng.permuted(np.broadcast_to(np.arange(count, dtype=np.int32), (draws, count)), axis=1)
+    donor = np.empty((draws, count), dtype=np.int32)
+    for stratum in np.unique(strata):
+        members = np.flatnonzero(strata == stratum).astype(np.int32)
+        donor[:, members] = rng.permuted(np.broadcast_to(members, (draws, len(members))), axis=1)
+    return donor
+
+
+def _chunks(rows: int, draws: int) -> list[int]:
+    """Sizes of the pieces in which draws are made."""
+    step = max(1, _CHUNK // max(1, rows))
+    return [min(step, draws - first) for first in range(0, draws, step)]
+
+
+def macro_f1(tables: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """Macro F1 of confusion tables (..., K, K) over the classes that are present in the whole test set."""
+    size = tables.sum(-1) + tables.sum(-2)
+    return (2 * np.einsum("...ii->...i", tables) / np.where(size > 0, size, 1))[..., present].mean(-1)
+
+
+def expected_macro_f1(tables: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """Mean of macro F1 when the same answers are dealt at random: exact, from the margins (hypergeometric mean)."""
+    true, answered, n = tables.sum(-1), tables.sum(-2), tables.sum((-1, -2))[..., None]
+    size = true + answered
+    return (2 * true * answered / n / np.where(size > 0, size, 1))[..., present].mean(-1)
+
+
+def p_of_classes(
+    truth: np.ndarray, answer: np.ndarray, clusters: Clusters, classes: int, draws: int = DRAWS, seed: int = 0
+) -> float:
+    """P of class answers by macro F1 minus its chance level at the table's own margins."""
+    counts = confusion_table(truth, answer, classes)
+    present, used = counts.sum(1) > 0, counts.sum(0) > 0
+    if used.sum() < 2 or present.sum() < 2:
+        return 1.0
+    rng = np.random.default_rng(seed)
+    if clusters.one_row_each:
+        dealt = np.zeros((draws, classes, classes))
+        margins = counts.sum(1)[present].astype(int), counts.sum(0)[used].astype(int)
+        dealt[np.ix_(range(draws), present, used)] = stats.random_table(*margins, seed=rng).rvs(draws)
+    else:
+        code, parts = truth * classes, []
+        for size in _chunks(len(truth), draws):
+            cells = code + answer[donors(clusters, size, rng)] + (np.arange(size) * classes**2)[:, None]
+            parts.append(np.bincount(cells.ravel(), minlength=size * classes**2))
+        dealt = np.concatenate(parts).reshape(draws, classes, classes).astype(np.float64)
+    observed, chance = (macro_f1(table, present) - expected_macro_f1(table, present) for table in (counts, dealt))
+    return p_value(float(observed), chance)
+
+
+def p_of_ranking(
+    truth: np.ndarray, probabilities: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0
+) -> float:
+    """P of probabilities (n, K) by AUROC, of several classes by its mean over the classes present, each against the rest."""
+    labels = [1] if probabilities.shape[1] == 2 else list(np.unique(truth))
+    labels = [label for label in labels if 0 < (truth == label).sum() < len(truth)]
+    if not labels or np.ptp(probabilities, axis=0).max() == 0:
+        return 1.0
+    if len(labels) == 1 and clusters.one_row_each:
+        scores, positive = probabilities[:, labels[0]], truth == labels[0]
+        return float(stats.mannwhitneyu(scores[positive], scores[~positive], alternative="greater").pvalue)
+    rng = np.random.default_rng(seed)
+    ranks = np.stack([stats.rankdata(probabilities[:, label]) for label in labels])
+    # mean rank within the class minus that outside it: AUROC up to a constant, whatever ranks are dealt twice
+    contrasts = np.stack([member / member.sum() - ~member / (~member).sum() for member in (truth == c for c in labels)])
+    dealt = []
+    for size in _chunks(len(truth), draws):
+        row = donors(clusters, size, rng)
+        dealt.append(sum(rank[row] @ contrast for rank, contrast in zip(ranks, contrasts, strict=True)))
+    return p_value(float((ranks * contrasts).sum()), np.concatenate(dealt))
+
+
+def p_of_numbers(truth: np.ndarray, answer: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> float:
+    """P of numbers by the mean absolute error, after their median is moved onto that of the truth.
+
+    The shift is the same for every dealing; without it answers that are all far too low would score the same however
+    they are dealt.
+    """
+    if np.ptp(answer) == 0 or np.ptp(truth) == 0:
+        return 1.0
+    moved, rng = answer - np.median(answer) + np.median(truth), np.random.default_rng(seed)
+    dealt = [-np.abs(moved[donors(clusters, size, rng)] - truth).mean(axis=1) for size in _chunks(len(truth), draws)]
+    return p_value(float(-np.abs(moved - truth).mean()), np.concatenate(dealt))
+
+
+def p_of_correlation(x: np.ndarray, y: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> float:
+    """Two-sided p of Pearson's r between two columns: how often the same values, dealt to other patients, correlate as well."""
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return 1.0
+    centred, rng = y - y.mean(), np.random.default_rng(seed)
+    centred /= np.sqrt((centred**2).sum())
+
+    def strength(values: np.ndarray) -> np.ndarray:
+        spread = np.sqrt(((values - values.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1))
+        return np.abs(values @ centred) / np.maximum(spread, 1e-300)
+
+    dealt = [strength(x[donors(clusters, size, rng)]) for size in _chunks(len(x), draws)]
+    return p_value(float(strength(x)), np.concatenate(dealt))

@@ -1,0 +1,201 @@
+"""Intervals over patients that hold what they promise with few patients too; functions on arrays, nothing is rounded."""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize, stats
+
+from cardiobench.scoring.clusters import Clusters
+
+LEVEL = 0.95
+MIN_PATIENTS = 10
+"""Patients below which a score has no interval."""
+PRIOR = 1.0
+_CHUNK = 2**22  # random numbers held at once: 32 MB
+
+Scale = Literal["identity", "log", "log_complement", "fisher_z"]
+
+
+class Interval(NamedTuple):
+    """Both ends, and the standard error on the scale of the score."""
+
+    low: float
+    high: float
+    se: float
+
+
+NONE = Interval(np.nan, np.nan, np.nan)
+
+
+def confusion_table(truth: np.ndarray, answer: np.ndarray, classes: int) -> npt.NDArray[np.float64]:
+    """Count the rows by true class and answered class, (K, K)."""
+    return np.bincount(truth * classes + answer, minlength=classes**2).reshape(classes, classes).astype(np.float64)
+
+
+def smoothed_tables(
+    truth: np.ndarray, answer: np.ndarray, clusters: Clusters, classes: int, draws: int, seed: int = 0
+) -> npt.NDArray[np.float64]:
+    """Draw confusion tables by a patient-weighted bootstrap with one made-up patient per class.
+
+    Each patient gets an exponential weight (Rubin, Annals of Statistics 9, 1981), so that the class mix varies as patients
+    do. Within each class present, one made-up patient answers all classes equally; it does not change the mix. With one
+    row per patient and two classes, sensitivity and specificity get Jeffreys' Beta(x + 1/2, n - x + 1/2).
+
+    Args:
+        truth: class codes, (n,).
+        answer: class codes, (n,), or codes of any finer outcome from 0 to `classes` - 1.
+        clusters: patients of the rows.
+        classes: K.
+        draws: B.
+        seed: of the draws.
+
+    Returns:
+        (B, K, K) float64.
+    """
+    return smoothed_cells(truth, answer, clusters, classes, classes, draws, seed)
+
+
+def smoothed_cells(
+    truth: np.ndarray, outcome: np.ndarray, clusters: Clusters, classes: int, outcomes: int, draws: int, seed: int = 0
+) -> npt.NDArray[np.float64]:
+    """Draw tables (B, K, M) of true class by outcome, such as the pair of answers of two models; see `smoothed_tables`."""
+    rng = np.random.default_rng(seed)
+    size = classes * outcomes
+    codes = truth * outcomes + outcome
+    rows = np.bincount(truth, minlength=classes).astype(np.float64)
+    patients = np.array([clusters.count_in(truth == label) for label in range(classes)])
+    drawn = _weighted_counts(codes, clusters, size, draws, rng).reshape(draws, classes, outcomes)
+    shape = np.where(rows > 0, PRIOR / outcomes, 0)[:, None] * np.ones((classes, outcomes))
+    made_up = rng.standard_gamma(shape, (draws, classes, outcomes)) * (rows / np.maximum(patients, 1))[:, None]
+    mix = drawn.sum(axis=2)
+    drawn += made_up
+    total = drawn.sum(axis=2)
+    drawn *= (mix / np.where(total > 0, total, 1))[..., None]
+    return drawn
+
+
+def _weighted_counts(
+    codes: np.ndarray, clusters: Clusters, size: int, draws: int, rng: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Count the rows of each code with an exponential weight per patient, (B, size).
+
+    Patients with the same counts share one draw: a sum of m exponentials is a gamma of shape m.
+    """
+    if clusters.one_row_each:
+        return rng.standard_gamma(np.bincount(codes, minlength=size), (draws, size))
+    cells = clusters.cells(codes, size)
+    key = cells @ np.random.default_rng(0).integers(1, 2**62, size)  # equal counts, equal key (modulo 2**64)
+    _, first, shared = np.unique(key, return_index=True, return_counts=True)
+    patterns = cells[first].astype(np.float64)
+    step = max(1, _CHUNK // len(first))
+    shapes = [(min(step, draws - start), len(first)) for start in range(0, draws, step)]
+    alone = shared.max() == 1  # an exponential is a gamma of shape 1, and quicker to draw
+    weights = (rng.standard_exponential(shape) if alone else rng.standard_gamma(shared, shape) for shape in shapes)
+    return np.concatenate([weight @ patterns for weight in weights])
+
+
+def quantile_interval(values: np.ndarray, score: float, level: float = LEVEL) -> Interval:
+    """Quantiles of the draws, widened where needed to hold the score itself: a perfect score keeps the end 1."""
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return NONE
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(min(low, score)), float(max(high, score)), float(defined.std()))
+
+
+def standard_error(influence: np.ndarray, clusters: Clusters) -> float:
+    """Standard error of a score from the influence of its rows, summed by patient (infinitesimal jackknife).
+
+    Args:
+        influence: derivative of the score in the weight of each row, (n,).
+        clusters: patients of the rows.
+    """
+    if clusters.count < 2:
+        return np.nan
+    return float(np.sqrt((clusters.sum(influence) ** 2).sum() * clusters.count / (clusters.count - 1)))
+
+
+def t_interval(score: float, se: float, patients: int, scale: Scale = "identity", level: float = LEVEL) -> Interval:
+    """Student's interval with one degree of freedom less than patients, on a scale where it is symmetric.
+
+    `log` is for scores that are positive, `log_complement` for 1 minus such a score, `fisher_z` for correlations.
+    """
+    t = stats.t.ppf([(1 - level) / 2, (1 + level) / 2], patients - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if scale == "log":
+            low, high = score * np.exp(t * se / score) if score > 0 else (0.0, 0.0)
+        elif scale == "log_complement":
+            high, low = 1 - (1 - score) * np.exp(t * se / (1 - score)) if score < 1 else (1.0, 1.0)
+        elif scale == "fisher_z":
+            low, high = np.tanh(np.arctanh(score) + t * se / (1 - score**2)) if abs(score) < 1 else (score, score)
+        else:
+            low, high = score + t * se
+    return Interval(float(low), float(high), float(se))
+
+
+def wilson_interval(score: float, se: float, patients: int, level: float = LEVEL) -> Interval:
+    """Wilson's interval of a share with the number of patients that its standard error stands for.
+
+    Args:
+        score: in [0, 1].
+        se: over patients.
+        patients: those that the share is taken over: the most that it may stand for, and all where `se` is 0.
+        level: of the interval.
+    """
+    size = min(patients, score * (1 - score) / se**2) if se > 0 else patients
+    z = stats.norm.ppf((1 + level) / 2)
+    centre, reach = score + z**2 / (2 * size), z * np.sqrt(score * (1 - score) / size + z**2 / (4 * size**2))
+    low, high = (centre + np.array([-reach, reach])) / (1 + z**2 / size)
+    return Interval(float(max(low, 0)), float(min(high, 1)), float(se))
+
+
+def placements(positive: np.ndarray, scores: np.ndarray) -> tuple[float, npt.NDArray[np.float64]]:
+    """AUROC, and the share of the other class that each row is ranked against correctly, (n,); ties count half."""
+    high, low = np.sort(scores[positive]), np.sort(scores[~positive])
+    share = np.empty(len(scores))
+    for rows, others, sign in ((positive, low, 1), (~positive, high, -1)):
+        below = np.searchsorted(others, scores[rows], "left") + np.searchsorted(others, scores[rows], "right")
+        share[rows] = below / (2 * len(others)) if sign > 0 else 1 - below / (2 * len(others))
+    return float(share[positive].mean()), share
+
+
+def auroc_variance(positive: np.ndarray, share: np.ndarray, clusters: Clusters) -> float:
+    """Variance of an AUROC over patients (Obuchowski 1997); that of DeLong (1988) where every row is a patient."""
+    theta = share[positive].mean()
+    sums, own = [], 0.0
+    for rows in (positive, ~positive):
+        sums.append(clusters.sum((share - theta) * rows) / rows.sum())
+        patients = clusters.count_in(rows)
+        own += patients / max(patients - 1, 1) * (sums[-1] ** 2).sum()
+    return float(own + 2 * clusters.count / max(clusters.count - 1, 1) * (sums[0] * sums[1]).sum())
+
+
+def auroc_interval(positive: np.ndarray, scores: np.ndarray, clusters: Clusters, level: float = LEVEL) -> Interval:
+    """Newcombe's interval of an AUROC (Statistics in Medicine 25, 2006, method 5) with the patients' design effect.
+
+    Args:
+        positive: bool, (n,); both classes are present.
+        scores: (n,).
+        clusters: patients of the rows; class sizes are divided by Obuchowski's variance over DeLong's.
+        level: of the interval.
+    """
+    theta, share = placements(positive, scores)
+    rows = Clusters(np.arange(len(scores)), len(scores))
+    plain = auroc_variance(positive, share, rows)
+    variance = plain if clusters.one_row_each else auroc_variance(positive, share, clusters)
+    sizes = np.array([positive.sum(), (~positive).sum()], dtype=np.float64)
+    if not clusters.one_row_each:
+        patients = np.array([clusters.count_in(positive), clusters.count_in(~positive)])
+        sizes = np.maximum(sizes / max(1.0, variance / plain), 1.5) if plain > 0 else np.minimum(patients, sizes)
+    half, z, product = sizes.mean() - 1, stats.norm.ppf((1 + level) / 2), sizes.prod()
+
+    def excess(t: float) -> float:
+        spread = t * (1 - t) * (1 + half * (1 - t) / (2 - t) + half * t / (1 + t))
+        return (theta - t) ** 2 * product - z**2 * spread
+
+    edge = min(max(theta, 1e-9), 1 - 1e-9)  # at 0 and 1 themselves there is a root that is no end
+    inside = excess(edge) < 0
+    low = optimize.brentq(excess, 1e-12, edge) if inside and excess(1e-12) > 0 else 0.0
+    high = optimize.brentq(excess, edge, 1 - 1e-12) if inside and excess(1 - 1e-12) > 0 else 1.0
+    return Interval(float(low), float(high), float(np.sqrt(max(variance, 0))))

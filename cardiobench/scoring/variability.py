@@ -1,0 +1,49 @@
+"""Another set of training patients would have given another score: intervals that hold the training set too."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from cardiobench.results.score_result import Estimate
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.intervals import LEVEL
+
+REFITS = 20
+TEST, BOTH = "test patients", "test and training patients"
+
+
+def training_weights(patient_ids: Sequence[object], refits: int = REFITS, seed: int = 0) -> Iterator[npt.NDArray]:
+    """Weigh training patients anew for each refit, as in a bootstrap.
+
+    Args:
+        patient_ids: patient of each training row, (n,).
+        refits: how often.
+        seed: of the draws; the same for two models that are compared.
+
+    Yields:
+        Weight of each row, (n,) float64: how often its patient was drawn.
+    """
+    clusters, rng = Clusters.of(np.asarray(patient_ids)), np.random.default_rng(seed)
+    for _ in range(refits):
+        drawn = rng.multinomial(clusters.count, np.full(clusters.count, 1 / clusters.count))
+        yield drawn.astype(np.float64)[clusters.of_row]
+
+
+def training_spread(scores: Sequence[float]) -> float:
+    """Standard deviation of the scores of refits; only their spread counts, since each refit sees 63 % of the patients."""
+    return float(np.std(np.asarray(scores, dtype=np.float64), ddof=1))
+
+
+def widen(estimate: Estimate, spread: float, level: float = LEVEL) -> Estimate:
+    """Widen an interval over test patients by the spread over training sets.
+
+    Each end moves out so that its distance from the score is the root of the sum of squares of what it was and of
+    1.96 times the spread.
+    """
+    reach = stats.norm.ppf((1 + level) / 2) * spread
+    low = estimate.value - np.hypot(estimate.value - estimate.low, reach)
+    high = estimate.value + np.hypot(estimate.high - estimate.value, reach)
+    return replace(estimate, low=float(low), high=float(high), se=float(np.hypot(estimate.se, spread)), covers=BOTH)

@@ -1,0 +1,143 @@
+"""Whether the probabilities of a binary classifier mean what they say: slope and intercept of a recalibration."""
+
+import numbers
+
+import numpy as np
+
+HIGHER_IS_BETTER = {"calibration_slope": None, "calibration_intercept": None}
+INTERVAL = "t"
+SMALLEST = 1e-6  # probabilities nearer to 0 or 1 are moved here, so that their log odds are finite
+STEPS, LARGEST = 50, 1e3  # Newton's steps, and the coefficient beyond which the classes count as separated
+
+
+# copied: the same in every formula that needs it
+def _codes(values, name):
+    """One class a row as a whole number from 0, or a ValueError that counts what is wrong."""
+    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
+    if array.ndim != 1:
+        raise ValueError(f"{name} have shape {array.shape}; give one class per row, shape (n,).")
+    if array.size == 0:
+        raise ValueError(f"0 {name}: there is nothing to score.")
+    if array.dtype.kind not in "iub":
+        odd = [value for value in array.tolist() if not _whole(value)]
+        if odd:
+            raise ValueError(f"{len(odd)} of {array.size} {name} are not whole numbers (first: {odd[0]!r}).")
+    array = array.astype(np.int64)
+    if array.min() < 0:
+        raise ValueError(f"{int((array < 0).sum())} of {array.size} {name} are negative; number the classes from 0.")
+    return array
+
+
+# copied: the same in every formula that needs it
+def _whole(value):
+    return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
+
+
+# copied: the same in every formula that needs it
+def _probabilities(values):
+    """Rows of probabilities (n, K) that sum to 1, or a ValueError that counts those that do not."""
+    try:
+        table = np.asarray(values)
+    except ValueError:
+        raise ValueError("the rows of probabilities have different lengths; the shape has to be (n, K).") from None
+    if table.ndim != 2 or table.shape[1] < 2 or table.dtype.kind not in "iuf":
+        raise ValueError(
+            f"probabilities have shape {table.shape} and type {table.dtype}; give numbers of shape (n, K)."
+        )
+    table = table.astype(np.float64)
+    outside = int(np.sum(~((table >= 0) & (table <= 1)).all(axis=1)))
+    if outside:
+        raise ValueError(f"{outside} of {len(table)} rows have a probability that is not a number in [0, 1].")
+    off = int(np.sum(np.abs(table.sum(axis=1) - 1) > 1e-3))
+    if off:
+        raise ValueError(f"the probabilities of {off} of {len(table)} rows do not sum to 1.")
+    return table
+
+
+def _inputs(references, predictions, probabilities):
+    """True classes and log odds of class 1; None in place of the log odds where there are none to judge."""
+    truth = _codes(references, "references")
+    if probabilities is None and np.ndim(predictions) == 2:
+        probabilities = predictions
+    elif len(guess := _codes(predictions, "predictions")) != truth.size:
+        raise ValueError(f"{truth.size} references but {len(guess)} predictions; give one per reference.")
+    if probabilities is None:
+        return truth, None
+    table = _probabilities(probabilities)
+    if len(table) != truth.size:
+        raise ValueError(f"{truth.size} references but {len(table)} rows of probabilities; give one per reference.")
+    if truth.max() >= table.shape[1]:
+        beyond = int((truth >= table.shape[1]).sum())
+        raise ValueError(f"{beyond} of {truth.size} references are beyond the {table.shape[1]} classes.")
+    if table.shape[1] != 2:
+        return truth, None
+    share = np.clip(table[:, 1], SMALLEST, 1 - SMALLEST)
+    return truth, np.log(share / (1 - share))
+
+
+def _fit(columns, offset, truth):
+    """Logistic regression by Newton's method: coefficients, residuals and curvature; None where there is no maximum."""
+    beta = np.zeros(columns.shape[1])
+    for _ in range(STEPS):
+        mean = 1 / (1 + np.exp(-np.clip(columns @ beta + offset, -500, 500)))
+        curvature = (columns * (mean * (1 - mean))[:, None]).T @ columns
+        if np.linalg.cond(curvature) > 1e12:
+            return None
+        step = np.linalg.solve(curvature, columns.T @ (truth - mean))
+        beta = beta + step
+        if np.abs(beta).max() > LARGEST:
+            return None
+        if np.abs(step).max() < 1e-10:
+            return beta, truth - mean, curvature
+    return None
+
+
+def _models(truth, odds):
+    """The two fits: {key: (place of the coefficient, columns, offset)}."""
+    ones = np.ones((truth.size, 1))
+    return {
+        "calibration_slope": (1, np.column_stack([ones, odds]), 0.0),
+        "calibration_intercept": (0, ones, odds),
+    }
+
+
+def influence(references, predictions, probabilities=None):
+    """Derivative of slope and intercept in the weight of each row, (n,) each; NaN where undefined."""
+    truth, odds = _inputs(references, predictions, probabilities)
+    if odds is None:
+        return {}
+    found = {}
+    for key, (place, columns, offset) in _models(truth, odds).items():
+        fit = _fit(columns, offset, truth)
+        found[key] = np.full(truth.size, np.nan)
+        if fit is not None:
+            _, residuals, curvature = fit
+            found[key] = np.linalg.solve(curvature, (columns * residuals[:, None]).T)[place]
+    return found
+
+
+def compute(references, predictions, probabilities=None):
+    """Calibration slope and intercept of a binary classifier (Cox 1958; Van Calster et al. 2019).
+
+    Args:
+        references: true classes, (n,), 0 or 1.
+        predictions: probabilities of both classes, (n, 2); or predicted classes, (n,), beside `probabilities`.
+        probabilities: (n, 2).
+
+    Returns:
+        `calibration_slope`: coefficient of the log odds in a logistic regression of the truth on them, 1 where the
+        spread is right, below 1 where it is exaggerated; `calibration_intercept`: intercept with the slope fixed at 1,
+        0 where the mean is right, above 0 where probabilities are too low. NaN without probabilities of two classes,
+        and where one class is missing or the probabilities separate the classes.
+
+    Raises:
+        ValueError: labels or probabilities are missing or impossible, or the lengths differ; the message counts them.
+    """
+    truth, odds = _inputs(references, predictions, probabilities)
+    nan = {key: float("nan") for key in HIGHER_IS_BETTER}
+    if odds is None or np.ptp(truth) == 0:
+        return nan
+    fits = {
+        key: (place, _fit(columns, offset, truth)) for key, (place, columns, offset) in _models(truth, odds).items()
+    }
+    return {key: nan[key] if fit is None else float(fit[0][place]) for key, (place, fit) in fits.items()}

@@ -1,0 +1,75 @@
+"""Whether a measured ejection fraction leads to the decisions that rest on it: 40 % or less, and below 50 %."""
+
+import numbers
+
+import numpy as np
+
+KEYS = ("sensitivity_le_40", "specificity_le_40", "sensitivity_lt_50", "specificity_lt_50")
+HIGHER_IS_BETTER = dict.fromkeys(KEYS, True)
+INTERVAL = "wilson"
+
+
+# copied: the same in every formula that needs it
+def _numbers(values, name):
+    """One finite float64 a row, or a ValueError that counts what is wrong."""
+    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
+    if array.ndim != 1:
+        raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
+    if array.dtype.kind not in "iuf":
+        odd = [value for value in array if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real)]
+        if odd:
+            raise ValueError(f"{len(odd)} of {array.size} {name} are not numbers (first: {odd[0]!r}).")
+    try:
+        array = array.astype(np.float64)
+    except OverflowError:
+        raise ValueError(f"some of the {array.size} {name} are larger than a float64 can be.") from None
+    bad = int(np.sum(~np.isfinite(array)))
+    if bad:
+        raise ValueError(f"{bad} of {array.size} {name} are not finite; every row needs a number, none is skipped.")
+    return array
+
+
+def _rows(references, predictions):
+    """{key: (rows that the share is taken over, rows that are right)}, bool (n,) each."""
+    truth, guess = _numbers(references, "references"), _numbers(predictions, "predictions")
+    if truth.size != guess.size:
+        raise ValueError(f"{truth.size} references but {guess.size} predictions; give one prediction per reference.")
+    if truth.size == 0:
+        raise ValueError("0 references: there is nothing to score.")
+    found = {}
+    for name, low, said in (("le_40", truth <= 40, guess <= 40), ("lt_50", truth < 50, guess < 50)):
+        found[f"sensitivity_{name}"] = low, said & low
+        found[f"specificity_{name}"] = ~low, ~said & ~low
+    return found
+
+
+def support(references, predictions):
+    """Rows that each share is taken over, bool (n,)."""
+    return {key: rows for key, (rows, _) in _rows(references, predictions).items()}
+
+
+def influence(references, predictions):
+    """Derivative of each share in the weight of each row, (n,); NaN where undefined."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {
+            key: np.where(rows, right - right.sum() / rows.sum(), 0) / rows.sum()
+            for key, (rows, right) in _rows(references, predictions).items()
+        }
+
+
+def compute(references, predictions):
+    """Sensitivity and specificity of a measured ejection fraction at the cuts of heart failure.
+
+    Args:
+        references: measured ejection fractions in %, (n,), finite.
+        predictions: predicted ejection fractions in %, (n,), finite.
+
+    Returns:
+        `sensitivity_le_40`: share of those at 40 % or less who are predicted so; `specificity_le_40`: share of the others
+        who are predicted above; `sensitivity_lt_50`, `specificity_lt_50` for below 50 %. NaN where nobody is on that side.
+
+    Raises:
+        ValueError: values are missing, not finite, not numbers, or the lengths differ; the message counts them.
+    """
+    rows = _rows(references, predictions)
+    return {key: float(right.sum() / of.sum()) if of.any() else float("nan") for key, (of, right) in rows.items()}
