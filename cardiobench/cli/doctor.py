@@ -57,7 +57,7 @@ def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
     except CardioBenchError as error:
         # What the card says of it holds whether or not the files are here.
         known = card is not None and card.adapter != NO_ADAPTER
-        answers = _answers(_by_card(card, options.get("variant")), card) if known else ()
+        answers = _answers(_by_card(card, options.get("variant")), card) if card and known else ()
         return Diagnosis((*facts, *_card_plan(card), *_card_preprocessing(card)), tuple(answers), error)
     facts += _model_facts(model)
     return Diagnosis(tuple(facts), tuple(_answers(_abilities(model.encoder, plan), card)))
@@ -172,7 +172,7 @@ def _by_card(card: ModelCard, variant: str | None) -> _Abilities:
 
 
 def _answers(able: _Abilities, card: ModelCard | None) -> list[tuple[str, ...]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name in catalog.list_datasets():
         spec = catalog.spec(name)
         if spec.modality not in able.modalities:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
-    from cardiobench.data.media.types import Clip, Ecg, FrameSampling
+    from cardiobench.data.media.types import FrameSampling
 
 
 @runtime_checkable
@@ -46,12 +46,12 @@ class Encoder(Protocol):
     preprocessing: Mapping[str, Any]
     warnings: tuple[str, ...]
 
-    def transform(self, recording: "Clip | Ecg") -> "torch.Tensor":
-        """One recording to its parts, (P, ...), P >= 1, the same trailing shape for every recording."""
+    def transform(self, recording: Any) -> "torch.Tensor":
+        """Prepare a recording (`Clip` or `Ecg`, by `modalities`) as parts (P, ...), P >= 1; all recordings share `...`."""
         ...
 
     def encode(self, parts: "torch.Tensor") -> "torch.Tensor":
-        """Parts (N, ...) on the encoder's device to vectors (N, dim), float32."""
+        """Encode parts (N, ...) on the encoder's device as vectors (N, dim), float32."""
         ...
 
     def to(self, device: "torch.device") -> "Encoder":
@@ -70,7 +70,7 @@ class TextEncoder(Encoder, Protocol):
     logit_scale: float
 
     def encode_text(self, texts: Sequence[str]) -> "torch.Tensor":
-        """Texts to vectors (len(texts), dim), float32, unit length."""
+        """Encode texts as vectors (len(texts), dim), float32, unit length."""
         ...
 
 
@@ -87,7 +87,7 @@ class NativeHeads(Encoder, Protocol):
     native: tuple[str, ...]
 
     def predict_native(self, target: str, units: "Sequence[np.ndarray]") -> "np.ndarray":
-        """Answers for units of scoring (a recording, a study or a patient).
+        """Predict a target for units of scoring (a recording, a study or a patient).
 
         Args:
             target: one of `native`.

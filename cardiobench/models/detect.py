@@ -205,9 +205,10 @@ def _by_keys(source: ModelFiles) -> LoaderMatch:
             seen[file] = list(read_shapes(source.folder / file))
     for file, keys in seen.items():
         for name, beginnings in KEYS.items():
-            if find_card(name) and all(any(key.startswith(start) for key in keys) for start in beginnings):
+            registered_card = find_card(name)
+            if registered_card and all(any(key.startswith(start) for key in keys) for start in beginnings):
                 # A file of another name than the card's is handed to the adapter as the one file there is.
-                known = Path(file).name in find_card(name).weights
+                known = Path(file).name in registered_card.weights
                 files = source if known else replace(source, files=(file,), single=True)
                 return _like(files, name, f"{file} has keys {' and '.join(f'{start}*' for start in beginnings)}")
     raise BadModel(_nothing_fits(source, seen))

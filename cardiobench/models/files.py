@@ -231,7 +231,7 @@ def _open_repository(name: str, revision: str | None, patterns: Sequence[str]) -
     commit = folder.name
     try:
         info = HfApi().model_info(name, revision=commit, timeout=10)
-        files = [file.rfilename for file in info.siblings or ()]
+        files = tuple(file.rfilename for file in info.siblings or ())
     except (OfflineModeIsEnabled, HTTPError) as error:
         level = logging.INFO if isinstance(error, OfflineModeIsEnabled) else logging.WARNING
         log.log(

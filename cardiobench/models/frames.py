@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import FrameSampling
+
+if TYPE_CHECKING:
+    from cardiobench.models.echo.crop import Border
 
 # What a frame-wise model looks at unless told otherwise: 16 consecutive frames from the key frame on
 # (arXiv 2510.00520, "at most 16 frames").
@@ -30,7 +33,7 @@ class FrameSettings:
 
     colour: str = "RGB"
     zoom: float = 0.0
-    border: str = "truncate"
+    border: "Border" = "truncate"
     size: int = 224
     sampling: FrameSampling = KEY_FRAMES
 

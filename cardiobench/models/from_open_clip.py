@@ -30,12 +30,15 @@ TOKENIZER_FILES = (
 )
 
 
+Network = Any  # a model of open_clip, which has no types
+
+
 class ImageTower(torch.nn.Module):
     """Frames (N, 3, H, W) to image vectors (N, D)."""
 
-    def __init__(self, model: torch.nn.Module):
+    def __init__(self, model: Network):
         super().__init__()
-        self.model = model
+        self.model: Network = model
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
         """Image vectors, not normalised."""
@@ -81,7 +84,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
         "readout": "encode_image",
     }
     tower, prepare = picture_by_picture(ImageTower(network), image_transform_v2(config, is_train=False))
-    common = {
+    common: dict[str, Any] = {
         "name": source.name,
         "revision": source.revision(weights),
         "network": tower,
@@ -102,7 +105,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
     )
 
 
-def _network(source: ModelFiles) -> torch.nn.Module:
+def _network(source: ModelFiles) -> Network:
     import open_clip
 
     root, hush = logging.getLogger(), _NotFromOpenClip()

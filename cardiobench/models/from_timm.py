@@ -1,5 +1,7 @@
 """Models saved in timm's own layout: `config.json` with `architecture`, and the weights beside it."""
 
+from typing import Any
+
 import torch
 
 from cardiobench.core.errors import BadModel, MissingExtra
@@ -17,12 +19,16 @@ WEIGHTS = ("model.safetensors", "pytorch_model.bin", "pytorch_model.pth", "model
 NAMES = {"token": "cls", "avg": "mean", "max": "max"}
 
 
+Network = Any  # a model of timm, whose attributes are not typed
+
+
 class Tokens(torch.nn.Module):
     """A transformer of timm read with another pooling of its tokens than its own."""
 
-    def __init__(self, network: torch.nn.Module, pooling: str):
+    def __init__(self, network: Network, pooling: str):
         super().__init__()
-        self.network, self.pooling = network, pooling
+        self.network: Network = network
+        self.pooling = pooling
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
         """Vectors (N, D) of frames (N, 3, H, W); means and maxima are over the patches, without class and register tokens."""
@@ -41,7 +47,7 @@ def poolings(source: ModelFiles) -> tuple[str, ...]:
     """
     with torch.device("meta"):
         network = _network(source)
-    own = NAMES.get(getattr(network, "global_pool", None))
+    own = NAMES.get(getattr(network, "global_pool", ""))
     if own is None or not getattr(network, "num_prefix_tokens", 0) or not hasattr(network, "fc_norm"):
         return ()
     if "dinov3" in source.json(CONFIG)["architecture"]:
@@ -69,7 +75,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
     network = _loaded(source, read_weights(weights))
     network.reset_classifier(0)
     data = timm.data.resolve_model_data_config(network)
-    own = NAMES.get(getattr(network, "global_pool", None), "")
+    own = NAMES.get(getattr(network, "global_pool", ""), "")
     other = pooling not in ("", own)
     transform = timm.data.create_transform(**data, is_training=False)
     tower, prepare = picture_by_picture(Tokens(network, pooling) if other else network, transform)
@@ -91,7 +97,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
     )
 
 
-def _loaded(source: ModelFiles, state: dict[str, torch.Tensor]) -> torch.nn.Module:
+def _loaded(source: ModelFiles, state: dict[str, torch.Tensor]) -> Network:
     """The network with its classifier and exactly these weights.
 
     timm loads them through the architecture's own filter, which renames the keys of older checkpoints. The filter may
@@ -116,7 +122,7 @@ def _loaded(source: ModelFiles, state: dict[str, torch.Tensor]) -> torch.nn.Modu
         raise BadModel(f"timm {timm.__version__} cannot load the weights of {source.name}: {error}.") from error
 
 
-def _network(source: ModelFiles) -> torch.nn.Module:
+def _network(source: ModelFiles) -> Network:
     """The architecture that the configuration names, without its weights."""
     try:
         import timm

@@ -14,7 +14,7 @@ from cardiobench.core.errors import BadModel, MissingExtra
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.models.files import ModelFiles, digest, first_line
 from cardiobench.models.frames import WHOLE, FrameSettings
-from cardiobench.models.image import ImageEncoder, ImageTextEncoder, on_device
+from cardiobench.models.image import ImageEncoder, ImageTextEncoder, Prepare, on_device
 from cardiobench.models.pooling import pool
 from cardiobench.models.processors import Frames, Patches, Tokens, WholeClip, processor, settings, tokenizer
 from cardiobench.models.weights import refuse_difference, refuse_unreadable
@@ -45,12 +45,16 @@ CANNOT_LOAD = (
 )
 
 
+Network = Any  # a model of transformers, whose attributes depend on its family
+
+
 class Readout(torch.nn.Module):
     """A transformers model and the function that reads one vector a part off it."""
 
-    def __init__(self, model: torch.nn.Module, read: Callable[[torch.nn.Module, torch.Tensor], torch.Tensor]):
+    def __init__(self, model: Network, read: Callable[[Network, torch.Tensor], torch.Tensor]):
         super().__init__()
-        self.model, self.read = model, read
+        self.model: Network = model
+        self.read = read
 
     def forward(self, parts: torch.Tensor) -> torch.Tensor:
         """Vectors (N, D) of parts (N, ...)."""
@@ -98,10 +102,11 @@ def _encoder(source: ModelFiles, pooling: str, frames: FrameSettings, trust_remo
     if pooling not in ("", *poolings(config.to_dict())[:1]):
         read, readout = partial(_token_pooling, how=pooling), f"{pooling} of the patch tokens"
         readout = "class token" if pooling == "cls" else readout
-    network = Readout(model, read)
+    network: torch.nn.Module = Readout(model, read)
     lean = prepare.without_normalisation()
+    prepared: Prepare = prepare
     if lean is not None:
-        network, prepare = on_device(network, prepare, lean, found.image_mean, found.image_std)
+        network, prepared = on_device(network, prepare, lean, found.image_mean, found.image_std)
     facts: dict[str, Any] = {
         "library": "transformers",
         "class": type(model).__name__,
@@ -110,12 +115,12 @@ def _encoder(source: ModelFiles, pooling: str, frames: FrameSettings, trust_remo
         "frames": {"processor": type(found).__name__, **settings(found)},
         "readout": readout,
     }
-    common = {
+    common: dict[str, Any] = {
         "name": source.name,
         "revision": source.revision(weights),
         "network": network,
         "frames": frames,
-        "prepare": prepare,
+        "prepare": prepared,
         "sampling": sampling,
         "warnings": warnings,
     }
@@ -136,7 +141,7 @@ def _encoder(source: ModelFiles, pooling: str, frames: FrameSettings, trust_remo
     )
 
 
-def _loaded(source: ModelFiles, trust_remote_code: bool) -> tuple[torch.nn.Module, bool]:
+def _loaded(source: ModelFiles, trust_remote_code: bool) -> tuple[Network, bool]:
     """The network, whole, and whether its pooler was trained.
 
     The checkpoint is loaded into the class it was saved from, head and all, so that every key has its place; the head
@@ -161,7 +166,8 @@ def _loaded(source: ModelFiles, trust_remote_code: bool) -> tuple[torch.nn.Modul
         )
     except CANNOT_LOAD as error:
         raise BadModel(f"transformers cannot load {source.name}: {first_line(error)}") from error
-    base = model if remote or isinstance(model, transformers.MODEL_MAPPING.get(type(config), ())) else model.base_model
+    headless: Any = transformers.MODEL_MAPPING.get(type(config), ())
+    base = model if remote or isinstance(model, headless) else model.base_model
     missing = set(report["missing_keys"])
     # Some vision transformers were published without their pooler: they are read at the class token, and the pooler
     # that transformers made up is taken out. Any other missing key is refused.
@@ -181,14 +187,15 @@ def _loaded(source: ModelFiles, trust_remote_code: bool) -> tuple[torch.nn.Modul
     return base, getattr(base, "pooler", True) is not None
 
 
-def _pooler_is_optional(model: torch.nn.Module) -> bool:
+def _pooler_is_optional(model: Network) -> bool:
     return model.config.model_type in ("vit", "deit", "beit") and getattr(model, "pooler", None) is not None
 
 
-Plan = tuple[Callable, Callable, str, FrameSampling]
+# Preparation of frames, reading of the output, its name, and the frames that are wanted.
+Plan = tuple[Frames | Patches | WholeClip, Callable[[Network, torch.Tensor], torch.Tensor], str, FrameSampling]
 
 
-def _plan(model: torch.nn.Module, found: Any, has_pooler: bool, sampling: FrameSampling) -> Plan:
+def _plan(model: Network, found: Any, has_pooler: bool, sampling: FrameSampling) -> Plan:
     """How frames become the network's input, how its output is read, and which frames are wanted."""
     kind = model.config.model_type
     if kind == "siglip2":
@@ -203,11 +210,11 @@ def _plan(model: torch.nn.Module, found: Any, has_pooler: bool, sampling: FrameS
     return Frames(found), _pooled, "pooler output" if has_pooler else "class token", sampling
 
 
-def _image_features(model: torch.nn.Module, frames: torch.Tensor) -> torch.Tensor:
+def _image_features(model: Network, frames: torch.Tensor) -> torch.Tensor:
     return _vector(model.get_image_features(pixel_values=frames))
 
 
-def _patch_features(model: torch.nn.Module, parts: torch.Tensor) -> torch.Tensor:
+def _patch_features(model: Network, parts: torch.Tensor) -> torch.Tensor:
     shapes, patches = parts[:, 0, :2].long(), parts[:, 1:]
     mask = torch.arange(patches.shape[1], device=parts.device) < shapes.prod(dim=1, keepdim=True)
     return _vector(
@@ -215,7 +222,7 @@ def _patch_features(model: torch.nn.Module, parts: torch.Tensor) -> torch.Tensor
     )
 
 
-def _text_features(model: torch.nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+def _text_features(model: Network, tokens: torch.Tensor) -> torch.Tensor:
     # No attention mask: CLIP's text tower is causal and read at the end-of-text token, the SigLIP towers were trained
     # with their padding visible.
     return _vector(model.get_text_features(input_ids=tokens))
@@ -225,17 +232,17 @@ def _vector(output: Any) -> torch.Tensor:
     return getattr(output, "pooler_output", output)
 
 
-def _tokens(model: torch.nn.Module, parts: torch.Tensor) -> torch.Tensor:
+def _tokens(model: Network, parts: torch.Tensor) -> torch.Tensor:
     if hasattr(model, "get_vision_features"):  # V-JEPA 2: the encoder without its predictor
         return model.get_vision_features(parts)
     return model(pixel_values=parts).last_hidden_state
 
 
-def _token_mean(model: torch.nn.Module, clips: torch.Tensor) -> torch.Tensor:
+def _token_mean(model: Network, clips: torch.Tensor) -> torch.Tensor:
     return _tokens(model, clips).mean(dim=1)
 
 
-def _token_pooling(model: torch.nn.Module, parts: torch.Tensor, how: str) -> torch.Tensor:
+def _token_pooling(model: Network, parts: torch.Tensor, how: str) -> torch.Tensor:
     """Vectors of parts; means and maxima are over the patches, without class, distillation and register tokens."""
     tokens, config = _tokens(model, parts), model.config
     if how == "cls":
@@ -244,7 +251,7 @@ def _token_pooling(model: torch.nn.Module, parts: torch.Tensor, how: str) -> tor
     return pool(tokens[:, special + (config.model_type == "deit") :], how)
 
 
-def _pooled(model: torch.nn.Module, frames: torch.Tensor) -> torch.Tensor:
+def _pooled(model: Network, frames: torch.Tensor) -> torch.Tensor:
     output = model(pixel_values=frames)
     pooled = getattr(output, "pooler_output", None)
     if pooled is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ class ImageEncoder:
     warnings: tuple[str, ...] = ()
     no_text_reason: str = ""
     frames: FrameSettings = WHOLE
-    sampling: FrameSampling = KEY_FRAMES
+    sampling: FrameSampling | None = KEY_FRAMES
     pooling: Literal["mean", "mean_l2"] = "mean_l2"
     modalities: tuple[str, ...] = ("echo",)
     dim: int = field(init=False)
@@ -54,7 +54,7 @@ class ImageEncoder:
         """Parts (N, ...) on the network's device to vectors (N, dim), float32."""
         return self.network(parts).float()
 
-    def to(self, device: torch.device) -> "ImageEncoder":
+    def to(self, device: torch.device) -> Self:
         """Move the network and return the encoder."""
         to_device(self.network, device)
         return self
@@ -90,7 +90,7 @@ class ImageTextEncoder(ImageEncoder):
         vectors = self.text_network(self.tokenize(list(texts)).to(device))
         return torch.nn.functional.normalize(vectors.float(), dim=-1)
 
-    def to(self, device: torch.device) -> "ImageTextEncoder":
+    def to(self, device: torch.device) -> Self:
         """Move both towers and return the encoder."""
         self.text_network.to(device)
         return super().to(device)
@@ -154,6 +154,8 @@ class Normalised(torch.nn.Module):
     def __init__(self, network: torch.nn.Module, mean: Sequence[float], std: Sequence[float]):
         super().__init__()
         self.network = network
+        self.offset: torch.Tensor
+        self.scale: torch.Tensor
         for name, values in (("offset", mean), ("scale", std)):
             grey = 255 * torch.tensor(values, dtype=torch.float64)
             self.register_buffer(name, grey.float()[:, None, None], persistent=False)

@@ -1,7 +1,8 @@
-"""Settings that some checkpoints keep beside their tensors as objects, read as empty shells: no code of theirs runs."""
+"""Stand-ins for the settings that some checkpoints keep as objects beside their tensors: none of their code runs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -30,14 +31,14 @@ NAMES = (
 )
 
 
-class Shell:
-    """Stands for any of `NAMES`: takes what the file gives it and keeps nothing."""
+class Stub:
+    """A stand-in for any of `NAMES`: it accepts the state that the file holds and keeps none of it."""
 
-    def __new__(cls, *given: object) -> "Shell":
-        """An empty object, whatever it is made from."""
+    def __new__(cls, *arguments: object) -> "Stub":
+        """Make an empty object from any arguments."""
         return super().__new__(cls)
 
-    def __init__(self, *given: object):
+    def __init__(self, *arguments: object):
         pass
 
     def __setstate__(self, state: object) -> None:
@@ -47,11 +48,11 @@ class Shell:
         """Forget the item."""
 
 
-_SHELLS = [(type(name, (Shell,), {}), name) for name in NAMES]
+_STUBS: list[Callable[..., Any] | tuple[Callable[..., Any], str]] = [(type(name, (Stub,), {}), name) for name in NAMES]
 
 
 @contextmanager
-def settings_as_shells() -> Iterator[None]:
+def settings_as_stubs() -> Iterator[None]:
     """Let `torch.load(weights_only=True)` pass over settings instead of refusing the whole file."""
-    with torch.serialization.safe_globals(_SHELLS):
+    with torch.serialization.safe_globals(_STUBS):
         yield

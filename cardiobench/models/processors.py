@@ -53,7 +53,7 @@ def processor(source: ModelFiles, config: Any, trust_remote_code: bool) -> tuple
     saved = any(_describes_images(source.json(file)) for file in SETTINGS)
     if not saved:
         return _family_default(source, config)
-    auto = transformers.AutoImageProcessor
+    auto: Any = transformers.AutoImageProcessor
     if "video_preprocessor_config.json" in source.files or "video_processor" in source.json("processor_config.json"):
         auto = transformers.AutoVideoProcessor
     try:
@@ -81,16 +81,16 @@ def _family_default(source: ModelFiles, config: Any) -> tuple[Any, tuple[str, ..
     vision = getattr(config, "vision_config", config)
     size = getattr(vision, "image_size", None) or getattr(vision, "crop_size", None)
     square = {"height": size, "width": size}
-    arguments = {
+    choices: dict[str, dict[str, Any]] = {
         "square": {"size": square},
         "crop": {"size": {"shortest_edge": size}, "crop_size": square},
         "patches": {
             "patch_size": getattr(vision, "patch_size", None),
             "max_num_patches": getattr(vision, "num_patches", None),
         },
-    }[how]
+    }
     warning = f"no image processor was saved with {source.name}: {name} with its defaults and image size {size} is used"
-    return getattr(transformers, name)(**arguments), (warning,)
+    return getattr(transformers, name)(**choices[how]), (warning,)
 
 
 RAW = {"do_rescale": False, "do_normalize": False}

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from cardiobench.core.errors import BadModel
 from cardiobench.models.files import first_line
-from cardiobench.models.pickle_stubs import settings_as_shells
+from cardiobench.models.pickle_stubs import settings_as_stubs
 
 # Keys under which checkpoints keep the table of tensors, beside optimiser and settings.
 WRAPPERS = ("state_dict", "model", "weights", "encoder")
@@ -93,7 +93,7 @@ def _read(path: Path, device: str = "cpu") -> Mapping[str, torch.Tensor]:
             return load_file(path)
     start = _beginning(path)
     try:
-        with settings_as_shells():
+        with settings_as_stubs():
             content = torch.load(path, map_location=device, weights_only=True)
     except pickle.UnpicklingError as error:
         if start[:2] not in (b"PK", b"\x80\x02"):  # neither a zip nor the older form: torch takes the text for a pickle

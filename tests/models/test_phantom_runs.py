@@ -21,7 +21,12 @@ from cardiobench.results.paths import predictions_path
 from cardiobench.runner.run import run
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 
-pytestmark = pytest.mark.slow
+QUICK = ("google/siglip2-base-patch16-224", "kweimann/ECG-JEPA")  # the others run with `make test-all`
+
+
+def marked(name):
+    return () if name in QUICK else pytest.mark.slow
+
 
 ECHO, ECG = ("phantom_echo/ef", "phantom_echo/view"), ("phantom_ecg/cd", "phantom_ecg/af")
 # Tasks that a model's own heads answer and that have no generated dataset of their own: from synthetic twins.
@@ -109,7 +114,7 @@ def check_answers(folder, wanted, **what):
         assert len(answers) and np.isfinite(numbers.select_dtypes("number").to_numpy(float)).all()
 
 
-@pytest.mark.parametrize("checkpoint", list(CHECKPOINTS), indirect=True)
+@pytest.mark.parametrize("checkpoint", [pytest.param(name, marks=marked(name)) for name in CHECKPOINTS], indirect=True)
 def test_every_task_and_protocol_is_answered(checkpoint, twins, tmp_path):
     name, weights = checkpoint
     model = card(name)
@@ -134,6 +139,7 @@ def undrawn(monkeypatch):
     monkeypatch.setattr("cardiobench.runner.analyze.save_figures", lambda record, path: [])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("checkpoint", "variant"), ENCODERS, indirect=["checkpoint"])
 def test_what_is_asked_of_a_model_itself(checkpoint, variant, tmp_path, monkeypatch):
@@ -167,6 +173,7 @@ STORED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("checkpoint", "task", "protocols", "patients"), STORED, indirect=["checkpoint"])
 def test_what_works_on_stored_vectors(checkpoint, task, protocols, patients, tmp_path):

@@ -1,5 +1,7 @@
 """What a reader measures on a 12-lead ECG: rhythm, intervals, axis, amplitudes, ST and T, P wave; no learning."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from scipy import signal
@@ -12,7 +14,7 @@ from cardiobench.models.signal import checked, resample
 VERSION = "1"
 MS = FS / 1000  # samples a millisecond
 
-Features = dict[str, np.ndarray | float]
+Features = dict[str, Any]  # a number or an array of fixed shape, by name
 
 
 def ecg_features(ecg: np.ndarray) -> Features:

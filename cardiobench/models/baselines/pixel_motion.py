@@ -1,5 +1,7 @@
 """Hand-made numbers of an echo clip, without any learning: how dark the chambers are, how much they move, and when."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from scipy import ndimage
@@ -24,7 +26,7 @@ REGIONS = {
 THRESHOLDS = {"low": 0.6, "otsu": 1.0}  # dark is below this share of Otsu's threshold
 RHYTHM = 8  # Fourier coefficients kept of a curve over time
 
-Features = dict[str, np.ndarray | float]
+Features = dict[str, Any]  # a number or an array of fixed shape, by name
 
 
 def clip_features(frames: np.ndarray) -> Features:

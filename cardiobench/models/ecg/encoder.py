@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from cardiobench.models.weights import load_exactly
 
 SHORTEST = 1.0  # seconds: filters need something to run over
 
+Network = TypeVar("Network", bound=torch.nn.Module)
 Prepare = Callable[[np.ndarray, float], np.ndarray]
 
 
@@ -33,12 +34,12 @@ class SignalEncoder:
 
     name: str
     revision: str
-    network: Callable[[torch.Tensor], torch.Tensor]
+    network: torch.nn.Module
     prepare: Prepare
     token_pooling: str
     preprocessing: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
-    pooling: str = "mean"
+    pooling: Literal["mean", "mean_l2"] = "mean"
     modalities: tuple[str, ...] = ("ecg",)
     sampling: None = None
     dim: int = field(init=False)
@@ -67,7 +68,7 @@ class SignalEncoder:
         """Parts (N, ...) on the network's device to vectors (N, dim), float32."""
         return pool(self.network(parts), self.token_pooling).float()
 
-    def to(self, device: torch.device) -> "SignalEncoder":
+    def to(self, device: torch.device) -> Self:
         """Move the network and return the encoder."""
         self.network.to(device)
         return self
@@ -76,7 +77,7 @@ class SignalEncoder:
 class Tokens(torch.nn.Module):
     """A network seen through one of its methods, the one that gives tokens."""
 
-    def __init__(self, network: torch.nn.Module, read: Callable[[torch.nn.Module, torch.Tensor], torch.Tensor]):
+    def __init__(self, network: torch.nn.Module, read: Callable[[Any, torch.Tensor], torch.Tensor]):
         super().__init__()
         self.network, self.read = network, read
 
@@ -85,7 +86,7 @@ class Tokens(torch.nn.Module):
         return self.read(self.network, parts)
 
 
-def loaded(build: Callable[[], torch.nn.Module], state: Mapping[str, torch.Tensor], what: str) -> torch.nn.Module:
+def loaded(build: Callable[[], Network], state: Mapping[str, torch.Tensor], what: str) -> Network:
     """A network with exactly those weights; it is built without values first, so that none can be left random.
 
     Raises:

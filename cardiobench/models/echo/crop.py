@@ -1,5 +1,6 @@
 """Frames cropped and resized exactly as OpenCV does it, because networks were trained on its rounding and its rules."""
 
+from collections.abc import Callable
 from functools import cache
 from types import ModuleType
 from typing import Literal
@@ -8,7 +9,11 @@ import numpy as np
 
 from cardiobench.core.errors import MissingExtra
 
-BORDERS = {"truncate": int, "round": round}  # how a border's width is brought to whole pixels
+Border = Literal["truncate", "round"]
+BORDERS: dict[str, Callable[[float], int]] = {
+    "truncate": int,
+    "round": round,
+}  # how a border's width is brought to whole pixels
 FILTERS = {"cubic": "INTER_CUBIC", "area": "INTER_AREA"}
 
 
@@ -16,7 +21,7 @@ def crop_and_scale(
     frame: np.ndarray,
     size: tuple[int, int] = (224, 224),
     zoom: float = 0.1,
-    border: Literal["truncate", "round"] = "truncate",
+    border: Border = "truncate",
 ) -> np.ndarray:
     """Cut a frame to the target's aspect ratio around its middle, cut off a border, resize with a bicubic filter.
 

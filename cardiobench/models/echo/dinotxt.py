@@ -39,7 +39,14 @@ def prepared(frames: np.ndarray) -> torch.Tensor:
     return functional.center_crop(small, [SIZE, SIZE])
 
 
-prepared.frame_wise = True  # no frame knows of another
+class PreparedFrames:
+    """`prepared` as the step in front of a network that encodes every frame by itself."""
+
+    frame_wise = True
+
+    def __call__(self, frames: np.ndarray) -> torch.Tensor:
+        """Prepare frames uint8 RGB (T, H, W, 3) as uint8 (T, 3, 224, 224)."""
+        return prepared(frames)
 
 
 def tokens(texts: Sequence[str]) -> torch.Tensor:
@@ -87,7 +94,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "", variant: str
         text_network=network.text_model,
         tokenize=tokens,
         logit_scale=float(network.logit_scale.detach().exp()),
-        prepare=prepared,
+        prepare=PreparedFrames(),
         frames=frames,
         sampling=frames.sampling,
         preprocessing={**card.preprocessing},

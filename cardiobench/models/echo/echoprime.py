@@ -81,6 +81,8 @@ class EchoPrimeEncoder(ClipEncoder):
         """
         if target == "view":
             return np.stack([view_probabilities(unit) for unit in units])
+        if self.retrieval is None:
+            raise ValueError(f"{self.name} answers '{target}' by retrieval, and its candidate bank was not loaded")
         weights, bank = self.retrieval
         values, blind = answers(ASKED[target], units, weights, bank, upstream_compat=self.upstream_compat)
         facts = {

@@ -81,7 +81,7 @@ def section_vectors(
     """
     study = np.asarray(study, dtype=np.float32)
     shares = weights.table[:, study[:, WIDTH:].argmax(axis=1)].astype(np.float32)
-    blind = ~shares.any(axis=1)
+    blind = np.logical_not(shares.any(axis=1))
     if uniform:
         shares[blind] = 1
     vectors = shares @ study[:, :WIDTH]

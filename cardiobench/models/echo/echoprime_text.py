@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -65,7 +65,7 @@ class EchoPrimePrompts(ClipEncoder):
         vectors = self.text_network(ids.to(device), mask.to(device))
         return torch.nn.functional.normalize(vectors.float(), dim=-1)
 
-    def to(self, device: torch.device) -> "EchoPrimePrompts":
+    def to(self, device: torch.device) -> Self:
         """Move both networks and return the encoder."""
         self.text_network.to(device)
         super().to(device)

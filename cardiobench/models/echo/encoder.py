@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
 
@@ -25,7 +25,7 @@ class ClipEncoder:
     revision: str
     network: torch.nn.Module
     dim: int
-    sampling: FrameSampling
+    sampling: FrameSampling | None
     preprocessing: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
     no_text_reason: str = "it has no text tower"
@@ -40,7 +40,7 @@ class ClipEncoder:
         """Prepared clips (N, ...) on the network's device to vectors (N, dim), float32."""
         return self.network(parts).float()
 
-    def to(self, device: torch.device) -> "ClipEncoder":
+    def to(self, device: torch.device) -> Self:
         """Move the network and return the encoder."""
         to_device(self.network, device)
         return self

@@ -67,7 +67,7 @@ class Vectors(torch.nn.Module):
 
     def __init__(self, network: PanEcho):
         super().__init__()
-        self.network = network
+        self.network: PanEcho = network
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
         """Prepared clips uint8 (N, 16, 224, 224, 3) to embeddings (N, 768)."""
@@ -79,9 +79,11 @@ class PanEchoEncoder(ClipEncoder):
     """PanEcho with its heads.
 
     Attributes:
+        network: from prepared clips to embeddings.
         clips: clips that are taken of a recording at most.
     """
 
+    network: Vectors
     clips: int
     native: tuple[str, ...] = tuple(ANSWERS)
 

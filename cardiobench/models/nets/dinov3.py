@@ -69,6 +69,8 @@ class Places(nn.Module):
     quarter with the column, at the periods of the buffer, and the second half repeats the first.
     """
 
+    periods: torch.Tensor
+
     def __init__(self, head_dim: int):
         super().__init__()
         count = head_dim // 4
@@ -96,6 +98,8 @@ class MaskedBias(nn.Linear):
 
     In the published weights the whole mask is zero, and so is the bias.
     """
+
+    bias_mask: torch.Tensor
 
     def __init__(self, dim: int):
         super().__init__(dim, 3 * dim)

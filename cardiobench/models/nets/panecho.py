@@ -69,9 +69,10 @@ class ImageEncoder(nn.Module):
 class TimeCode(nn.Module):
     """Sine and cosine of the frame number at falling frequencies, added to the features; a fixed table."""
 
+    pe: torch.Tensor
+
     def __init__(self):
         super().__init__()
-        self.pe: torch.Tensor
         self.register_buffer("pe", time_code())
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
