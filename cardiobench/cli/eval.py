@@ -1,10 +1,10 @@
 """The runner's command line: `accelerate launch -m cardiobench.eval --model org/name`."""
 
 import argparse
-import errno
 import sys
 from pathlib import Path
 
+from cardiobench.cli.entry import guarded
 from cardiobench.cli.flags import Parser, add_settings, given
 from cardiobench.core.config import (
     RunConfig,
@@ -16,11 +16,8 @@ from cardiobench.core.config import (
     settings_of,
     to_yaml,
 )
-from cardiobench.core.errors import BadConfig, CardioBenchError
+from cardiobench.core.errors import BadConfig
 from cardiobench.protocols import list_protocols
-
-# A full, read-only or forbidden disk, wherever it shows: the user's to mend, not a defect.
-DISK_ERRORS = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.ENOTDIR}
 
 EXAMPLES = """\
 examples
@@ -119,32 +116,9 @@ def run_and_print(config: RunConfig | ScoreConfig, *, as_json: bool = False) -> 
     return summary.exit_code
 
 
-def guarded(command, *arguments) -> int:
-    """Run a command; a user's mistake is one message on stderr and an exit code, not a traceback."""
-    try:
-        return command(*arguments)
-    except CardioBenchError as error:
-        # One voice, however many processes: the others fail the same way.
-        import os
-
-        if os.environ.get("RANK", "0") == "0":
-            sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        return error.exit_code
-    except OSError as error:
-        if error.errno not in DISK_ERRORS:
-            raise
-        sys.stderr.write(
-            f"UnwritableOutput: {error.filename or 'the disk'}: {error.strerror}. What is finished is kept.\n"
-        )
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted; what is finished is kept, run the same line again to go on\n")
-        return 130
-
-
 def main(argv: list[str] | None = None) -> int:
     """Entry point of `python -m cardiobench.eval`."""
-    return guarded(execute, build_parser().parse_args(argv))
+    return guarded(build_parser, argv, execute)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import sys
 
 from cardiobench.cli import eval as evaluation
 from cardiobench.cli.commands import commands
+from cardiobench.cli.entry import guarded
 from cardiobench.cli.flags import Parser
 
 DESCRIPTION = (
@@ -38,8 +39,7 @@ def build_parser() -> Parser:
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point of `cardiobench`."""
-    arguments = build_parser().parse_args(argv)
-    return evaluation.guarded(arguments.execute, arguments)
+    return guarded(build_parser, argv)
 
 
 if __name__ == "__main__":

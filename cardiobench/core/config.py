@@ -249,7 +249,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
     try:
         values = yaml.safe_load(Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadConfig(f"{path} cannot be read as YAML: {error}") from error
+        raise BadConfig(f"{path} cannot be read as YAML: {getattr(error, 'strerror', None) or error}") from error
     if not isinstance(values, dict):
         raise BadConfig(
             f"{path} holds a {type(values).__name__}, not a mapping of settings such as 'models: [org/name]'"

@@ -137,6 +137,9 @@ def read_result(text: str | bytes) -> ScoreResult:
 
 def _read(path: Path, name: str, found: _Found) -> None:
     """Add one file to what was found, as an entry, an analysis or a problem."""
+    if not path.is_file():  # a folder, a pipe, a link that leads nowhere
+        found.problems.append(Problem(name, "unreadable", "it is no regular file"))
+        return
     try:
         text = path.read_bytes()
         if is_analysis(text):

@@ -1,15 +1,19 @@
 """Predictions from elsewhere: the truth to give to others, and the scoring of what comes back."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from cardiobench.core.config import ScoreConfig
+from cardiobench.core.errors import BadData
+from cardiobench.core.io import sha256_of_json
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
 from cardiobench.data.references import read_references
 from cardiobench.data.spec import Task
+from cardiobench.results.paths import result_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions, read_predictions
@@ -43,5 +47,23 @@ def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
     rows = read_predictions(config.predictions, task)
     predictions = Predictions.join(references, rows, task, source=config.predictions.name)
     result = score(predictions, references, resamples=config.resamples, seed=config.seed, dataset=dataset)
-    path = config.output_dir / "predictions" / config.predictions.stem / f"{task.name.replace('/', '__')}.json"
-    return save_scored(result, predictions.frame, path)
+    origin = sha256_of_json(str(config.predictions.resolve()))[:8]
+    result = replace(result, stamp={**result.stamp, "origin": origin})
+    return save_scored(result, predictions.frame, free_path(config, task, origin))
+
+
+def free_path(config: ScoreConfig, task: Task, origin: str) -> Path:
+    """Return where a file's result goes: under its name, with its origin where a file of that name from elsewhere has a result.
+
+    Args:
+        config: of the scoring.
+        task: that was predicted.
+        origin: digest of the file's path.
+    """
+    name = config.predictions.stem.strip(".") or "predictions"
+    path = result_path(config.output_dir / "predictions", name, task.name)
+    try:
+        other = path.is_file() and ScoreResult.load(path).stamp.get("origin", origin) != origin
+    except BadData:
+        other = False  # half-finished or damaged: written anew
+    return result_path(config.output_dir / "predictions", f"{name}-{origin}", task.name) if other else path

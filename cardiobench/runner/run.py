@@ -1,6 +1,5 @@
 """Run the benchmark: plan, encode, evaluate, analyze, summarize."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING
 from cardiobench.core.config import RunConfig, absolute, to_yaml
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadData, BadModel, CardioBenchError, NotApplicable, UnwritableOutput
-from cardiobench.core.io import sha256_of_json, write_text
+from cardiobench.core.io import remove_orphans, sha256_of_json, write_atomic, write_text
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
 from cardiobench.models.base import LoadedModel, TextEncoder
@@ -52,6 +51,8 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
     context = RunContext(config, accelerator, RunSummary(is_main_process=accelerator.is_main_process), console)
     if accelerator.is_main_process:
         context.summary.config_file = write_settings(config)
+        for folder in (config.output_dir, config.cache_dir):
+            remove_orphans(folder)
     console.table("data", DATASET_COLUMNS, dataset_rows(datasets))
     if absent:
         console.print(f"no data here for: {', '.join(absent)} (cardiobench list says where to ask for it)")
@@ -148,12 +149,11 @@ def write_settings(config: RunConfig) -> Path:
 
 def check_writable(folder: Path) -> None:
     """Refuse an output folder that cannot be written to, before any work is done."""
-    probe = folder / f".write-test-{os.getpid()}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe.write_text("")
-        probe.unlink()
-    except OSError as error:
-        raise UnwritableOutput(
-            f"{folder} cannot be written to ({error.strerror}). Choose another folder with --output-dir."
-        ) from None
+        str(folder).encode("utf-8")
+    except UnicodeEncodeError:
+        raise UnwritableOutput(f"{str(folder)!r} is not UTF-8. Choose another folder with --output-dir.") from None
+    try:
+        write_atomic(folder / ".write-test", lambda path: path.write_bytes(b"test")).unlink()
+    except UnwritableOutput as error:
+        raise type(error)(f"{error}. Choose another folder with --output-dir.") from None

@@ -122,6 +122,29 @@ def test_references_and_a_file_of_predictions(tmp_path):
     assert (tmp_path / "results" / "predictions" / "perfect" / "ptb_xl_sample__cd.json").is_file()
 
 
+@pytest.fixture
+def perfect(tmp_path):
+    """References of the bundled ECGs as `refs.csv`, and the perfect predictions of its test split."""
+    call("cardiobench.cli", "references", "ptb_xl_sample/cd", "--out", "refs.csv", cwd=tmp_path)
+    references = pd.read_csv(tmp_path / "refs.csv", dtype=str)
+    test = references[references["split"] == "test"]
+    return test.assign(y_pred=test["y_true"])[["id", "y_pred"]]
+
+
+def test_files_of_one_name_from_two_folders_and_files_of_odd_names_keep_their_results(perfect, tmp_path):
+    wrong = perfect.assign(y_pred=[{"CD": "no CD"}.get(label, "CD") for label in perfect["y_pred"]])
+    for name, table in (("a/mine.csv", perfect), ("b/mine.csv", wrong), ("...csv", wrong), ("a/mine.csv", perfect)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        table.to_csv(tmp_path / name, index=False)
+        line = ["--predictions", name, "--task", "ptb_xl_sample/cd", "--references", "refs.csv", "--resamples", "20"]
+        assert call("cardiobench.eval", *line, cwd=tmp_path).returncode == 0
+    files = list((tmp_path / "results").rglob("*.json"))
+    scores = {path.parent.name: json.loads(path.read_text())["overall"]["f1_macro"]["value"] for path in files}
+    assert all(path.parents[1] == tmp_path / "results" / "predictions" for path in files)
+    assert scores.pop("mine") == 1 and scores.pop("predictions") == 0
+    assert [(name[:5], value) for name, value in scores.items()] == [("mine-", 0)]
+
+
 @pytest.fixture(scope="module")
 def tmed2(shared, tmp_path_factory):
     """TMED-2 in its raw layout with the published ids and labels; one picture of each study's kind, the rest are missing."""

@@ -1,0 +1,73 @@
+"""Nothing that a shell can do to a command ends in a traceback: encodings, closed streams, endless names, tokens."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from cardiobench.cli.main import main
+
+LONG = "x" * 20_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        "$PYTHON -m cardiobench.cli list | head -1; test ${PIPESTATUS[0]} -eq 141 -o ${PIPESTATUS[0]} -le 1",
+        "$PYTHON -m cardiobench.cli list --models >&-",
+        "$PYTHON -m cardiobench.cli list --models 2>&-",
+        "PYTHONIOENCODING=ascii $PYTHON -m cardiobench.cli list --models",
+        "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 $PYTHON -m cardiobench.cli list --models",
+    ],
+)
+def test_streams_that_are_closed_or_know_few_letters(command):
+    environment = {**os.environ, "PYTHON": sys.executable}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert b"Traceback" not in done.stderr and b"Exception ignored" not in done.stderr
+
+
+ECG = ["eval", "--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/cd"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["eval", "--model", LONG],
+        ["eval", "--model", "cardiobench/constant", "--tasks", LONG],
+        [*ECG, "--protocols", LONG],
+        [*ECG, "--output-dir", LONG],
+        [*ECG, "--data-dir", LONG],
+        [*ECG, "--cache-dir", LONG, "--workers", "0", "--limit", "2"],
+        [*ECG, "--prompts", LONG],
+        ["eval", "--config", LONG],
+        ["eval", "--predictions", LONG, "--task", "ptb_xl_sample/cd"],
+        ["doctor", "--model", LONG],
+        ["report", LONG],
+        ["references", LONG, "--out", "x"],
+        ["references", "ptb_xl_sample/cd", "--out", LONG],
+    ],
+    ids=lambda line: " ".join(word[:12] for word in line[-4:]),
+)
+def test_an_endless_name_is_one_message(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    try:
+        code = main(line)
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 2 and 0 < len(capsys.readouterr().err) < 25_000
+
+
+def test_a_token_that_no_header_can_carry_is_said_before_anything_is_sent(monkeypatch, capsys):
+    monkeypatch.setenv("HF_TOKEN", "hf_gehe\u00efm")
+    assert main(["list", "--models"]) == 2
+    assert "HF_TOKEN holds characters" in capsys.readouterr().err
+
+
+def test_an_output_path_that_is_not_utf_8(tmp_path, capsys):
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe")
+    line = [*ECG, "--output-dir", folder, "--cache-dir", str(tmp_path / "cache")]
+    assert main(line) == 2
+    assert "is not UTF-8. Choose another folder" in capsys.readouterr().err and not (tmp_path / "cache").exists()
