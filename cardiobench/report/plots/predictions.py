@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.typing import HashableList
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
 
@@ -131,7 +132,8 @@ def _panels(names: Sequence[str]) -> tuple[Figure, dict[str, Axes]]:
     """Return a figure of three columns and its panels by name; the confusion is wider where there is room."""
     figure = Figure(figsize=(9.6, 6.0), layout="constrained")
     lower = [*names[3:-2], *["confusion"] * (2 - len(names[3:-2])), "legend"]
-    return figure, figure.subplot_mosaic([list(names[:3]), lower])
+    mosaic: list[str | HashableList[str]] = [list(names[:3]), lower]
+    return figure, figure.subplot_mosaic(mosaic)
 
 
 def one_against_rest(frame: pd.DataFrame, classes: Sequence[str]) -> Curve:

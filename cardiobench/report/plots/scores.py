@@ -1,19 +1,20 @@
 """Scores of all models on one task with their intervals, floors as lines, published scores beside them."""
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
 
 from cardiobench.report.plots.figure import ReportFigure
 from cardiobench.report.plots.intervals import ROW_HEIGHT, draw_intervals
-from cardiobench.report.plots.style import FLOOR, shorten, subplots
+from cardiobench.report.plots.style import FLOOR, LINES, shorten, subplots
 from cardiobench.results import formatting as tables
+from cardiobench.results.ceilings import human_ceilings
 from cardiobench.results.published import PublishedScore
 from cardiobench.results.score_result import ScoreResult
 
+PEOPLE = LINES[2]
 MAX_ROWS = 40  # of more results each model's best one is drawn
-
-FLOOR_NAMES = {"best_uninformed": "floor", "best_constant": "best constant"}
 
 
 def score_table(results: Sequence[ScoreResult], published: Sequence[PublishedScore]) -> pd.DataFrame:
@@ -56,17 +57,23 @@ def scores_figure(results: Sequence[ScoreResult], published: Sequence[PublishedS
     rows = (shown[["value", "low", "high"]] * factor).assign(label=labels, hollow=hollow, published=shown["published"])
     figure, axes = subplots(figsize=(7.6, 1.1 + ROW_HEIGHT * len(rows)))
     draw_intervals(axes, rows)
-    for name, line in zip(FLOOR_NAMES, ("--", ":"), strict=True):
+    for name, line, text in (("best_uninformed", "--", "floor"), ("best_constant", ":", "best constant")):
         floor = first.floors.get(name)
-        if floor is not None and floor.value == floor.value:
+        if floor is not None and not math.isnan(floor.value):
             value = factor * floor.value
-            axes.axvline(value, color=FLOOR, linestyle=line, label=f"{FLOOR_NAMES[name]} {value:.2f}", zorder=1)
+            axes.axvline(value, color=FLOOR, linestyle=line, label=f"{text} {value:.2f}", zorder=1)
+    ceilings = [one for one in human_ceilings(first.task) if one.metric == first.metric and not first.generated]
+    for ceiling in ceilings:
+        low, high = factor * ceiling.low, factor * ceiling.high
+        text = f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
+        axes.axvspan(low, high, color=PEOPLE, alpha=0.35, linewidth=1.5, label=f"people {text} ({ceiling.n})", zorder=0)
     axes.set_xlabel(f"{tables.metric_name(first)} ({'higher' if first.higher_is_better else 'lower'} is better)")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0)
     caption = (
         f"Scores on {first.task} with 95 % intervals over patients, n = {_range(full['n'])} "
         f"({_range(full['n_patients'])} patients); hollow circles: collapsed"
         f"{'; diamonds: published by others, on their own runs' if len(published) else ''}.{note}"
+        + (" Green: agreement of people in other studies, with other settings." if ceilings else "")
     )
     return ReportFigure("scores", caption, figure, {"scores": full})
 
