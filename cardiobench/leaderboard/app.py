@@ -8,14 +8,15 @@ from cardiobench.leaderboard import table
 from cardiobench.leaderboard.source import load
 from cardiobench.report.overview import MARKS
 from cardiobench.results.collect import Collection
+from cardiobench.results.formatting import ABOVE_MEANING, FLOOR_MEANING
 
 if TYPE_CHECKING:
     import gradio
 
 TITLE = "CardioBench leaderboard"
 INTRODUCTION = (
-    "Every score stands beside its **floor**, the best constant answer on the same test units. A cell says how far a model gets from "
-    "the floor (0 %) to a perfect score (100 %), then the score with its 95 % interval over patients. There is no mean over tasks: "
+    f"Every score stands beside its **floor**: {FLOOR_MEANING}. Above the floor: {ABOVE_MEANING}. A cell says how far a model gets "
+    "from the floor (0 %) to a perfect score (100 %), then the score with its 95 % interval over patients. There is no mean over tasks: "
     "coverage says how many a row has. Signs: " + "; ".join(f"{sign} {name}" for name, (sign, _) in MARKS.items()) + "."
 )
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from cardiobench.report.overview import ScoreCell, marks, overview_tables, skill, table_name
+from cardiobench.report.overview import ScoreCell, marks, overview_tables, ranked, skill, table_name
 from cardiobench.report.page.naming import score_row, skill_text
 from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Collection, Entry
+from cardiobench.results.score_result import ScoreResult
 
 ABOVE = "above the floor"
 
@@ -22,6 +23,7 @@ SCORES = (
     "95 % CI",
     "floor to perfect",
     "floor",
+    "verdict",
     "n",
     "patients",
     "coverage",
@@ -78,16 +80,25 @@ def _text(cell: ScoreCell | str) -> str:
 def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.DataFrame:
     """Return the scores of a task, best first; the rank counts all of them, selected or not."""
     by_result = {id(entry.result): entry for entry in collection.entries if entry.result.task == task}
-    ranked = tables.ordered([entry.result for entry in by_result.values()])
+    ordered = tables.ordered([entry.result for entry in by_result.values()])
     rows = [
         _row(rank, by_result[id(result)])
-        for rank, result in enumerate(ranked, 1)
+        for rank, result in zip(_ranks(ordered), ordered, strict=True)
         if choice.takes(result.model["name"], result.label) and (result.verdict.word == ABOVE or not choice.above)
     ]
     return pd.DataFrame(rows, columns=list(SCORES))
 
 
-def _row(rank: int, entry: Entry) -> dict[str, str]:
+def _ranks(ordered: Sequence[ScoreResult]) -> list[str]:
+    """Return the place of each result; none for one that may not be ranked, or is of generated recordings."""
+    ranks, place = [], 0
+    for result in ordered:
+        place += (counts := ranked(result) and not result.generated)
+        ranks.append(str(place) if counts else "–")
+    return ranks
+
+
+def _row(rank: str, entry: Entry) -> dict[str, str]:
     row = score_row(entry)
     words = (
         rank,
@@ -97,10 +108,11 @@ def _row(rank: int, entry: Entry) -> dict[str, str]:
         row["interval"],
         skill_text(skill(entry.result)),
         row["floor"],
+        f"{row['sign']} {row['verdict']}",
         row["n"],
         row["patients"],
         row["coverage"],
-        ", ".join(marks(entry.result)),
+        ", ".join(marks(entry.result)[1:]),
     )
     return {column: str(word) for column, word in zip(SCORES, words, strict=True)}
 

@@ -5,9 +5,11 @@ from pathlib import Path
 
 from cardiobench.report import probe_gain, ranks
 from cardiobench.report.overview import find_task
+from cardiobench.report.page import naming
 from cardiobench.report.plots.draw import ReportFigures, draw_report
 from cardiobench.report.plots.figure import SavedFigure
 from cardiobench.results import formatting as tables
+from cardiobench.results.ceilings import human_ceilings
 from cardiobench.results.collect import Collection, Problem
 from cardiobench.results.score_result import ScoreResult
 
@@ -15,11 +17,11 @@ PAGE = "report.md"
 HEAD = """\
 # CardioBench results
 
-Every score stands beside its **floor**, the best score reachable on average without looking at the recording, by a
-constant or by guessing. **Above the floor**: the whole 95 % interval lies above it, and fewer than 1 in 20 random
-re-dealings of the same answers to other patients score as well. Intervals are over patients.
-**Collapsed**: the model gives (nearly) the same answer to everything.
+Every score stands beside its **floor**: {floor}. **Above the floor**: {above}. Intervals are over patients.
+**Collapsed**: the model gives (nearly) the same answer to everything. **Exploratory**: of no primary family of the suite,
+so the p-value is not adjusted.
 """
+GENERATED = "## Generated recordings\n\nPhantoms and synthetic twins: these scores say nothing about patients.\n\n"
 
 
 def write_markdown(collection: Collection, out: Path, *, figures: ReportFigures | None = None) -> list[Path]:
@@ -40,10 +42,13 @@ def write_markdown(collection: Collection, out: Path, *, figures: ReportFigures 
     by_task: dict[str, list[ScoreResult]] = {}
     for result in collection.results:
         by_task.setdefault(result.task, []).append(result)
+    real = [result for result in collection.results if not result.generated]
+    generated = [result for result in collection.results if result.generated]
     parts = [
-        HEAD,
+        HEAD.format(floor=tables.FLOOR_MEANING, above=tables.ABOVE_MEANING),
         f"> {figures.note}\n" if figures.note else "",
-        tables.markdown(collection.results),
+        tables.markdown(real) if real else "",
+        GENERATED + tables.markdown(generated) if generated else "",
         ranks.markdown(collection.entries),
         probe_gain.markdown(collection.results),
         *(_task_section(task, by_task[task], figures.of("task", task), out) for task in sorted(by_task)),
@@ -71,6 +76,16 @@ def _task_section(task: str, results: list[ScoreResult], figures: Sequence[Saved
     for figure in figures:
         image = next((file for file in figure.files if file.suffix == ".png"), figure.files[0])
         lines.append(f"![{figure.name}]({image.relative_to(out).as_posix()})")
+    ceilings = () if results[0].generated else human_ceilings(task)
+    if ceilings:
+        rows = [(c.metric, naming.range_text(c), c.n, c.setting, c.source) for c in ceilings]
+        lines += [
+            "",
+            "Agreement of people, in other settings:",
+            "",
+            tables.markdown_table(naming.CEILING_COLUMNS, rows),
+        ]
+    lines += ["", *(f"* {r.model['name']} {r.label}: {text}" for r in results if (text := naming.bounds_text(r)))]
     warnings = [f"{text} ({who})" if who else text for _, text, who in tables.warnings(results)]
     lines += ["", *(f"* {tables.markdown_text(text)}" for text in warnings), "", _group_table(results)]
     return "\n".join(lines)

@@ -14,28 +14,27 @@ from cardiobench.results.collect import Entry
 from cardiobench.results.score_result import ScoreResult
 
 MARKS = {
-    "above the floor": (
-        "▲",
-        "the whole interval is above the floor, and the same answers dealt to other patients do worse",
-    ),
+    "above the floor": ("▲", tables.ABOVE_MEANING),
     "carries information, not above the floor": (
         "◇",
-        "the answers know the patient; the interval is not above the floor",
+        "the answers know the patient, but the interval is not above the floor: badly cut, badly calibrated or too few patients",
     ),
     "no information shown": ("≈", "the same answers dealt to other patients score as well"),
-    "below the floor": ("▼", "the whole interval is below what guessing or a constant reaches"),
-    "too few to say": ("?", "too few patients, or too few of a class, for a verdict"),
-    "no comparison possible": ("·", "one class in the test set, no floor, or scored by older rules"),
+    "below the floor": ("▼", "the whole 95 % interval lies below the floor"),
+    "too few to say": ("?", "too few patients, or too few with one of the classes, for a verdict"),
+    "no comparison possible": ("·", "one class in the test set, no floor, or scored by older rules: not ranked"),
     "collapsed": ("∅", "(nearly) the same answer to everything"),
     "seen in pretraining": ("S", "the dataset was in the model's pretraining data"),
-    "incomplete": ("◔", "not every unit of the test split was scored"),
+    "incomplete": ("◔", "answers are missing; the verdict is judged on the worst case"),
     "generated data": ("~", "generated recordings: the score says nothing about patients"),
     "synthetic twin": ("~", "generated recordings: the score says nothing about patients"),
     "part of the data": ("½", "only the first patients of each split were used"),
 }
-"""Name of a mark -> its sign and what it means."""
+"""Name of a mark -> its sign and what it means; the first six are the verdicts."""
 
 NO_TEXT = "not applicable: no text tower"
+GENERATED = "Generated recordings,"
+"""How tables of phantoms and twins are called; they never hold a score on patients."""
 STEPS = (-0.25, -0.02, 0.02, 0.15, 0.35, 0.6)
 """Where the shades of the heat table change, in shares of the way from the floor to a perfect score."""
 
@@ -110,6 +109,11 @@ class OverviewTable:
     tasks: tuple[str, ...]
     rows: tuple[ModelRow, ...]
 
+    @property
+    def generated(self) -> bool:
+        """Whether its recordings are phantoms or twins."""
+        return self.name.startswith(GENERATED)
+
 
 def skill(result: ScoreResult) -> float:
     """Return the share of the way from the floor (0) to a perfect score (1), the same for every metric.
@@ -142,11 +146,10 @@ def table_name(result: ScoreResult) -> str:
     """Return the name of the overview's table that a result belongs in."""
     task = find_task(result.task)
     if task is None:
-        return "Other tasks"
+        return f"{GENERATED} other tasks" if result.generated else "Other tasks"
     modality = {"echo": "Echo", "ecg": "ECG"}[catalog.spec(task.dataset).modality]
-    if task.target == "view":
-        return f"{modality}: views"
-    return f"{modality}: {'measurements' if task.kind == 'regression' else 'diagnoses'}"
+    kind = "views" if task.target == "view" else "measurements" if task.kind == "regression" else "diagnoses"
+    return f"{GENERATED} {modality}: {kind}" if result.generated else f"{modality}: {kind}"
 
 
 def overview_tables(entries: Sequence[Entry]) -> list[OverviewTable]:
@@ -159,7 +162,8 @@ def overview_tables(entries: Sequence[Entry]) -> list[OverviewTable]:
 
 def _table_order(name: str) -> tuple[int, str]:
     first = ("Echo: measurements", "Echo: diagnoses", "Echo: views")
-    return first.index(name) if name in first else len(first), name
+    order = first.index(name) if name in first else len(first)
+    return order + 10 * name.startswith(GENERATED), name
 
 
 def _overview_table(name: str, entries: Sequence[Entry]) -> OverviewTable:
@@ -220,3 +224,8 @@ def _rows_without_text(rows: Sequence[ModelRow], tasks: Sequence[str]) -> list[M
         for protocol in zero_shot
         if (model, protocol) not in scored
     ]
+
+
+def ranked(result: ScoreResult) -> bool:
+    """Whether a result may be ranked: more than one class in its test set, a floor, and the present rules."""
+    return result.verdict.word != "no comparison possible"

@@ -7,7 +7,7 @@ import pandas as pd
 
 from cardiobench.core.errors import BadPredictions, CardioBenchError
 from cardiobench.data import catalog
-from cardiobench.report.overview import find_task
+from cardiobench.report.overview import find_task, ranked
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Entry
 from cardiobench.results.predictions_file import load_predictions
@@ -30,10 +30,10 @@ def primary_family(contest: Contest) -> Family | None:
 
 
 def by_task_and_protocol(entries: Sequence[Entry]) -> dict[tuple[str, ...], list[Entry]]:
-    """Return the results of known tasks by task and protocol, where there are two or more."""
+    """Return the results that may be ranked by task and protocol, where there are two or more."""
     groups: dict[tuple[str, ...], list[Entry]] = {}
     for entry in entries:
-        if find_task(entry.result.task):
+        if find_task(entry.result.task) and ranked(entry.result):
             groups.setdefault((entry.result.task, entry.result.label), []).append(entry)
     return {key: group for key, group in sorted(groups.items()) if len(group) > 1}
 
@@ -97,7 +97,7 @@ def rank_rows(pairs: Sequence[Pair], entries: Sequence[Entry]) -> list[tuple[str
             alike = (("equivalent to", row.equivalent_to), ("undecided with", row.undecided_with))
             text = "; ".join(f"{word} {names}" for word, names in alike if names) or "–"
             score = tables.number(row.score, like)
-            rows.append((*key, str(row.rank), row.model, tables.metric_name(like), score, text))
+            rows.append((*_named(key, like), str(row.rank), row.model, tables.metric_name(like), score, text))
     return rows
 
 
@@ -112,8 +112,23 @@ def pair_rows(pairs: Sequence[Pair], entries: Sequence[Entry]) -> list[tuple[str
             for value in (pair.comparison.difference, pair.comparison.low, pair.comparison.high)
         )
         outcome = pair.comparison.sentence + ("" if pair.family else " (exploratory, unadjusted)")
-        rows.append((*pair.contest, pair.a, pair.b, difference, f"{low} – {high}", f"{pair.adjusted:.4f}", outcome))
+        rows.append(
+            (
+                *_named(pair.contest, like),
+                pair.a,
+                pair.b,
+                difference,
+                f"{low} – {high}",
+                f"{pair.adjusted:.4f}",
+                outcome,
+            )
+        )
     return rows
+
+
+def _named(contest: Contest, like: ScoreResult) -> Contest:
+    """Return task and protocol, with the word for a task of phantoms or twins."""
+    return (f"{contest[0]} (generated)", *contest[1:]) if like.generated else contest
 
 
 def pair_table(pairs: Sequence[Pair]) -> pd.DataFrame:

@@ -86,14 +86,18 @@ def test_what_is_not_there_is_said(hub, client, tmp_path):  # noqa: F811
 
 def test_the_tables_of_a_folder_filter(tmp_path):
     found = load([str(example_results.folder_of_results(tmp_path))])
-    assert table.kinds(found) == ["Echo: measurements", "Echo: views", "ECG: diagnoses"]
-    everything = table.overview(found, "ECG: diagnoses")
+    assert table.kinds(found) == [
+        f"Generated recordings, {name}" for name in ("ECG: diagnoses", "Echo: measurements", "Echo: views")
+    ]
+    everything = table.overview(found, "Generated recordings, ECG: diagnoses")
     assert everything["model"].tolist() == ["org/flat", "org/one", "org/two"]
     assert everything["coverage"].tolist() == ["1/1"] * 3
-    assert table.overview(found, "ECG: diagnoses", table.Choice("ONE"))["model"].tolist() == ["org/one"]
-    above = table.overview(found, "ECG: diagnoses", table.Choice(above=True))
+    assert table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice("ONE"))["model"].tolist() == [
+        "org/one"
+    ]
+    above = table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice(above=True))
     assert "org/flat" not in above["model"].tolist()
-    assert table.scores(found, "phantom_ecg/cd", table.Choice("flat"))["rank"].tolist() == ["3"], "the rank among all"
+    assert table.scores(found, "phantom_ecg/cd", table.Choice("flat"))["rank"].tolist() == ["–"], "generated"
     assert table.scores(found, "phantom_ecg/cd", table.Choice(protocol="knn")).empty
 
 

@@ -9,6 +9,7 @@ import pytest
 from cardiobench.cli.main import main
 from cardiobench.report.paper import echo_tables
 from cardiobench.report.paper.grid import Grid, GridCell, latex_text, mark_best
+from cardiobench.results.score_result import Verdict
 from tests.report import example_results
 from tests.results.test_formatting import result
 
@@ -49,16 +50,24 @@ def test_table_1_has_floors_ours_and_the_published_numbers():
     assert third.head[1] == "echonet_dynamic/view ↑" and len(third.head) == 9
 
 
-def test_a_twin_takes_no_place():
-    real, twin = zero_shot("a", "camus/ef", 9.0), zero_shot("b", "camus/ef", 1.0)
-    twin = dataclasses.replace(twin, dataset={"name": "camus", "twin": True})
-    table = rows(echo_tables.echo_grids([real, twin], floor=lambda task: 0.0)[0])
-    assert table["a (zero_shot)"]["camus/ef ↓"].place == 1 and table["b (zero_shot)"]["camus/ef ↓"].place == 0
-    assert table["b (zero_shot)"]["camus/ef ↓"].text == "1.00 ~"
+def test_generated_recordings_are_in_no_table_and_one_class_in_no_ranking():
+    twin = dataclasses.replace(zero_shot("b", "camus/ef", 1.0), generated=True)
+    assert "b (zero_shot)" not in rows(echo_tables.echo_grids([twin], floor=lambda task: 0.0)[0])
+    one_class = dataclasses.replace(
+        zero_shot("a", "echonet_dynamic/view", 0.962), verdict=Verdict("no comparison possible", "one class")
+    )
+    views = rows(echo_tables.echo_grids([one_class], floor=lambda task: 0.0)[2])
+    assert views["a (zero_shot)"]["echonet_dynamic/view ↑"].text == "96.20 †"
+    assert views["a (zero_shot)"]["echonet_dynamic/view ↑"].place == 0
+
+
+def test_people_stand_below_the_floor_where_they_are_in_the_metric_of_the_task():
+    people = rows(echo_tables.echo_grids([], floor=lambda task: 0.0)[0])["people, in other settings"]
+    assert people["camus/ef ↓"].text == "6.29 to 7.23" and people["tmed2/as ↑"].text == "–"
 
 
 def test_the_floors_of_shipped_splits():
-    """Of two classes, guessing at the class rates has a mean macro F1 of a half, whatever the mix."""
+    """Of two classes, guessing at the class rates has an expected macro F1 of 1/2, whatever the rates."""
     assert echo_tables.floors_of([])("cardiacnet/asd") == pytest.approx(0.5)
 
 

@@ -46,11 +46,12 @@ def print_floors(table: "pd.DataFrame", console: "Console") -> None:
         table: as `cardiobench.scoring.floor_table.floor_table` makes it.
         console: where to.
     """
+    from cardiobench.results.formatting import FLOOR_MEANING
     from cardiobench.scoring.floor_table import counts_by_table
 
     tasks = table.drop_duplicates("task")
     console.table(
-        "floors on the test split: the best score on average without looking at the recording",
+        f"floors on the test split: {FLOOR_MEANING}",
         ("task", "metric", "n", "floor", "best constant", "answer", "train constant", "chance", "labels from"),
         [_floors(row) for row in tasks[tasks["known"]].to_dict("records")],
     )
@@ -69,8 +70,8 @@ def print_floors(table: "pd.DataFrame", console: "Console") -> None:
     )
     for row in counts_by_table(printed).itertuples():
         console.print(
-            f"{row.source}: of {row.numbers} classification numbers {row.no_better} are no better than guessing "
-            f"at the class rates; {row.equal} equal a constant to the last digit"
+            f"{row.source}: {row.numbers - row.no_better} of {row.numbers} classification numbers exceed what guessing at the "
+            f"class rates reaches on average; {row.equal} equal a constant to the last digit"
         )
 
 

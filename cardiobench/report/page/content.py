@@ -1,6 +1,7 @@
 """Content of the page, part by part, as plain dictionaries that the template reads."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,8 +13,11 @@ from cardiobench.report.plots.draw import ReportFigures, side_by_side
 from cardiobench.report.plots.figure import SavedFigure
 from cardiobench.results import formatting as tables
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.ceilings import human_ceilings
 from cardiobench.results.collect import Collection, Entry
 from cardiobench.results.published import published_scores
+
+VERDICTS = list(MARKS)[:6]
 
 
 def page_content(
@@ -41,7 +45,11 @@ def page_content(
         "overview_tables": overview_tables(collection.entries),
         "marks": MARKS,
         "counts": counts(collection),
-        "minute": [minute_row(entries) for _, entries in sorted(by_task.items())],
+        "floor_meaning": tables.FLOOR_MEANING,
+        "above_meaning": tables.ABOVE_MEANING,
+        "minute": sorted(
+            (minute_row(entries) for _, entries in sorted(by_task.items())), key=lambda row: row["generated"]
+        ),
         "tasks": [
             task_part(entries, figures.of("task", name), examples.get(name, ()))
             | {"analyses": [part for r, part in analyses if r.subject == name and len(r.models) == 1]}
@@ -69,20 +77,20 @@ def _names(record: AnalysisResult) -> list[str]:
     return [str(model["name"]) for model in record.models]
 
 
-def counts(collection: Collection) -> dict[str, int]:
-    """Return the numbers in the head of the page."""
+def counts(collection: Collection) -> dict[str, Any]:
+    """Return the numbers in the head of the page; verdicts on generated recordings are not among them."""
     results = collection.results
-    verdicts = [result.verdict.word for result in results]
+    real = [result for result in results if not result.generated]
+    words = Counter(result.verdict.word for result in real)
     return {
         "models": len({result.model["name"] for result in results}),
-        "tasks": len({result.task for result in results}),
-        "scores": len(results),
-        "above": verdicts.count("above the floor"),
-        "informed": verdicts.count("carries information, not above the floor"),
-        "below": verdicts.count("below the floor"),
-        "collapsed": sum(result.collapsed for result in results),
-        "seen": sum(bool(result.seen_in_pretraining) for result in results),
-        "problems": len(collection.problems),
+        "tasks": len({result.task for result in real}),
+        "scores": len(real),
+        "generated": len(results) - len(real),
+        "verdicts": [(MARKS[word][0], word, words[word]) for word in VERDICTS],
+        "collapsed": sum(result.collapsed for result in real),
+        "seen": sum(bool(result.seen_in_pretraining) for result in real),
+        "exploratory": sum(result.verdict.exploratory for result in real),
     }
 
 
@@ -96,16 +104,16 @@ def minute_row(entries: Sequence[Entry]) -> dict[str, Any]:
         for result in results
         if not (result.collapsed or result.score.high < best.score.low or result.score.low > best.score.high)
     } - {best.model["name"]}
-    gaps = [(breakdown.gap.value, name, breakdown.worst) for name, breakdown in best.groups.items()]
-    gap = max((gap for gap in gaps if not math.isnan(gap[0])), default=None)
+    gaps = {name: breakdown for name, breakdown in best.groups.items() if not math.isnan(breakdown.gap.excess)}
+    widest = max(gaps, key=lambda name: gaps[name].gap.excess, default=None)
+    weak = "no groups scored" if widest is None else f"{widest}, worst {gaps[widest].worst}: "
     return {
         **naming.score_row(by_result[id(best)]),
         "task": best.task,
         "metric": tables.metric_name(best),
         "near": len(near),
-        "weak": f"{gap[1]} {gap[2]}: {tables.number(gap[0], best)} behind the best group"
-        if gap
-        else "no groups scored",
+        "generated": best.generated,
+        "weak": weak + (tables.gap_text(gaps[widest], best) if widest is not None else ""),
     }
 
 
@@ -126,7 +134,12 @@ def task_part(
         "floors": [
             (name.replace("_", " "), tables.number(floor.value, first), _prediction(floor.prediction), floor.reason)
             for name, floor in first.floors.items()
+            if name != "best_uninformed"
         ],
+        "floor": f"{tables.floor(first)} ({first.floor.reached_by or first.floor.reason}): {tables.FLOOR_MEANING}",
+        "ceilings": [] if first.generated else [(c, naming.range_text(c)) for c in human_ceilings(first.task)],
+        "metrics": naming.metric_table(results),
+        "generated": first.generated,
         "data": f"{first.dataset.get('name')}, version {first.dataset.get('version') or 'unknown'}"
         + (", synthetic twin" if first.dataset.get("twin") else ""),
         "rows": [naming.score_row(by_result[id(result)]) for result in results],

@@ -9,10 +9,17 @@ from typing import Any
 
 from cardiobench.report.overview import MARKS, ScoreCell, marks
 from cardiobench.results import formatting as tables
+from cardiobench.results.ceilings import Ceiling
 from cardiobench.results.collect import Entry
 from cardiobench.results.published import PublishedScore
-from cardiobench.results.score_result import ScoreResult
+from cardiobench.results.score_result import Breakdown, Estimate, ScoreResult
 
+COVERS = {"test and training patients": " (test and training patients)"}
+"""What an interval varies -> what is said of it; the usual one is said once on the page."""
+CEILING_COLUMNS = ("metric", "people", "n", "setting", "source")
+GAP_COLUMNS = {"gap": "value", "expected": "expected", "excess": "excess"}
+IN_UNIT = {"mae", "rmse", "bias", "agreement_low", "agreement_high"}
+"""Metrics in the label's unit."""
 LONG = 60  # characters of a name that are shown; the whole one is in the model's part
 
 
@@ -32,18 +39,34 @@ def skill_text(value: float) -> str:
 def tooltip(cell: ScoreCell) -> str:
     """Return a cell of the overview in full sentences."""
     result = cell.entry.result
-    score, beats = result.score, result.verdict
-    low, high = (tables.number(value, result) for value in (beats.low, beats.high))
-    lines = [
+    score, verdict = result.score, result.verdict
+    sentences = [
         f"{result.model['name']}, {result.label}, on {result.task}.",
         f"{tables.metric_name(result)}: {tables.number(score.value, result)}, 95 % CI {tables.interval(score, result)}"
         f" (n = {score.n}, {score.n_patients} patients).",
-        f"Floor: {tables.floor(result)}; {tables.verdict(result)}: {beats.sentence}; difference "
-        f"{tables.number(beats.difference, result)} [{low}, {high}], positive is better: {skill_text(cell.skill)} of the way to a "
-        "perfect score.",
-        *(f"{MARKS[mark][0]} {mark}: {MARKS[mark][1]}." for mark in cell.marks),
+        f"Floor: {tables.floor(result)}, {tables.FLOOR_MEANING}. Difference {_difference(result)}, positive is better: "
+        f"{skill_text(cell.skill)} of the way to a perfect score.",
+        f"{tables.verdict(result)}: {verdict.sentence}.",
+        bounds_text(result),
+        *(f"{MARKS[mark][0]} {mark}: {MARKS[mark][1]}." for mark in cell.marks[1:]),
     ]
-    return " ".join(lines)
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _difference(result: ScoreResult) -> str:
+    low, value, high = (
+        tables.number(x, result) for x in (result.verdict.low, result.verdict.difference, result.verdict.high)
+    )
+    return f"{value} [{low}, {high}]"
+
+
+def bounds_text(result: ScoreResult) -> str:
+    """Return the worst and the best case of a result with missing answers; empty where none is missing."""
+    if result.bounds is None:
+        return ""
+    worst, best = (tables.number(value, result) for value in (result.bounds.worst, result.bounds.best))
+    total = result.coverage["expected"]
+    return f"{result.bounds.missing} of {total} unanswered: between {worst} and {best} of all; judged on {worst}."
 
 
 def score_row(entry: Entry) -> dict[str, Any]:
@@ -54,15 +77,25 @@ def score_row(entry: Entry) -> dict[str, Any]:
         "protocol": result.label,
         "score": tables.number(result.score.value, result),
         "sort": result.score.value,
-        "interval": tables.interval(result.score, result),
+        "interval": tables.interval(result.score, result) + COVERS.get(result.score.covers, ""),
         "floor": tables.floor(result),
-        "gain": tables.number(result.verdict.difference, result),
+        "gain": _difference(result),
         "gain_sort": result.verdict.difference,
+        "verdict": tables.verdict(result),
+        "sentence": result.verdict.sentence,
+        "sign": MARKS[result.verdict.word][0],
+        "p": p_text(result.verdict.p_adjusted),
         "n": result.score.n,
         "patients": result.score.n_patients,
         "coverage": f"{result.coverage['scored']}/{result.coverage['expected']}",
-        "marks": [(MARKS[mark][0], mark) for mark in marks(result)],
+        "bounds": bounds_text(result),
+        "marks": [(MARKS[mark][0], mark) for mark in marks(result)[1:]],
     }
+
+
+def p_text(p: float) -> str:
+    """Return a p-value with two digits; what is below 0.001 is said to be."""
+    return "–" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
 def published_row(row: PublishedScore, like: ScoreResult) -> dict[str, Any]:
@@ -76,8 +109,58 @@ def published_row(row: PublishedScore, like: ScoreResult) -> dict[str, Any]:
     }
 
 
+def metric_table(results: Sequence[ScoreResult]) -> dict[str, Any]:
+    """Return every metric of the results of a task: the names, and one row per result with value and interval of each."""
+    names = list(dict.fromkeys(name for result in results for name in result.overall))
+    return {
+        "names": names,
+        "rows": [
+            {
+                "model": result.model["name"],
+                "protocol": result.label,
+                "point": operating_point(result),
+                "cells": [metric_text(name, result.overall.get(name), result) for name in names],
+            }
+            for result in results
+        ],
+    }
+
+
+def metric_text(name: str, estimate: Estimate | None, result: ScoreResult) -> tuple[str, str, float]:
+    """Return the text of a metric's value, of its interval or the reason for none, and the value to sort by."""
+    if estimate is None:
+        return "–", "not computed", math.nan
+
+    def text(value: float) -> str:
+        if name in tables.FRACTIONS:
+            return f"{100 * value:.1f}"
+        return f"{value:.2f}" if result.unit and name in IN_UNIT else f"{value:.3f}"
+
+    if math.isnan(estimate.value):
+        return "undefined", estimate.reason, math.nan
+    interval = "" if math.isnan(estimate.low) else f"{text(estimate.low)} – {text(estimate.high)}"
+    return text(estimate.value), interval or estimate.reason, estimate.value
+
+
+def operating_point(result: ScoreResult) -> str:
+    """Return where the decision threshold of two classes comes from; empty for other tasks."""
+    if "sensitivity" not in result.overall:
+        return ""
+    if "threshold" in result.options:
+        samples = result.options.get("calibrated_on")
+        return f"log odds {result.options['threshold']:.2f}, fixed on {samples} training and validation samples"
+    return "classes as the protocol predicts them"
+
+
+def range_text(ceiling: Ceiling) -> str:
+    """Return the value of a human ceiling, or from its lowest to its highest."""
+    factor, unit = (100, " %") if ceiling.metric in tables.FRACTIONS else (1, "")
+    low, high = (f"{factor * value:.1f}" if unit else f"{value:.3g}" for value in (ceiling.low, ceiling.high))
+    return (low if low == high else f"{low} to {high}") + unit
+
+
 def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
-    """Return one row per result and breakdown: scores of the groups and the gap."""
+    """Return one row per result and breakdown: scores of the groups, and the gap beside the one expected without a difference."""
     return [
         {
             "model": result.model["name"],
@@ -88,13 +171,30 @@ def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
                 f"{label}: {tables.number(estimate.value, result)} [{tables.interval(estimate, result)}], n={estimate.n}"
                 for label, estimate in breakdown.values.items()
             ),
-            "gap": tables.number(breakdown.gap.value, result),
-            "gap_interval": tables.gap_text(breakdown, result),
+            **{key: tables.number(getattr(breakdown.gap, source), result) for key, source in GAP_COLUMNS.items()},
+            "p": p_text(breakdown.gap.p_adjusted),
+            "difference": difference_text(breakdown, result),
+            "others": "; ".join(
+                f"{other}: {gap.value:.3f}, {gap.expected:.3f} expected, p = {p_text(gap.p_adjusted)}"
+                for other, gap in breakdown.others.items()
+                if not math.isnan(gap.value)
+            ),
+            "reason": breakdown.gap.reason,
             "worst": breakdown.worst or "–",
         }
         for result in tables.ordered(list(results))
         for name, breakdown in result.groups.items()
     ]
+
+
+def difference_text(breakdown: Breakdown, result: ScoreResult) -> str:
+    """Return the signed difference of two groups with its interval; empty for more groups."""
+    gap = breakdown.gap
+    if math.isnan(gap.low):
+        return ""
+    first, second = breakdown.values
+    value, low, high = (tables.number(x, result) for x in (gap.difference, gap.low, gap.high))
+    return f"{first} minus {second}: {value} [{low}, {high}]"
 
 
 def indented_json(tree: Any) -> str:

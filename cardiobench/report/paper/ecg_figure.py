@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from cardiobench.report.paper.ecg_cells import is_of_patients
 from cardiobench.report.paper.ecg_tables import LABELS, MODELS
 from cardiobench.report.plots.style import FLOOR, INK, LINES, MUTED, subplots
 from cardiobench.results.analysis_result import AnalysisResult
@@ -32,7 +33,7 @@ def shared_dimensions(records: Sequence[AnalysisResult], k: int = 50) -> pd.Data
     """
     rows = {}
     for record in records:
-        if record.protocol != "representation" or record.subject not in LABELS or len(record.models) != 1:
+        if record.protocol != "representation" or record.subject not in LABELS or not is_of_patients(record):
             continue
         overlap = record.values.get(f"overlap_at_{k}")
         if overlap is not None and np.isfinite(overlap.value):

@@ -7,7 +7,7 @@ import pandas as pd
 
 from cardiobench.data.ecg_subsets import SIZES
 from cardiobench.report.paper.contamination import contamination
-from cardiobench.report.paper.ecg_cells import ALWAYS_POSITIVE, CELL, best_cells
+from cardiobench.report.paper.ecg_cells import ALWAYS_POSITIVE, CELL, best_cells, is_of_patients
 from cardiobench.report.paper.grid import NONE, Block, Grid, GridCell, mark_best
 from cardiobench.report.paper.sensitivity import order_changes
 from cardiobench.results.analysis_result import AnalysisResult
@@ -33,7 +33,7 @@ MEASURES = {"knn_agreement": "kNN@10", "centroid_separation": "centroid distance
 LEVELS = ("label", "dataset")
 NOTE = (
     "ours (published), or (published) alone where there is none of ours; * the dataset is in the model's pretraining data, "
-    "~ generated recordings, which are no match for a published number; F1 is that of the positive class, for which an "
+    "F1 is that of the positive class, for which an "
     "answer of always positive reaches 0.67. Bold: best, underlined: second, of ours"
 )
 
@@ -83,7 +83,7 @@ def table_3(best: pd.DataFrame) -> Grid | None:
         cells = []
         for dataset, size in rows:
             row = ours.get((model, dataset, label, size))
-            marks = "*" * bool(row.seen) + "~" * row.twin if row else ""
+            marks = "*" * bool(row.seen) if row else ""
             cells.append(_cell(row.f1_median if row else math.nan, marks, published_f1(model, dataset, label, size)))
         own = best[(best["model"] == model) & (best["label"] == label)]
         if any(cell.text != NONE for cell in cells):
@@ -116,7 +116,7 @@ def table_4(records: Sequence[AnalysisResult]) -> Grid | None:
     """Return neighbours, centroids and clusters by label and by dataset: one row per model, one column per level, measure and label."""
     ours: dict[str, dict[str, AnalysisResult]] = {}
     for record in records:
-        if record.protocol == "representation" and record.subject in LABELS and len(record.models) == 1:
+        if record.protocol == "representation" and record.subject in LABELS and is_of_patients(record):
             ours.setdefault(record.models[0]["name"], {}).setdefault(record.subject, record)
     if not ours:
         return None
@@ -142,19 +142,18 @@ def _analysis_cell(record: AnalysisResult | None, label: str, key: str, model: s
     value, marks = math.nan, ""
     if record is not None:
         value = record.values[key].value if key in record.values else math.nan
-        twin = any(dataset.get("twin") for dataset in record.datasets)
-        marks = "*" * any(record.seen_in_pretraining.values()) + "~" * twin
+        marks = "*" * any(record.seen_in_pretraining.values())
     cell = _cell(value, marks, _published(label, model, key))
     missing = record is not None and math.isnan(value)
     return GridCell(f"{NONE} {cell.text}") if missing and cell.text != NONE else cell
 
 
 def _cell(value: float, marks: str, published: float | None) -> GridCell:
-    """Return our number with its marks and the published one in brackets; what is generated takes part in no comparison."""
+    """Return our number with its marks and the published one in brackets."""
     theirs = "" if published is None else f"({_two(published)})"
     if math.isnan(value):
         return GridCell(theirs) if theirs else GridCell()
-    return GridCell(f"{_two(value)}{marks} {theirs}".strip(), math.nan if "~" in marks else round(value, 2))
+    return GridCell(f"{_two(value)}{marks} {theirs}".strip(), round(value, 2))
 
 
 def with_published(best: pd.DataFrame) -> pd.DataFrame:

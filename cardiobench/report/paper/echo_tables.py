@@ -8,8 +8,10 @@ import pandas as pd
 
 from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog
+from cardiobench.report.overview import ranked
 from cardiobench.report.paper.grid import Block, Grid, GridCell, mark_best
-from cardiobench.results.formatting import FRACTIONS
+from cardiobench.results.ceilings import human_ceilings
+from cardiobench.results.formatting import FLOOR_MEANING, FRACTIONS
 from cardiobench.results.published import PublishedScore, published_scores
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.floor_table import task_floors
@@ -41,7 +43,10 @@ VIEWED = tuple(
 NOTE = (
     "MAE in the label's unit (lower is better), macro F1 in % (higher is better). Bold: best, underlined: second, among ours "
     "and among the published ones by themselves. ∅ collapsed: one answer to everything; S: the dataset was in the pretraining data; "
-    "~ generated recordings, in no ranking. Best constant: what one answer to everybody reaches. Published: as printed, on the authors' own run."
+    "† one class in the test set: the share answered right, in no ranking. Floor: "
+    + FLOOR_MEANING
+    + ". People: agreement of "
+    "readers in other studies and settings, never the ceiling. Published: as printed, on the authors' own run."
 )
 PAPER = "arXiv:2510.00520"
 
@@ -71,12 +76,12 @@ LAYOUTS = (
 
 
 def echo_grids(results: Sequence[ScoreResult], floor: Callable[[str], float] | None = None) -> list[Grid]:
-    """Return the three tables.
+    """Return the three tables; generated recordings are in none of them.
 
     Args:
         results: of any models; only those of the tables' tasks and protocols are in them.
-        floor: task -> floor, NaN where nobody knows; by default from the results, else from the
-            splits that come with the package.
+        floor: task -> best score without looking at the recording, NaN where it is unknown; by default from the results,
+            else from the splits that come with the package.
     """
     return [echo_grid(layout, results, floor or floors_of(results)) for layout in LAYOUTS]
 
@@ -85,7 +90,7 @@ def echo_grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[s
     """Return one table: floors, ours, published."""
     ours: dict[str, dict[str, ScoreResult]] = {}
     for result in results:
-        if result.protocol in layout.protocols and result.task in layout.tasks:
+        if result.protocol in layout.protocols and result.task in layout.tasks and not result.generated:
             label = f"{result.model['name']} ({result.label})"
             if result.task in ours.get(label, {}):  # the same model run in another way: a row of its own
                 label += f" {result.model.get('revision')} {result.model.get('token_pooling', '')} seed {result.stamp.get('seed')}"
@@ -97,7 +102,7 @@ def echo_grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[s
                 theirs.setdefault(f"{row.model}, published", {})[task] = row
     floors = [GridCell("–" if math.isnan(v := floor(task)) else _number(task, v)) for task in layout.tasks]
     blocks = [
-        (("floor", tuple(floors)),),
+        (("floor", tuple(floors)), ("people, in other settings", tuple(_people(task) for task in layout.tasks))),
         _block({label: [_ours(own.get(task)) for task in layout.tasks] for label, own in ours.items()}, layout.tasks),
         _block(
             {label: [_theirs(own.get(task)) for task in layout.tasks] for label, own in theirs.items()}, layout.tasks
@@ -165,11 +170,20 @@ def _number(task: str, value: float) -> str:
 def _ours(result: ScoreResult | None) -> GridCell:
     if result is None or math.isnan(result.score.value):
         return GridCell("–" if result is None else "undefined")
-    twin = bool(result.dataset.get("twin"))
-    text = _number(result.task, result.score.value)
-    marks = "∅" * result.collapsed + "S" * bool(result.seen_in_pretraining) + "~" * twin
+    marks = "∅" * result.collapsed + "S" * bool(result.seen_in_pretraining) + "†" * (not ranked(result))
     factor = 100.0 if result.metric in FRACTIONS else 1.0
-    return GridCell(f"{text} {marks}".strip(), math.nan if twin else round(factor * result.score.value, 2))
+    value = round(factor * result.score.value, 2) if ranked(result) else math.nan
+    return GridCell(f"{_number(result.task, result.score.value)} {marks}".strip(), value)
+
+
+def _people(task: str) -> GridCell:
+    """Return the first human ceiling that is in the task's metric."""
+    metric = catalog.task(task).metrics[0]
+    for ceiling in human_ceilings(task):
+        if ceiling.metric == metric:
+            ends = dict.fromkeys(_number(task, value) for value in (ceiling.low, ceiling.high))
+            return GridCell(" to ".join(ends))
+    return GridCell()
 
 
 def _theirs(row: PublishedScore | None) -> GridCell:

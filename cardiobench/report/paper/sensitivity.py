@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from cardiobench.report.paper.ecg_cells import all_cells
+from cardiobench.report.paper.ecg_cells import all_cells, is_of_patients
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.score_result import ScoreResult
 
@@ -76,7 +76,7 @@ def _overlap_scores(records: Sequence[AnalysisResult]) -> list[tuple]:
     return [
         (record.subject, "", record.models[0]["name"], "k", key.removeprefix("overlap_at_"), "", overlap.value)
         for record in records
-        if record.protocol == "representation" and len(record.models) == 1
+        if record.protocol == "representation" and is_of_patients(record)
         for key, overlap in record.values.items()
         if key.startswith("overlap_at_")
     ]

@@ -12,7 +12,7 @@ from cardiobench.report.plots.intervals import ROW_HEIGHT, draw_intervals
 from cardiobench.report.plots.style import FLOOR_LINE, INK, MODEL, PAPER, shorten, subplots
 from cardiobench.results import formatting as tables
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.groups import split_rows
+from cardiobench.scoring.groups import intersection, split_rows
 
 QUANTILES = {"whislo": 0.05, "q1": 0.25, "med": 0.5, "q3": 0.75, "whishi": 0.95}
 """Part of a box, as matplotlib's `bxp` calls it -> the quantile of a group's absolute errors."""
@@ -54,16 +54,21 @@ def error_quantiles(task: Task, result: ScoreResult, frame: pd.DataFrame) -> pd.
         breakdown, group, mean, and the keys of `QUANTILES`, one row per scored group.
     """
     errors = np.abs(frame["y_pred"].to_numpy(np.float64) - frame["y_true"].to_numpy(np.float64))
+    splits = {group.name: split_rows(group, frame) for group in task.groups}
+    by_name = {group.name: group for group in task.groups}
+    for name in result.groups:
+        first, _, second = name.partition(" x ")
+        if second:
+            splits[name] = intersection(by_name[first], by_name[second], frame)
     rows = [
         {
-            "breakdown": group.name,
+            "breakdown": name,
             "group": label,
             "mean": errors[chosen].mean(),
             **dict(zip(QUANTILES, np.quantile(errors[chosen], list(QUANTILES.values())), strict=True)),
         }
-        for group in task.groups
-        if group.name in result.groups
-        for label, chosen in split_rows(group, frame).rows.items()
+        for name in result.groups
+        for label, chosen in splits[name].rows.items()
     ]
     return pd.DataFrame(rows, columns=["breakdown", "group", "mean", *QUANTILES])
 
