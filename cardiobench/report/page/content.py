@@ -81,7 +81,7 @@ def counts(collection: Collection) -> dict[str, Any]:
     """Return the numbers in the head of the page; verdicts on generated recordings are not among them."""
     results = collection.results
     real = [result for result in results if not result.generated]
-    words = Counter(result.verdict.word for result in real)
+    words: Counter[str] = Counter(result.verdict.word for result in real)
     return {
         "models": len({result.model["name"] for result in results}),
         "tasks": len({result.task for result in real}),

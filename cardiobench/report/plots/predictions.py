@@ -131,8 +131,8 @@ def classification_figure(predictions: Mapping[str, pd.DataFrame], best: str, ta
 def _panels(names: Sequence[str]) -> tuple[Figure, dict[str, Axes]]:
     """Return a figure of three columns and its panels by name; the confusion is wider where there is room."""
     figure = Figure(figsize=(9.6, 6.0), layout="constrained")
-    lower = [*names[3:-2], *["confusion"] * (2 - len(names[3:-2])), "legend"]
-    mosaic: list[str | HashableList[str]] = [list(names[:3]), lower]
+    lower: HashableList[str] = [*names[3:-2], *["confusion"] * (2 - len(names[3:-2])), "legend"]
+    mosaic: list[HashableList[str]] = [[*names[:3]], lower]
     return figure, figure.subplot_mosaic(mosaic)
 
 
