@@ -13,6 +13,7 @@ from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.plan import DatasetPlan
+from cardiobench.runner.processes import share
 
 
 def encode_missing(
@@ -44,8 +45,10 @@ def encode_missing(
     dataset = next(iter(plans.values())).dataset
     cached = CachedDataset(dataset)
     jobs = []
-    for perturbation, plan in plans.items():
-        indices = plan.to_encode[rank::processes]
+    # All processes share out the main one's list: what a late one finds stored already would shift its stride.
+    shared = share([plan.to_encode for plan in plans.values()])
+    for (perturbation, plan), to_encode in zip(plans.items(), shared, strict=True):
+        indices = to_encode[rank::processes]
         source = cached if perturbation is None else PerturbedDataset(cached, perturbation, config.seed)
         if isinstance(source, PerturbedDataset) and source.perturbation.order and clean and model.frame_wise:
             indices = reorder(source, indices, clean, plan, rank)

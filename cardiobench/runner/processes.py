@@ -1,28 +1,165 @@
-"""The processes of a run, as `accelerate launch` or `torchrun` started them."""
+"""The processes of a run, as `accelerate launch` or `torchrun` started them: none works alone, and none is lost in silence."""
 
 import os
-from typing import TYPE_CHECKING
+import secrets
+import select
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cardiobench.core.errors import CardioBenchError
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+START_SECONDS = 60  # that a process waits for the others before it gives up
+# One process scores for hours while the others wait for it: what ends a wait is a lost process, not a clock.
+WAIT = timedelta(days=30)
+# The kernel notices a machine that is gone after IDLE + COUNT x INTERVAL seconds, and a killed process at once.
+KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 5}
+LAUNCH = "accelerate launch --multi_gpu --num_processes N -m cardiobench.eval ..."
+NEEDED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+DONE = b"done"
+
 
 def start_processes() -> "Accelerator":
-    """Return the accelerator of this process.
+    """Return the accelerator of this process, once all processes have arrived.
 
     Raises:
         CardioBenchError: it would work alone although it was started as one of several.
     """
+    started = check_environment()
     import torch
-    from accelerate import Accelerator
+    from accelerate import Accelerator, InitProcessGroupKwargs
 
-    accelerator = Accelerator(cpu=not torch.cuda.is_available())
-    started = int(os.environ.get("WORLD_SIZE", "1"))
+    with _deadline(f"process {os.environ.get('RANK', 0)} of {started} waited {START_SECONDS} s for the others"):
+        accelerator = Accelerator(
+            cpu=not torch.cuda.is_available(), kwargs_handlers=[InitProcessGroupKwargs(timeout=WAIT)]
+        )
     if accelerator.num_processes != started:
         raise CardioBenchError(
             f"{started} processes were started, but accelerate sees {accelerator.num_processes}: each would do all the work. "
-            "On a machine without GPUs launch with: accelerate launch --multi_gpu --num_processes N -m cardiobench.eval ..."
+            f"On a machine without GPUs launch with: {LAUNCH}"
         )
     return accelerator
+
+
+def check_environment() -> int:
+    """Return how many processes were started.
+
+    Raises:
+        CardioBenchError: variables of a launcher are there in part, as something else left them.
+    """
+    values = {name: os.environ[name] for name in NEEDED if os.environ.get(name)}
+    try:
+        rank, size = int(values.get("RANK", 0)), int(values.get("WORLD_SIZE", 1))
+    except ValueError:
+        rank, size = -1, -1
+    stray = ", ".join(f"{name}={values[name]}" for name in ("RANK", "WORLD_SIZE") if name in values)
+    if (rank or size != 1) and (len(values) < len(NEEDED) or not 0 <= rank < size):
+        absent = ", ".join(name for name in NEEDED if name not in values)
+        raise CardioBenchError(
+            f"{stray} is set in the environment{f' without {absent}' if absent else ''}: no launcher started this process. "
+            f"For one process: unset RANK WORLD_SIZE. For several: {LAUNCH}"
+        )
+    return size
+
+
+def share(values: list[Any]) -> list[Any]:
+    """Return the main process's values on every process; nobody goes on before all have asked."""
+    from accelerate.utils import broadcast_object_list
+
+    values = list(values)
+    broadcast_object_list(values)
+    return values
+
+
+@contextmanager
+def watch(accelerator: "Accelerator") -> Iterator[None]:
+    """End this process with a message when another one is lost; every other process holds a connection to the main one."""
+    if accelerator.num_processes == 1:
+        yield
+        return
+    stop = threading.Event()
+    peers = _connect(accelerator)
+    threading.Thread(target=_guard, args=(peers, stop, accelerator.num_processes), daemon=True).start()
+    try:
+        yield
+        stop.set()
+        for peer in peers:
+            peer.sendall(DONE)
+    finally:
+        stop.set()
+        for peer in peers:
+            peer.close()
+
+
+def _connect(accelerator: "Accelerator") -> dict[socket.socket, int]:
+    """Connections of this process, each with the rank at its other end: to the main one, or from all others."""
+    main = accelerator.is_main_process
+    server = socket.create_server(("", 0)) if main else None
+    port, secret = share([server.getsockname()[1] if server else 0, secrets.token_hex(16)])
+    peers: dict[socket.socket, int] = {}
+    if server is None:
+        connection = socket.create_connection((os.environ["MASTER_ADDR"], port), timeout=START_SECONDS)
+        connection.sendall(f"{secret} {accelerator.process_index:08d}".encode())
+        peers[connection] = 0
+    else:
+        server.settimeout(START_SECONDS)
+        while len(peers) < accelerator.num_processes - 1:
+            connection, _ = server.accept()
+            connection.settimeout(START_SECONDS)
+            known, _, rank = (
+                connection.recv(len(secret) + 9, socket.MSG_WAITALL).decode("ascii", "replace").partition(" ")
+            )
+            if secrets.compare_digest(known.encode(), secret.encode()):
+                peers[connection] = int(rank)
+        server.close()
+    for peer in peers:
+        peer.settimeout(None)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in KEEPALIVE.items():
+            if hasattr(socket, name):
+                peer.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return peers
+
+
+def _guard(peers: dict[socket.socket, int], stop: threading.Event, processes: int) -> None:
+    """Wait until a connection breaks, and end the process unless the other end said that it is done."""
+    open_peers = dict(peers)
+    while open_peers and not stop.is_set():
+        try:
+            for peer in select.select(list(open_peers), [], [], 1)[0]:
+                if peer.recv(len(DONE)) != DONE and not stop.wait(1):
+                    _end(
+                        f"process {open_peers[peer]} of {processes} is lost (killed, out of memory, or its machine gone)"
+                    )
+                del open_peers[peer]
+        except (
+            OSError,
+            ValueError,
+        ):  # keep-alive gave a machine up; or this process has closed its connections, being done
+            if not stop.wait(1):
+                _end(f"one of {processes} processes is lost (its machine does not answer)")
+
+
+@contextmanager
+def _deadline(message: str) -> Iterator[None]:
+    timer = threading.Timer(START_SECONDS, _end, (message,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _end(message: str) -> NoReturn:
+    """End the process from a thread: the main one may wait in a library for good."""
+    sys.stderr.write(f"LostProcess: {message}. What is finished is kept; run the same line again to go on.\n")
+    sys.stderr.flush()
+    os._exit(1)

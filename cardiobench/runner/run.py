@@ -21,7 +21,7 @@ from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
 from cardiobench.runner.plan import DATASET_COLUMNS, dataset_rows, open_datasets, plan_model, resolve_tasks
-from cardiobench.runner.processes import start_processes
+from cardiobench.runner.processes import start_processes, watch
 from cardiobench.runner.summarize import finalize
 
 if TYPE_CHECKING:
@@ -56,22 +56,23 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
     console.table("data", DATASET_COLUMNS, dataset_rows(datasets))
     if absent:
         console.print(f"no data here for: {', '.join(absent)} (cardiobench list says where to ask for it)")
-    analyses: list[AnalysisCell] = []
-    for name in config.models:
-        for pooling in config.poolings or (None,):
-            try:
-                model = load(name, config, accelerator.device, pooling)
-            except (BadModel, NotApplicable) as error:
-                if len(config.models) == 1:
-                    raise
-                context.summary.failures.append((name, "", "model", str(error)))
-                console.failure(name, str(error))
-            else:
-                analyses += run_model(model, tasks, datasets, protocols, context)
-    if accelerator.is_main_process:
-        compare_models(analyses, context)
-        finalize(context)
-    accelerator.wait_for_everyone()
+    with watch(accelerator):
+        analyses: list[AnalysisCell] = []
+        for name in config.models:
+            for pooling in config.poolings or (None,):
+                try:
+                    model = load(name, config, accelerator.device, pooling)
+                except (BadModel, NotApplicable) as error:
+                    if len(config.models) == 1:
+                        raise
+                    context.summary.failures.append((name, "", "model", str(error)))
+                    console.failure(name, str(error))
+                else:
+                    analyses += run_model(model, tasks, datasets, protocols, context)
+        if accelerator.is_main_process:
+            compare_models(analyses, context)
+            finalize(context)
+        accelerator.wait_for_everyone()
     accelerator.end_training()
     return context.summary
 

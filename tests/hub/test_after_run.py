@@ -170,7 +170,11 @@ def ended(monkeypatch, tmp_path):
 
     def end(main_process=True, push_to_hub=True):
         process = SimpleNamespace(
-            is_main_process=main_process, device="cpu", wait_for_everyone=lambda: None, end_training=lambda: None
+            is_main_process=main_process,
+            device="cpu",
+            num_processes=1,
+            wait_for_everyone=lambda: None,
+            end_training=lambda: None,
         )
         monkeypatch.setattr(runner, "start_processes", lambda: process)
         monkeypatch.setattr(runner, "load", lambda *arguments: None)

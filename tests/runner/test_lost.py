@@ -1,0 +1,87 @@
+"""Processes that come late, are lost, or were never started: every recording is encoded, and nobody waits for ever."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cardiobench.core.errors import CardioBenchError
+from cardiobench.runner.processes import check_environment
+from tests.runner.test_processes import embeddings
+
+CODE = """
+import sys, time
+import cardiobench.runner.run as run, cardiobench.embeddings.extract as extract
+seconds, slow = float(sys.argv[1]), float(sys.argv[2])
+plan, encode = run.plan_model, extract.PartEncoder.__call__
+def late(*arguments):
+    time.sleep(seconds)
+    return plan(*arguments)
+def slowly(self, parts):
+    time.sleep(slow)
+    return encode(self, parts)
+run.plan_model, extract.PartEncoder.__call__, extract.SHARD = late, slowly, 4
+from cardiobench.cli.eval import main
+sys.exit(main(sys.argv[3:]))
+"""
+
+
+def start(folder, rank: int, port: int, seconds: float, slow: float = 0) -> subprocess.Popen:
+    """One of two processes, as a launcher without a watchman would start it."""
+    environment = {
+        **os.environ,
+        **{"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"},
+        **{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)},
+    }
+    line = ["--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/cd", "--protocols", "knn", "--workers", "0"]
+    line += ["--batch-size", "2", "--output-dir", str(folder / "results"), "--cache-dir", str(folder / "cache")]
+    line = [sys.executable, "-c", CODE, str(seconds), str(slow), *line, "--resamples", "20"]
+    return subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+@pytest.mark.slow
+def test_a_late_process_leaves_no_recording_to_nobody(tmp_path, port):
+    processes = [start(tmp_path, rank, port, seconds=4 * rank) for rank in (0, 1)]
+    for process in processes:
+        error = process.communicate(timeout=120)[1]
+        assert process.returncode == 0, error
+    assert len({name for name, _ in embeddings(tmp_path)}) == 116
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_process_ends_the_other_with_a_message(tmp_path, port, victim):
+    processes = [start(tmp_path, rank, port, seconds=0, slow=0.5) for rank in (0, 1)]
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("cache/embeddings/*/*/*/*.arrow")):
+        assert time.monotonic() < deadline and not any(process.poll() for process in processes)
+        time.sleep(0.1)
+    processes[victim].send_signal(signal.SIGKILL)
+    killed = time.monotonic()
+    error = processes[1 - victim].communicate(timeout=60)[1]
+    assert processes[1 - victim].returncode != 0 and time.monotonic() - killed < 60
+    assert f"LostProcess: process {victim} of 2 is lost" in error and "Traceback" not in error
+    processes[victim].communicate()
+
+
+@pytest.mark.parametrize(
+    "environment", [{"WORLD_SIZE": "2"}, {"RANK": "1"}, {"RANK": "1", "WORLD_SIZE": "2"}, {"WORLD_SIZE": "two"}]
+)
+def test_what_another_launcher_left_in_the_environment_is_explained(environment, monkeypatch):
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    assert check_environment() == 1
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(CardioBenchError, match=r"without .*: no launcher started this process.*unset RANK WORLD_SIZE"):
+        check_environment()
