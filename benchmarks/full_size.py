@@ -87,7 +87,7 @@ def fill_store(folder: Path, dim: int, shard: int = 4096) -> None:
         plan, _ = opened(settings(folder, ("probe",), Path(output)))
     if not len(plan.to_encode):
         return
-    frame, rng = plan.source.frame, np.random.default_rng(1)
+    frame, rng = plan.dataset.frame, np.random.default_rng(1)
     label = (frame["af"] == "AF").to_numpy(np.float32)
     axes, _ = np.linalg.qr(rng.normal(size=(dim, dim)))
     axes = (axes / np.arange(1, dim + 1)[:, None]).astype(np.float32)
@@ -140,9 +140,9 @@ def prepared(name: str, folder: Path, output: Path) -> Callable[[], str]:
         return whole_run
     config = settings(folder, ("probe",), output)
     if name == "open":
-        return lambda: f"{len(opened(config)[0].source.frame)} records"
+        return lambda: f"{len(opened(config)[0].dataset.frame)} records"
     plan, task = opened(config)
-    rows = plan.source.frame
+    rows = plan.dataset.frame
     if name == "load":
 
         def load() -> str:
@@ -154,7 +154,7 @@ def prepared(name: str, folder: Path, output: Path) -> Callable[[], str]:
     from cardiobench.scoring.predictions import Predictions
     from cardiobench.scoring.score import score
 
-    references = plan.source.references(task)
+    references = plan.dataset.references(task)
     test = references[references["split"] == "test"]
     probability = np.random.default_rng(0).random(len(test))
     predicted = pd.DataFrame({"id": test["id"], "y_pred": np.where(probability > 0.5, *task.classes[::-1])})

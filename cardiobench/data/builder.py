@@ -43,8 +43,11 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     # ---- what a dataset gives -------------------------------------------------------------------------------------
 
     @classmethod
-    def rows(cls, raw: Path | None) -> Iterator[dict]:
-        """Yield one dict per recording: id, patient_id, split, media (path below `raw`), labels and the other columns of the spec."""
+    def rows(cls, raw: Path | None) -> Iterable[dict] | pd.DataFrame:
+        """Return one dict or row per recording: id, patient_id, split, media (path below `raw`), labels and the other columns of the spec.
+
+        A frame where the release has many: a dict for each takes seconds and a kilobyte per recording.
+        """
         raise NotImplementedError(f"{cls.__name__} must say how its rows are read")
 
     @classmethod

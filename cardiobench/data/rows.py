@@ -173,7 +173,7 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
 
 def row_table(
     spec: DatasetSpec,
-    rows: Iterable[dict],
+    rows: Iterable[dict] | pd.DataFrame,
     raw: Path | None,
     *,
     excluded: Mapping[str, tuple[str, ...]] | None = None,
@@ -188,7 +188,7 @@ def row_table(
 
     Args:
         spec: the dataset.
-        rows: dicts with id, patient_id, split, media and the columns of the spec; absent columns become null.
+        rows: dicts or a frame with id, patient_id, split, media and the columns of the spec; absent columns become null.
         raw: raw folder; None for generated data.
         excluded: reason -> ids left out on purpose, for the report.
         missing_tables: files with labels that are not here, without which a part of the rows cannot be read.
@@ -204,7 +204,7 @@ def row_table(
     """
     targets = [task.target for task in spec.tasks]
     columns = list(dict.fromkeys(["id", "patient_id", "study_id", "split", "media", "record", *spec.columns, *targets]))
-    frame = pd.DataFrame(list(rows))
+    frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
     frame = frame.reindex(columns=columns) if len(frame) else pd.DataFrame(columns=columns)
     check_rows(spec, frame)
 
@@ -228,10 +228,9 @@ def row_table(
             )
     frame = frame.reset_index(drop=True)
     key_frames = frame["key_frame"] if "key_frame" in frame else [0] * len(frame)
+    files = {media: str(sources.get(media, "")) for media in frame["media"].unique()}
     frame["fingerprint"] = [
-        _digest(
-            spec.name, spec.version, generator, str(media), str(record), str(key_frame), str(sources.get(media, ""))
-        )
+        _digest(spec.name, spec.version, generator, str(media), str(record), str(key_frame), files[media])
         for media, record, key_frame in zip(frame["media"], frame["record"], key_frames, strict=True)
     ]
     file_sizes = json.dumps({name: [size for size, *_ in files] for name, files in sorted(sources.items())})

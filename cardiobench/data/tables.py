@@ -8,11 +8,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as csv_reader
 
 from cardiobench.core.errors import BadData, MissingData, first_n
 from cardiobench.core.tables import decimal_point, encoding_of, separator_of
@@ -170,11 +173,52 @@ def read_columns(
         MissingData: there is no such file.
         BadData: it is empty, cut short or not text, lacks a column or has it twice, or a cell is not what it should be.
     """
+    if where is None and (frame := _plain_columns(path, columns, extra or {})) is not None:
+        return frame
     rows = read_rows(path)
     _, header = next(rows, (0, None))
     if header is None:
         raise BadData(f"{path} is empty. Download it again.")
     return typed_columns(path, header, rows, columns, extra=extra, where=where)
+
+
+def _plain_columns(path: Path, columns: Mapping[str, Column], extra: Mapping[str, Column]) -> pd.DataFrame | None:
+    """Read a CSV without quotes, blank lines or damage as `read_columns` does, a hundred times as fast.
+
+    Returns:
+        The same frame; None for any other file, which `read_rows` reads, or names the line that is wrong.
+    """
+    if not path.is_file() or path.suffix == ".gz":
+        return None
+    content = path.read_bytes()
+    lines = content.count(b"\n") + (not content.endswith(b"\n"))
+    ends = content.count(b"\r")
+    if b'"' in content or content[:2] in (b"\xff\xfe", b"\xfe\xff") or ends not in (0, content.count(b"\n")):
+        return None
+    header = content[: content.find(b"\n")].decode("utf-8-sig", errors="replace").rstrip("\r")
+    names = header.split(",")
+    wanted = dict(columns) | {name: column for name, column in extra.items() if name in names}
+    if separator_of(header) != "," or len({name.lower() for name in names}) < len(names) or not set(wanted) <= set(names):
+        return None
+    options = csv_reader.ConvertOptions(
+        include_columns=list(wanted), column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+    )
+    try:
+        table = csv_reader.read_csv(pa.BufferReader(content), convert_options=options)
+        if len(table) != lines - 1:
+            return None
+        frame = pd.DataFrame(index=pd.RangeIndex(2, lines + 1, name="line"))
+        for name, column in wanted.items():
+            cells = table[name].combine_chunks().dictionary_encode()
+            values = column.read(cells.dictionary.to_pylist(), lambda cell: "")
+            taken = pd.Series(values, dtype=column.dtype).to_numpy()[cells.indices.to_numpy()]
+            frame[name] = pd.Series(taken, index=frame.index, dtype=column.dtype)
+    except (pa.ArrowInvalid, BadData):
+        return None
+    for name, column in extra.items():
+        if name not in frame:
+            frame[name] = pd.Series(None if column.dtype == "object" else np.nan, index=frame.index, dtype=column.dtype)
+    return frame
 
 
 def typed_columns(
@@ -192,8 +236,9 @@ def typed_columns(
     _check_header(path, names, columns, wanted)
     positions = [names.index(name) for name in wanted]
     chosen = names.index(where[0]) if where else 0
+    pick = itemgetter(*positions) if len(positions) > 1 else lambda row: (row[positions[0]],)
     lines: list[int] = []
-    cells: list[list[str]] = [[] for _ in wanted]
+    picked: list[Sequence[str]] = []
     for line, row in rows:
         if len(row) != len(names) and (len(row) < len(names) or any(cell.strip() for cell in row[len(names) :])):
             raise BadData(
@@ -202,8 +247,9 @@ def typed_columns(
             )
         if where is None or where[1](row[chosen]):
             lines.append(line)
-            for texts, position in zip(cells, positions, strict=True):
-                texts.append(row[position])
+            picked.append(pick(row))
+    cells = list(zip(*picked, strict=True)) or [()] * len(wanted)
+    del picked
     index = pd.Index(lines, name="line", dtype="int64")
     frame = pd.DataFrame(index=index)
     for (name, column), texts in zip(wanted.items(), cells, strict=True):

@@ -1,6 +1,6 @@
 """CODE-15%: 345,779 clinical 12-lead ECGs of 233,770 patients (Zenodo 4916206, version 1.0.0)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -50,38 +50,48 @@ class Code15(CardioBuilder):
     SPEC = SPEC
 
     @classmethod
-    def rows(cls, raw: Path) -> Iterator[dict]:
-        """Yield one row per exam; one that its part lacks is listed with a file that is not there, so that it is named and counted."""
+    def rows(cls, raw: Path) -> pd.DataFrame:
+        """Return one row per exam; one that its part lacks is listed with a file that is not there, so that it is named and counted."""
         table = exams(raw)
-        stored = {part: set(ids.tolist()) for part, ids in _stored(raw).items()}
-        for exam in table.to_dict("records"):
-            name, part, patient = exam["exam_id"], exam["trace_file"], exam["patient_id"]
-            codes = frozenset(code for code in DIAGNOSES if exam[code])
-            here = part not in stored or int(name) in stored[part]
-            yield {
-                "id": name,
-                "patient_id": patient,
-                "split": hashed_split(patient),
-                "media": part if here else f"{part}/{name}",
-                "record": name,
-                "sex": {True: "M", False: "F"}.get(exam["is_male"]),
-                "age": exam["age"],
-                "dx": ",".join(code for code in DIAGNOSES if code in codes) or None,
-                "normal_ecg": exam["normal_ecg"],
-                "cd": conduction(codes, "code15"),
-                "af": fibrillation(codes, "code15"),
+        lacking = pd.Series(False, index=table.index)
+        for part, ids in _stored(raw).items():
+            lacking |= (table["trace_file"] == part) & ~table["exam_id"].isin(list(map(str, ids.tolist())))
+        patients = pd.Series({name: hashed_split(name) for name in table["patient_id"].unique()})
+        # What follows from an exam's diagnoses is worked out once for each set of them.
+        codes, sets = pd.factorize(pd.MultiIndex.from_frame(table[list(DIAGNOSES)]))
+        named = [tuple(code for code, has in zip(DIAGNOSES, flags, strict=True) if has) for flags in sets]
+        diagnoses = pd.DataFrame(
+            {
+                "dx": [",".join(names) or None for names in named],
+                "cd": [conduction(frozenset(names), "code15") for names in named],
+                "af": [fibrillation(frozenset(names), "code15") for names in named],
             }
+        )
+        return pd.DataFrame(
+            {
+                "id": table["exam_id"],
+                "patient_id": table["patient_id"],
+                "split": table["patient_id"].map(patients),
+                "media": table["trace_file"].where(~lacking, table["trace_file"] + "/" + table["exam_id"]),
+                "record": table["exam_id"],
+                "sex": table["is_male"].map({True: "M", False: "F"}),
+                "age": table["age"],
+                "normal_ecg": table["normal_ecg"],
+                **{name: column.to_numpy()[codes] for name, column in diagnoses.items()},
+            }
+        ).reset_index(drop=True)
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
         """Return the tracings without a line in the table; the row that closes each part is none."""
         table = read_columns(raw / TABLE, {name: COLUMNS[name] for name in ("exam_id", "trace_file")})
-        listed = set(table["trace_file"] + "/" + table["exam_id"])
         unlisted = []
         for part, ids in _stored(raw).items():
-            names = [f"{part}/{exam}" for exam in ids.tolist()]
-            closing = len(names) - 1 if names and ids[-1] == 0 else len(names)
-            unlisted += [name for name in names[:closing] if name not in listed]
+            names = pd.Series(ids).astype(str)
+            closing = len(names) - 1 if len(names) and ids[-1] == 0 else len(names)
+            names = names[:closing]
+            listed = table.loc[table["trace_file"] == part, "exam_id"]
+            unlisted += [f"{part}/{exam}" for exam in names[~names.isin(listed)]]
         return {f"tracings that {TABLE} does not list": tuple(unlisted)}
 
     @classmethod
