@@ -198,7 +198,11 @@ def _plain_columns(path: Path, columns: Mapping[str, Column], extra: Mapping[str
     header = content[: content.find(b"\n")].decode("utf-8-sig", errors="replace").rstrip("\r")
     names = header.split(",")
     wanted = dict(columns) | {name: column for name, column in extra.items() if name in names}
-    if separator_of(header) != "," or len({name.lower() for name in names}) < len(names) or not set(wanted) <= set(names):
+    if (
+        separator_of(header) != ","
+        or len({name.lower() for name in names}) < len(names)
+        or not set(wanted) <= set(names)
+    ):
         return None
     options = csv_reader.ConvertOptions(
         include_columns=list(wanted), column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
