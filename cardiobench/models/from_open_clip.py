@@ -45,7 +45,7 @@ class ImageTower(torch.nn.Module):
         return self.model.encode_image(frames)
 
 
-class TextTower(ImageTower):
+class OpenClipTextTower(ImageTower):
     """Token ids (N, L) to text vectors (N, D)."""
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
@@ -99,7 +99,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
     return ImageTextEncoder(
         **common,
         preprocessing=facts,
-        text_network=TextTower(network),
+        text_network=OpenClipTextTower(network),
         tokenize=tokenize,
         logit_scale=float(network.logit_scale.detach().exp()),
     )

@@ -22,7 +22,7 @@ NAMES = {"token": "cls", "avg": "mean", "max": "max"}
 Network = Any  # a model of timm, whose attributes are not typed
 
 
-class Tokens(torch.nn.Module):
+class PooledTransformer(torch.nn.Module):
     """A transformer of timm read with another pooling of its tokens than its own."""
 
     def __init__(self, network: Network, pooling: str):
@@ -78,7 +78,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
     own = NAMES.get(getattr(network, "global_pool", ""), "")
     other = pooling not in ("", own)
     transform = timm.data.create_transform(**data, is_training=False)
-    tower, prepare = picture_by_picture(Tokens(network, pooling) if other else network, transform)
+    tower, prepare = picture_by_picture(PooledTransformer(network, pooling) if other else network, transform)
     return ImageEncoder(
         name=source.name,
         revision=source.revision(weights),

@@ -16,7 +16,15 @@ from cardiobench.models.files import ModelFiles, digest, first_line
 from cardiobench.models.frames import WHOLE, FrameSettings
 from cardiobench.models.image import ImageEncoder, ImageTextEncoder, Prepare, on_device
 from cardiobench.models.pooling import pool
-from cardiobench.models.processors import Frames, Patches, Tokens, WholeClip, processor, settings, tokenizer
+from cardiobench.models.processors import (
+    Frames,
+    NaFlexProcessor,
+    TextTokenizer,
+    WholeClip,
+    processor,
+    settings,
+    tokenizer,
+)
 from cardiobench.models.weights import refuse_difference, refuse_unreadable
 
 CONFIG = "config.json"
@@ -192,14 +200,14 @@ def _pooler_is_optional(model: Network) -> bool:
 
 
 # Preparation of frames, reading of the output, its name, and the frames that are wanted.
-Plan = tuple[Frames | Patches | WholeClip, Callable[[Network, torch.Tensor], torch.Tensor], str, FrameSampling]
+Plan = tuple[Frames | NaFlexProcessor | WholeClip, Callable[[Network, torch.Tensor], torch.Tensor], str, FrameSampling]
 
 
 def _plan(model: Network, found: Any, has_pooler: bool, sampling: FrameSampling) -> Plan:
     """How frames become the network's input, how its output is read, and which frames are wanted."""
     kind = model.config.model_type
     if kind == "siglip2":
-        return Patches(found), _patch_features, "get_image_features", sampling
+        return NaFlexProcessor(found), _patch_features, "get_image_features", sampling
     if kind in TWO_TOWERS:
         return Frames(found), _image_features, "get_image_features", sampling
     if kind in VIDEO:
@@ -260,7 +268,7 @@ def _pooled(model: Network, frames: torch.Tensor) -> torch.Tensor:
     return tokens.mean(dim=(2, 3)) if tokens.ndim == 4 else tokens[:, 0]
 
 
-def _text_facts(tokens: Tokens, named: str) -> dict[str, Any]:
+def _text_facts(tokens: TextTokenizer, named: str) -> dict[str, Any]:
     return {"tokenizer": named, "padding": f"max_length {tokens.length}", "lower_case": tokens.lower}
 
 

@@ -126,7 +126,7 @@ class Frames:
 
 
 @dataclass(frozen=True)
-class Patches:
+class NaFlexProcessor:
     """SigLIP 2's processor: patches of the frame at its own aspect ratio, with their number of rows and columns.
 
     Three arrays make one: a first row (patch rows, patch columns, 0, ...) in front of the padded patches.
@@ -191,7 +191,7 @@ def settings(found: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TextTokenizer:
     """A tokenizer as a function of texts, padded and cut to the length that the text tower was trained with.
 
     Attributes:
@@ -211,7 +211,7 @@ class Tokens:
         return padded["input_ids"]
 
 
-def tokenizer(source: ModelFiles, config: Any, trust_remote_code: bool) -> tuple[Tokens | None, str]:
+def tokenizer(source: ModelFiles, config: Any, trust_remote_code: bool) -> tuple[TextTokenizer | None, str]:
     """The tokenizer saved with a two-tower model and its class; or None and why there is none."""
     import transformers
 
@@ -224,4 +224,4 @@ def tokenizer(source: ModelFiles, config: Any, trust_remote_code: bool) -> tuple
     except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
         return None, f"the tokenizer in {source.folder} cannot be read ({first_line(error)})"
     lower = config.model_type in ("siglip", "siglip2")
-    return Tokens(found, config.text_config.max_position_embeddings, lower), type(found).__name__
+    return TextTokenizer(found, config.text_config.max_position_embeddings, lower), type(found).__name__

@@ -15,7 +15,7 @@ BLOOD, MUSCLE, SOFT, VALVE, FIBROUS = -52.0, -18.0, -29.0, -12.0, -9.0
 
 
 @dataclass(frozen=True)
-class Layer:
+class EllipseLayer:
     """An ellipse of one echogenicity, which may move and deform from frame to frame.
 
     Attributes:
@@ -49,9 +49,9 @@ class Scene:
         size: of everything that has no size of its own in the truth; 1 for a ventricle of 8.5 cm.
     """
 
-    layers: tuple[Layer, ...]
-    cavity: Layer
-    muscle: Layer
+    layers: tuple[EllipseLayer, ...]
+    cavity: EllipseLayer
+    muscle: EllipseLayer
     across: np.ndarray
     size: float
 
@@ -69,7 +69,7 @@ def _with_still_wall(view: Scene, truth: EchoTruth) -> Scene:
     a = truth.length / (1 + MITRAL_PLANE)
     apex = view.cavity.centre - np.multiply.outer(view.cavity.along, view.cavity.axis)
     middle = apex[0] + 0.62 * a * view.cavity.axis if view.cavity.cut is not None else view.cavity.centre[0]
-    still = Layer(BLOOD, middle + 0.38 * b * view.across, view.cavity.axis, 0.75 * b, 0.55 * b)
+    still = EllipseLayer(BLOOD, middle + 0.38 * b * view.across, view.cavity.axis, 0.75 * b, 0.55 * b)
     return replace(view, layers=(*view.layers, still))
 
 
@@ -109,51 +109,54 @@ def _ventricle(
     """Return the cavity, muscle and the middle of the mitral plane; `near` and `far` are the walls against and along `across`."""
     centre = _at(apex, (heart.a, axis))
     base = apex @ axis + heart.a * (1 + MITRAL_PLANE)
-    cavity = Layer(BLOOD, centre, axis, heart.a, heart.b, cut=base, exact=True)
+    cavity = EllipseLayer(BLOOD, centre, axis, heart.a, heart.b, cut=base, exact=True)
     thick = (near + far) / 2
     shifted = _at(centre, ((far - near) / 2, across))
-    muscle = Layer(MUSCLE, shifted, axis, heart.a + 0.6 * thick, heart.b + thick, cut=base + 0.15, exact=True)
+    muscle = EllipseLayer(MUSCLE, shifted, axis, heart.a + 0.6 * thick, heart.b + thick, cut=base + 0.15, exact=True)
     return cavity, muscle, _at(apex, (heart.a * (1 + MITRAL_PLANE), axis))
 
 
-def _atrium(hinge: np.ndarray, axis: np.ndarray, length: np.ndarray, across: np.ndarray) -> list[Layer]:
+def _atrium(hinge: np.ndarray, axis: np.ndarray, length: np.ndarray, across: np.ndarray) -> list[EllipseLayer]:
     """Return an atrium that opens upwards at `hinge`, its widest part a third of its length below."""
     centre, back = _at(hinge, (0.36 * length, axis)), -axis
     cut = (np.asarray(hinge) * back).sum(-1)
     return _chamber(centre, back, 0.66 * length, across, cut=cut)
 
 
-def _chamber(centre, axis, along, across, rim=0.3, level=MUSCLE, cut=None) -> list[Layer]:
+def _chamber(centre, axis, along, across, rim=0.3, level=MUSCLE, cut=None) -> list[EllipseLayer]:
     """Return a thin-walled chamber or vessel."""
-    return [Layer(level, centre, axis, along + rim, across + rim, cut), Layer(BLOOD, centre, axis, along, across, cut)]
+    return [
+        EllipseLayer(level, centre, axis, along + rim, across + rim, cut),
+        EllipseLayer(BLOOD, centre, axis, along, across, cut),
+    ]
 
 
-def _pericardium(muscle: Layer, shift: np.ndarray) -> Layer:
+def _pericardium(muscle: EllipseLayer, shift: np.ndarray) -> EllipseLayer:
     return replace(
         muscle, level=FIBROUS, centre=muscle.centre + shift, along=muscle.along + 0.1, across=muscle.across + 0.1
     )
 
 
-def _leaflets(hinges, inward, forward, opening, length, thickness, level) -> list[Layer]:
+def _leaflets(hinges, inward, forward, opening, length, thickness, level) -> list[EllipseLayer]:
     """Return two leaflets from their hinges: at opening 0 they meet in the middle, at 1 they point `forward`."""
     layers = []
     for hinge, towards in zip(hinges, (inward, -inward), strict=True):
         angle = np.deg2rad(14 + 62 * opening)[..., None]
         direction = np.cos(angle) * towards + np.sin(angle) * forward
-        layers.append(Layer(level, _at(hinge, (length / 2, direction)), direction, length / 2, thickness / 2))
+        layers.append(EllipseLayer(level, _at(hinge, (length / 2, direction)), direction, length / 2, thickness / 2))
     return layers
 
 
 def _inflow(
     heart: Ventricle, middle: np.ndarray, axis: np.ndarray, across: np.ndarray, half, level=VALVE
-) -> list[Layer]:
+) -> list[EllipseLayer]:
     """Return a mitral or tricuspid valve of the half width `half`; closed, its leaflets bulge a little towards the atrium."""
     hinges = _at(middle, (-half, across)), _at(middle, (half, across))
     opening = np.where(heart.mitral > 0, heart.mitral, -0.3)
     return _leaflets(hinges, across, -axis, opening, 0.97 * half, 0.24, level)
 
 
-def _outflow(truth: EchoTruth, heart: Ventricle, ring: np.ndarray, axis: np.ndarray, half: float) -> list[Layer]:
+def _outflow(truth: EchoTruth, heart: Ventricle, ring: np.ndarray, axis: np.ndarray, half: float) -> list[EllipseLayer]:
     """Return the aortic valve: with calcium its leaflets get thick and bright, and open less."""
     across = _normal(axis)
     hinges = _at(ring, (-half, across)), _at(ring, (half, across))
@@ -201,7 +204,7 @@ def _a4c(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
     layers += _inflow(heart, tricuspid, axis, across, 0.9 * right, level=VALVE - 3)
     if truth.septal_defect:
         between = (left_atrium[0].centre + right_atrium[0].centre) / 2
-        layers.append(Layer(BLOOD, between, across, 1.5 * size, 0.75 * size))
+        layers.append(EllipseLayer(BLOOD, between, across, 1.5 * size, 0.75 * size))
     return Scene(tuple(layers), cavity, muscle, across, size)
 
 
@@ -217,7 +220,7 @@ def _a3c(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
         _at(base, (-1.2 * size, axis), (heart.b + heart.septum + 0.9 * size, across)), axis, 2.6 * size, 0.9 * size
     )
     layers = [_pericardium(muscle, -0.25 * size * across), *right, *left_atrium, *aorta, muscle, cavity]
-    layers += [Layer(BLOOD, outflow, root, 1.2 * size, 0.9 * width)]
+    layers += [EllipseLayer(BLOOD, outflow, root, 1.2 * size, 0.9 * width)]
     layers += _inflow(heart, mitral, axis, across, 0.56 * heart.b)
     layers += _outflow(truth, heart, ring, root, 0.95 * width)
     return Scene(tuple(layers), cavity, muscle, -across, size)
@@ -232,8 +235,8 @@ def _plax(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene
     cavity, muscle, base = _ventricle(heart, apex, axis, across, heart.septum, heart.wall)
 
     front = _at(cavity.centre, (-(heart.b + heart.septum + 0.85 * size), across), (0.6 * size, axis))
-    right = Layer(BLOOD, front, axis, 4.8 * size, 0.8 * size)
-    free_wall = Layer(MUSCLE, _at(front, (-0.3 * size, across)), axis, 6.0 * size, 1.05 * size)
+    right = EllipseLayer(BLOOD, front, axis, 4.8 * size, 0.8 * size)
+    free_wall = EllipseLayer(MUSCLE, _at(front, (-0.3 * size, across)), axis, 6.0 * size, 1.05 * size)
     root, width = _turned(axis, 6.0), 1.25 * size
     outflow = _at(base, (-0.4 * size, axis), (-0.55 * heart.b, across))
     aorta = _chamber(_at(outflow, (3.0 * size, root)), root, 4.2 * size, width, rim=0.26, level=VALVE)
@@ -252,7 +255,7 @@ def _plax(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene
         muscle,
         cavity,
     ]
-    layers += [Layer(BLOOD, outflow, root, 1.9 * size, 0.88 * width)]
+    layers += [EllipseLayer(BLOOD, outflow, root, 1.9 * size, 0.88 * width)]
     layers += _inflow(heart, mitral, axis, across, 0.5 * heart.b)
     layers += _outflow(truth, heart, ring, root, 0.95 * width)
     return Scene(tuple(layers), cavity, muscle, across, size)
@@ -264,17 +267,17 @@ def _psax(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene
     axis = _normal(across)
     middle = 2.6 * size + truth.ivsd + truth.lvidd / 2 + rng.uniform(0, 0.4) * size
     centre = np.broadcast_to([rng.uniform(0.1, 0.7) * size, middle], (len(heart.b), 2))
-    cavity = Layer(BLOOD, centre, axis, heart.b, heart.b, exact=True)
+    cavity = EllipseLayer(BLOOD, centre, axis, heart.b, heart.b, exact=True)
     thick = (heart.septum + heart.wall) / 2
     shifted = _at(centre, ((heart.wall - heart.septum) / 2, across))
-    muscle = Layer(MUSCLE, shifted, axis, heart.b + thick, heart.b + thick, exact=True)
+    muscle = EllipseLayer(MUSCLE, shifted, axis, heart.b + thick, heart.b + thick, exact=True)
     right = size * (0.8 + 0.2 * heart.filled)
     crescent = _at(centre, (-(heart.b + heart.septum) * 0.62, across), (-0.7 * size, axis))
     right_ventricle = _chamber(crescent, axis, 2.9 * right + 0.35 * heart.b, 1.6 * right + 0.35 * heart.b, rim=0.35)
     papillary = []
     for direction in (_turn(-52.0), _turn(62.0)):
         position = _at(centre, (0.8 * heart.b, direction))
-        papillary.append(Layer(MUSCLE - 3, position, direction, 0.26 * heart.b + 0.1, 0.17 * heart.b + 0.1))
+        papillary.append(EllipseLayer(MUSCLE - 3, position, direction, 0.26 * heart.b + 0.1, 0.17 * heart.b + 0.1))
     layers = (*right_ventricle, _pericardium(muscle, 0.3 * size * _turn(20.0)), muscle, cavity, *papillary)
     return Scene(layers, cavity, muscle, across, size)
 
@@ -296,7 +299,7 @@ def _aortic_level(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) 
     leaflets = []
     for direction in (_turn(30.0), _turn(150.0), _turn(270.0)):
         position = _at(centre, (radius - reach, direction))
-        leaflets.append(Layer(_leaflet_level(truth), position, direction, reach, thickness))
+        leaflets.append(EllipseLayer(_leaflet_level(truth), position, direction, reach, thickness))
     layers = (*right, *pulmonary, *right_atrium, *left_atrium, *aorta, *leaflets)
     return Scene(layers, ring.cavity, ring.muscle, ring.across, size)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cardiobench.data.phantom.anatomy import SOFT, Layer, depth, scene
+from cardiobench.data.phantom.anatomy import SOFT, EllipseLayer, depth, scene
 from cardiobench.data.phantom.echo_cohort import EchoRecord, echo_patients
 from cardiobench.data.phantom.heart import EchoTruth, beating, end_systole
 from cardiobench.data.phantom.speckle import speckle_db
@@ -144,7 +144,7 @@ def _basis(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.stack([x * x, y * y, x * y, x, y, np.ones_like(x)], axis=1)
 
 
-def _quadric(layer: Layer, frames: int) -> np.ndarray:
+def _quadric(layer: EllipseLayer, frames: int) -> np.ndarray:
     """Return the coefficients of `_basis` that make the ellipse's implicit function: 0 at the centre, 1 on the outline; (6, T)."""
     each = np.ones(frames)
     cx, cy, ux, uy = (each * part for vector in (layer.centre, layer.axis) for part in np.asarray(vector).T)
@@ -155,7 +155,7 @@ def _quadric(layer: Layer, frames: int) -> np.ndarray:
     return np.stack([xx, yy, 2 * xy, linear_x, linear_y, constant]).astype(np.float32)
 
 
-def _beyond(layer: Layer, cut: np.ndarray, frames: int) -> np.ndarray:
+def _beyond(layer: EllipseLayer, cut: np.ndarray, frames: int) -> np.ndarray:
     """Return the coefficients of `_basis` for the distance beyond the layer's cut, cm; (6, T)."""
     linear = np.zeros((6, frames), np.float32)
     linear[3:5] = layer.axis[:, None]
@@ -163,12 +163,12 @@ def _beyond(layer: Layer, cut: np.ndarray, frames: int) -> np.ndarray:
     return linear
 
 
-def _within(layer: Layer, basis: np.ndarray, frames: int) -> np.ndarray:
+def _within(layer: EllipseLayer, basis: np.ndarray, frames: int) -> np.ndarray:
     within = basis @ _quadric(layer, frames) <= 1.0
     return within if layer.cut is None else within & (basis @ _beyond(layer, layer.cut, frames) <= 0.0)
 
 
-def _near(layer: Layer, x: np.ndarray, y: np.ndarray, margin: float) -> np.ndarray:
+def _near(layer: EllipseLayer, x: np.ndarray, y: np.ndarray, margin: float) -> np.ndarray:
     """Return the indices of the pixels that the layer, displaced by up to `margin` cm, can reach in any frame."""
     centre, axis = np.atleast_2d(layer.centre), np.abs(np.atleast_2d(layer.axis))
     along, across = np.atleast_1d(layer.along)[:, None], np.atleast_1d(layer.across)[:, None]
@@ -179,7 +179,7 @@ def _near(layer: Layer, x: np.ndarray, y: np.ndarray, margin: float) -> np.ndarr
 
 
 def _paint(
-    layers: tuple[Layer, ...], x: np.ndarray, y: np.ndarray, frames: int, background: np.ndarray, tremor: float
+    layers: tuple[EllipseLayer, ...], x: np.ndarray, y: np.ndarray, frames: int, background: np.ndarray, tremor: float
 ) -> np.ndarray:
     """Return the echogenicity of each pixel in each frame, dB, (P, T): over the background the layers, with soft edges.
 

@@ -62,7 +62,7 @@ def quantiles(count: int, first: int = 0) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Bank:
+class KernelBank:
     """All kernels of one dilation; the first `padded` of them also count the positions where they hang over the ends.
 
     Attributes:
@@ -96,9 +96,9 @@ class Bank:
         shares = share_above(everywhere, self.biases[: self.padded]), share_above(inside, self.biases[self.padded :])
         return torch.cat(shares).flatten()
 
-    def to(self, device: torch.device) -> "Bank":
+    def to(self, device: torch.device) -> "KernelBank":
         """The same bank on a device."""
-        return Bank(self.dilation, self.weights.to(device), self.padded, self.biases.to(device))
+        return KernelBank(self.dilation, self.weights.to(device), self.padded, self.biases.to(device))
 
 
 def share_above(rows: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
@@ -108,7 +108,7 @@ def share_above(rows: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
     return torch.gt(rows[:, None], thresholds[:, :, None], out=above).sum(dim=2) / rows.shape[1]
 
 
-def banks(signals: np.ndarray, seed: int = SEED) -> list[Bank]:
+def banks(signals: np.ndarray, seed: int = SEED) -> list[KernelBank]:
     """The kernels of all dilations with thresholds from the given signals.
 
     Thresholds are quantiles of a kernel's output over those signals, rounded to 4 decimals so that every machine has
@@ -130,13 +130,13 @@ def banks(signals: np.ndarray, seed: int = SEED) -> list[Bank]:
         points = np.full((len(KERNELS), LENGTH), -1.0)
         np.put_along_axis(points, KERNELS[order], 2.0, axis=1)
         weights = torch.from_numpy((chosen[:, :, None] * points[:, None, :]).reshape(len(KERNELS), -1))
-        bank = Bank(int(dilation), weights, len(KERNELS) // 2, torch.zeros(0))
+        bank = KernelBank(int(dilation), weights, len(KERNELS) // 2, torch.zeros(0))
         output = np.sort(torch.cat([bank.convolve(signal) for signal in data], dim=1).numpy(), axis=1)
         # Every kernel gets the next numbers of the sequence, so that together they fill (0, 1).
         wanted = quantiles(len(KERNELS) * int(number), first).reshape(len(KERNELS), -1)
         first += wanted.size
         biases = np.take_along_axis(output, (wanted * output.shape[1]).astype(int), axis=1).round(4)
-        made.append(Bank(bank.dilation, weights.float(), bank.padded, torch.from_numpy(biases).float()))
+        made.append(KernelBank(bank.dilation, weights.float(), bank.padded, torch.from_numpy(biases).float()))
     return made
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from cardiobench.models.cards import ModelCard
-from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.wav2vec2_cmsc import Wav2Vec2Cmsc, published_keys
 from cardiobench.models.signal import interpolate, windows
@@ -62,7 +62,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     note = "the weights are those fine-tuned on labels of MIMIC-IV-ECG, not the pretrained ones"
     return SignalEncoder(
         **described(card, source, weights, pooling, variant),
-        network=Tokens(network, Wav2Vec2Cmsc.tokens),
+        network=TokenExtractor(network, Wav2Vec2Cmsc.tokens),
         prepare=partial(prepare, variant=variant),
         warnings=(note,) if tuned else (),
     )

@@ -8,7 +8,7 @@ from scipy.signal import resample
 
 from cardiobench.data.media.types import LEADS
 from cardiobench.models.cards import ModelCard
-from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.ecg_jepa_kim import EcgJepaKim
 from cardiobench.models.signal import windows
@@ -45,6 +45,6 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     network = loaded(EcgJepaKim, read_weights(weights), card.id)
     return SignalEncoder(
         **described(card, source, weights, pooling, variant),
-        network=Tokens(network, EcgJepaKim.tokens),
+        network=TokenExtractor(network, EcgJepaKim.tokens),
         prepare=prepare,
     )

@@ -7,7 +7,7 @@ import torch
 
 from cardiobench.core.errors import BadModel
 from cardiobench.models.cards import ModelCard
-from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.ecg_jepa_weimann import SAMPLES, SIZES, EcgJepaWeimann
 from cardiobench.models.signal import resample, standardise, windows
@@ -66,6 +66,6 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     read = EcgJepaWeimann.with_register if pooling == "cls" else EcgJepaWeimann.tokens
     return SignalEncoder(
         **described(card, source, weights, pooling, variant),
-        network=Tokens(network, read),
+        network=TokenExtractor(network, read),
         prepare=partial(prepare, variant=variant),
     )

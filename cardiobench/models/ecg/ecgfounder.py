@@ -13,7 +13,7 @@ from scipy.signal import butter, filtfilt, iirnotch, medfilt
 
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.ecgfounder_heads import EcgFounder
-from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.net1d import Net1D
 from cardiobench.models.signal import interpolate, windows
@@ -83,7 +83,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     network = loaded(Net1D, read_weights(weights), card.id)
     parts = {
         **described(card, source, weights, pooling, variant),
-        "network": Tokens(network, Net1D.tokens),
+        "network": TokenExtractor(network, Net1D.tokens),
         "prepare": partial(prepare, variant=variant),
     }
     if pooling != "mean":

@@ -74,7 +74,7 @@ class SignalEncoder:
         return self
 
 
-class Tokens(torch.nn.Module):
+class TokenExtractor(torch.nn.Module):
     """A network seen through one of its methods, the one that gives tokens."""
 
     def __init__(self, network: torch.nn.Module, read: Callable[[Any, torch.Tensor], torch.Tensor]):

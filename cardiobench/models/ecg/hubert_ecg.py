@@ -14,7 +14,7 @@ from scipy.signal import decimate, filtfilt, firwin, resample
 
 from cardiobench.core.errors import BadMedia, BadModel
 from cardiobench.models.cards import ModelCard
-from cardiobench.models.ecg.encoder import SignalEncoder, Tokens, described, loaded
+from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.hubert_ecg import SIZES, build, published_keys, tokens
 from cardiobench.models.signal import windows
@@ -109,7 +109,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
         raise BadModel(f"{card.id}: config.json describes no network: {error}. Copy it again.") from error
     return SignalEncoder(
         **described(card, source, weights, pooling, variant),
-        network=Tokens(network, tokens),
+        network=TokenExtractor(network, tokens),
         prepare=partial(prepare, variant=variant),
     )
 

@@ -42,7 +42,7 @@ def normalised(clips: torch.Tensor) -> torch.Tensor:
     return clips.movedim(-1, 1).float() / 255
 
 
-class Vectors(torch.nn.Module):
+class EchoFmVectors(torch.nn.Module):
     """The network with one of the poolings of its tokens."""
 
     def __init__(self, network: EchoFM, pooling: str):
@@ -83,7 +83,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant:
     return EchoFMEncoder(
         name=card.id,
         revision=source.revision(paths),
-        network=Vectors(network, pooling),
+        network=EchoFmVectors(network, pooling),
         dim=DIM,
         sampling=FrameSampling(count=FRAMES, stride=1, start="first"),
         preprocessing={**card.preprocessing, "pooling": pooling},

@@ -14,7 +14,7 @@ from cardiobench.data.spec import VIEWS as BENCHMARK_VIEWS
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.echo.echoprime_clip import STRIDE, normalised, prepared
 from cardiobench.models.echo.echoprime_files import RETRIEVAL, read_retrieval
-from cardiobench.models.echo.echoprime_retrieval import VIEWS, Bank, SectionWeights, answers
+from cardiobench.models.echo.echoprime_retrieval import VIEWS, CandidateBank, SectionWeights, answers
 from cardiobench.models.echo.echoprime_text import EchoPrimePrompts, Videos, read_text_encoder
 from cardiobench.models.echo.encoder import CLIP_SCALE, ClipEncoder, no_scale, refuse_unknown
 from cardiobench.models.files import ModelFiles
@@ -34,7 +34,7 @@ STENOSIS_CUT = 0.78  # share of candidates from which EchoPrime says aortic sten
 SAME_VIEW = {"A2C": "A2C", "A3C": "A3C", "A4C": "A4C", "Parasternal_Long": "PLAX", "Parasternal_Short": "PSAX"}
 
 
-class Vectors(torch.nn.Module):
+class EchoPrimeVectors(torch.nn.Module):
     """Both networks on prepared clips."""
 
     def __init__(self):
@@ -61,7 +61,7 @@ class EchoPrimeEncoder(ClipEncoder):
     """
 
     native: tuple[str, ...]
-    retrieval: tuple[SectionWeights, Bank] | None
+    retrieval: tuple[SectionWeights, CandidateBank] | None
     upstream_compat: bool
     native_details: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -140,7 +140,7 @@ def load(
         return _with_prompts(card, source)
     paths = [*source.weights(VIDEO), *source.weights(VIEW)]
     with torch.device("meta"):
-        network = Vectors()
+        network = EchoPrimeVectors()
     load_exactly(network.video, read_weights(paths[:1]), f"{card.id} ({paths[0].name})")
     load_exactly(network.view, read_weights(paths[1:]), f"{card.id} ({paths[1].name})")
     absent = [name for name in RETRIEVAL if source.find((name,)) is None]

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 
 from cardiobench.core.errors import BadModel
-from cardiobench.models.echo.echoprime_retrieval import PHENOTYPES, SECTION_OF, VIEWS, Bank, SectionWeights
+from cardiobench.models.echo.echoprime_retrieval import PHENOTYPES, SECTION_OF, VIEWS, CandidateBank, SectionWeights
 from cardiobench.models.files import ModelFiles, first_line
 from cardiobench.models.nets.echoprime import WIDTH
 
@@ -27,7 +27,7 @@ SAFE = {(f"numpy.{core}.multiarray", name) for core in ("core", "_core") for nam
 }
 
 
-def read_retrieval(source: ModelFiles) -> tuple[SectionWeights, Bank]:
+def read_retrieval(source: ModelFiles) -> tuple[SectionWeights, CandidateBank]:
     """Section weights and candidate bank of an EchoPrime download.
 
     Raises:
@@ -41,7 +41,7 @@ def read_retrieval(source: ModelFiles) -> tuple[SectionWeights, Bank]:
             f"{paths[STUDIES]} names {len(studies)} studies, {' and '.join(EMBEDDINGS)} hold {len(embeddings)} together. "
             f"They are not of one release: download them again."
         )
-    return read_section_weights(paths[SECTIONS]), Bank(embeddings, read_labels(paths[LABELS], studies))
+    return read_section_weights(paths[SECTIONS]), CandidateBank(embeddings, read_labels(paths[LABELS], studies))
 
 
 def read_section_weights(path: Path) -> SectionWeights:

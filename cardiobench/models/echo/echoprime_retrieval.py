@@ -53,7 +53,7 @@ class SectionWeights:
 
 
 @dataclass(frozen=True)
-class Bank:
+class CandidateBank:
     """Candidate studies whose reports are known.
 
     Attributes:
@@ -88,7 +88,7 @@ def section_vectors(
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12), blind
 
 
-def nearest(vectors: np.ndarray, bank: Bank, k: int = NEAREST, chunk: int = 64) -> np.ndarray:
+def nearest(vectors: np.ndarray, bank: CandidateBank, k: int = NEAREST, chunk: int = 64) -> np.ndarray:
     """The k candidates with the largest cosine to each vector (n, 512), the likest first: (n, k); all of a smaller bank."""
     k = min(k, len(bank.embeddings))
     rows = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32)).split(chunk)
@@ -109,7 +109,7 @@ def answers(
     phenotype: str,
     studies: Sequence[np.ndarray],
     weights: SectionWeights,
-    bank: Bank,
+    bank: CandidateBank,
     *,
     k: int = NEAREST,
     upstream_compat: bool = False,
@@ -138,7 +138,7 @@ def answers(
 
 
 def report(
-    study: np.ndarray, weights: SectionWeights, bank: Bank, *, k: int = NEAREST, upstream_compat: bool = False
+    study: np.ndarray, weights: SectionWeights, bank: CandidateBank, *, k: int = NEAREST, upstream_compat: bool = False
 ) -> dict[str, float]:
     """All phenotypes of one study (recordings, 523), by name."""
     return {

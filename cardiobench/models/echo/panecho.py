@@ -62,7 +62,7 @@ def normalised(clips: torch.Tensor) -> torch.Tensor:
     return ((clips.float() / 255 - mean) / std).movedim(-1, 1)
 
 
-class Vectors(torch.nn.Module):
+class PanEchoVectors(torch.nn.Module):
     """The network from prepared clips on."""
 
     def __init__(self, network: PanEcho):
@@ -83,7 +83,7 @@ class PanEchoEncoder(ClipEncoder):
         clips: clips that are taken of a recording at most.
     """
 
-    network: Vectors
+    network: PanEchoVectors
     clips: int
     native: tuple[str, ...] = tuple(ANSWERS)
 
@@ -146,7 +146,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant:
     return PanEchoEncoder(
         name=card.id,
         revision=source.revision(paths),
-        network=Vectors(network),
+        network=PanEchoVectors(network),
         dim=DIM,
         sampling=FrameSampling(count=None if VARIANTS[variant] > 1 else FRAMES, start="first"),
         preprocessing={**card.preprocessing, "clips": VARIANTS[variant]},

@@ -33,9 +33,9 @@ class DINOv3(nn.Module):
         self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
         self.storage_tokens = nn.Parameter(torch.zeros(1, REGISTERS, dim))
         self.mask_token = nn.Parameter(torch.zeros(1, dim))  # of the pretraining; encoding does not use it
-        self.patch_embed = Patches(dim)
+        self.patch_embed = PatchTokens(dim)
         self.rope_embed = Places(dim // heads)
-        self.blocks = nn.ModuleList(Block(dim, heads) for _ in range(depth))
+        self.blocks = nn.ModuleList(DinoBlock(dim, heads) for _ in range(depth))
         self.norm = nn.LayerNorm(dim, eps=EPS)
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
@@ -50,7 +50,7 @@ class DINOv3(nn.Module):
         return self.norm(tokens)
 
 
-class Patches(nn.Module):
+class PatchTokens(nn.Module):
     """Patches of 16 x 16 pixels to tokens."""
 
     def __init__(self, dim: int):
@@ -138,7 +138,7 @@ class Scale(nn.Module):
         return tokens * self.gamma
 
 
-class Block(nn.Module):
+class DinoBlock(nn.Module):
     """Attention and MLP, each behind a norm, scaled and added to its input."""
 
     def __init__(self, dim: int, heads: int):

@@ -32,16 +32,16 @@ class EchoFM(nn.Module):
         self.pos_embed_spatial, self.pos_embed_temporal = table(PLACES, dim), table(TIMES, dim)
         self.pos_embed_class = table(1, dim)
         self.patch_embed = Tubelets(dim)
-        self.blocks = nn.ModuleList(Block(dim, heads) for _ in range(depth))
+        self.blocks = nn.ModuleList(EchoFmBlock(dim, heads) for _ in range(depth))
         self.norm = nn.LayerNorm(dim, eps=EPS)
-        self.decoder_block = Block(dim, heads)
+        self.decoder_block = EchoFmBlock(dim, heads)
         self.prj_norm = nn.LayerNorm(dim, eps=EPS)
         self.mask_token = table(1, DECODER_DIM)
         self.decoder_pos_embed_spatial = table(PLACES, DECODER_DIM)
         self.decoder_pos_embed_temporal = table(TIMES, DECODER_DIM)
         self.decoder_pos_embed_class = table(1, DECODER_DIM)
         self.decoder_embed = nn.Linear(dim, DECODER_DIM)
-        self.decoder_blocks = nn.ModuleList(Block(DECODER_DIM, DECODER_HEADS) for _ in range(decoder_depth))
+        self.decoder_blocks = nn.ModuleList(EchoFmBlock(DECODER_DIM, DECODER_HEADS) for _ in range(decoder_depth))
         self.decoder_norm = nn.LayerNorm(DECODER_DIM, eps=EPS)
         self.decoder_pred = nn.Linear(DECODER_DIM, 3 * PATCH**2)
 
@@ -87,13 +87,13 @@ class Tubelets(nn.Module):
         return self.proj(clips).flatten(2).transpose(1, 2)
 
 
-class Block(nn.Module):
+class EchoFmBlock(nn.Module):
     """Attention and a perceptron, each with LayerNorm before and a way around."""
 
     def __init__(self, dim: int, heads: int):
         super().__init__()
         self.norm1 = nn.LayerNorm(dim, eps=EPS)
-        self.attn = Attention(dim, heads)
+        self.attn = EchoFmAttention(dim, heads)
         self.norm2 = nn.LayerNorm(dim, eps=EPS)
         self.mlp = Perceptron(dim)
 
@@ -103,7 +103,7 @@ class Block(nn.Module):
         return tokens + self.mlp(self.norm2(tokens))
 
 
-class Attention(nn.Module):
+class EchoFmAttention(nn.Module):
     """Attention of all tokens to all tokens, with a matrix each for queries, keys and values."""
 
     def __init__(self, dim: int, heads: int):

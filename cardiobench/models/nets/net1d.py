@@ -28,7 +28,7 @@ class SameConv1d(nn.Module):
         return self.conv(functional.pad(signal, (padding // 2, padding - padding // 2)))
 
 
-class Block(nn.Module):
+class Bottleneck(nn.Module):
     """Bottleneck with a grouped convolution and squeeze-and-excitation.
 
     The batch norms are in the published weights but were never part of the computation.
@@ -70,7 +70,7 @@ class Stage(nn.Module):
     def __init__(self, inputs: int, outputs: int, blocks: int, first: bool):
         super().__init__()
         self.block_list = nn.ModuleList(
-            Block(outputs if index else inputs, outputs, 1 if index else 2, first and not index)
+            Bottleneck(outputs if index else inputs, outputs, 1 if index else 2, first and not index)
             for index in range(blocks)
         )
 

@@ -36,7 +36,7 @@ class FrameTransformer(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.encoder = ImageEncoder()
+        self.encoder = FrameEncoder()
         layer = nn.TransformerEncoderLayer(DIM, nhead=8, dim_feedforward=DIM, dropout=0.0, batch_first=True)
         self.transformer = nn.TransformerEncoder(layer, num_layers=4, enable_nested_tensor=False)
         self.time_encoder = TimeCode()
@@ -53,7 +53,7 @@ class FrameTransformer(nn.Module):
         return self.transformer(self.time_encoder(frames)).mean(dim=1)
 
 
-class ImageEncoder(nn.Module):
+class FrameEncoder(nn.Module):
     """ConvNeXt-T without a classifier."""
 
     def __init__(self):

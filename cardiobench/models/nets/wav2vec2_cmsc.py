@@ -82,7 +82,7 @@ class SelfAttention(nn.Module):
         return self.out_proj(out.transpose(1, 2).flatten(2))
 
 
-class Layer(nn.Module):
+class TransformerLayer(nn.Module):
     """A transformer layer with its norms behind the sums."""
 
     def __init__(self):
@@ -99,12 +99,12 @@ class Layer(nn.Module):
         return self.final_layer_norm(tokens + self.fc2(functional.gelu(self.fc1(tokens))))
 
 
-class Encoder(nn.Module):
+class TransformerEncoder(nn.Module):
     """A norm, then twelve layers: with norms behind the sums, the encoder's own stands in front of them."""
 
     def __init__(self):
         super().__init__()
-        self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
+        self.layers = nn.ModuleList(TransformerLayer() for _ in range(LAYERS))
         self.layer_norm = nn.LayerNorm(DIM)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
@@ -140,7 +140,7 @@ class Wav2Vec2Cmsc(nn.Module):
         self.layer_norm = nn.LayerNorm(CHANNELS)
         self.post_extract_proj = nn.Linear(CHANNELS, DIM)
         self.conv_pos = PositionConv()
-        self.encoder = Encoder()
+        self.encoder = TransformerEncoder()
         if pretraining:
             self.mask_emb = nn.Parameter(torch.zeros(DIM))
             self.quantizer = Quantizer()

@@ -97,7 +97,9 @@ def logistic_path(
         raise ValueError(
             f"features {features.shape}, labels {labels.shape}, folds {counts.shape}, penalties {penalties}"
         )
-    problem = _Problem.of(np.asarray(features, dtype=np.float64), labels, counts, class_weight, classes, standardise)
+    problem = _FoldProblems.of(
+        np.asarray(features, dtype=np.float64), labels, counts, class_weight, classes, standardise
+    )
     fitted = np.empty((len(penalties), *problem.shape))
     before, state = None, np.zeros(problem.shape)
     for place in np.argsort(-penalties):  # from the stiffest on: what two of them changed is a good guess of the next
@@ -108,7 +110,7 @@ def logistic_path(
 
 
 @dataclass(frozen=True)
-class _Problem:
+class _FoldProblems:
     """The folds on one standardised matrix. A state is (d + 1, folds, outputs), the intercept last, in each fold's own scale.
 
     Attributes:
@@ -137,7 +139,7 @@ class _Problem:
     @classmethod
     def of(
         cls, features: np.ndarray, labels: np.ndarray, counts: np.ndarray, class_weight, classes: int, standardise: bool
-    ) -> "_Problem":
+    ) -> "_FoldProblems":
         # All lines together only give the common matrix its scale; each fold's own scale comes on top of it.
         centre, scale = mean_and_std(features[counts.any(axis=0)])
         if not standardise:
@@ -183,7 +185,7 @@ class _Problem:
         stacked = np.concatenate([coefficients, intercepts])
         return (self.design @ stacked.reshape(len(stacked), -1)).reshape(-1, *state.shape[1:])
 
-    def take(self, folds: np.ndarray) -> "_Problem":
+    def take(self, folds: np.ndarray) -> "_FoldProblems":
         """Some of the folds."""
         return replace(
             self,
@@ -215,7 +217,7 @@ class _Problem:
         return LogisticPath(coefficients.transpose(2, 0, 3, 1), intercepts.transpose(1, 0, 2), self.classes)
 
 
-def _solve(problem: _Problem, start: np.ndarray, penalty: float, tolerance: float) -> np.ndarray:
+def _solve(problem: _FoldProblems, start: np.ndarray, penalty: float, tolerance: float) -> np.ndarray:
     """The state of least loss: first with the curvature of the folds' mean for all, then with its own for each that needs it."""
     state = start.copy()
     decay = np.full((problem.shape[0], 1, 1), penalty)
@@ -318,7 +320,7 @@ def _preconditioner(problem, probabilities, penalty, shared) -> Callable[[np.nda
     return apply
 
 
-def _inverse(problem: _Problem, curvature: np.ndarray, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
+def _inverse(problem: _FoldProblems, curvature: np.ndarray, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
     """Solves (X' D X + penalty) for columns, in as many dimensions as there are features or lines, the fewer."""
     # Lines without curvature say nothing here; far from the boundary between the classes most are such.
     kept = curvature > 1e-4 * curvature.max()

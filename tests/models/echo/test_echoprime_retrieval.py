@@ -14,7 +14,7 @@ from cardiobench.models.echo.echoprime_files import read_labels, read_retrieval,
 from cardiobench.models.echo.echoprime_retrieval import (
     SECTION_OF,
     VIEWS,
-    Bank,
+    CandidateBank,
     SectionWeights,
     answers,
     nearest,
@@ -53,7 +53,9 @@ def bank():
     rng = np.random.default_rng(4)
     vectors = rng.normal(size=(90, 512)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return Bank(torch.from_numpy(vectors), {name: rng.integers(0, 2, 90).astype(np.float32) for name in SECTION_OF})
+    return CandidateBank(
+        torch.from_numpy(vectors), {name: rng.integers(0, 2, 90).astype(np.float32) for name in SECTION_OF}
+    )
 
 
 def test_recordings_are_weighted_by_their_views():
@@ -82,7 +84,7 @@ def test_one_recording_is_a_study_and_its_weight_cancels():
 
 def test_answer_is_the_mean_label_of_the_nearest_that_have_one():
     directions = np.eye(512, dtype=np.float32)
-    bank = Bank(
+    bank = CandidateBank(
         torch.from_numpy(directions[[0, 0, 0, 1, 2]]), {"ejection_fraction": np.array([40, np.nan, 50, 70, 10.0])}
     )
     weights = table(Left_Ventricle={A4C: 1.0})
@@ -92,7 +94,7 @@ def test_answer_is_the_mean_label_of_the_nearest_that_have_one():
     assert answers("ejection_fraction", studies[1:], weights, bank, k=1)[0].tolist() == [70.0]
     # Fewer candidates than asked for: all of them.
     assert answers("ejection_fraction", studies, weights, bank, k=50)[0].tolist() == [42.5, 42.5]
-    nobody = Bank(bank.embeddings, {"ejection_fraction": np.full(5, np.nan)})
+    nobody = CandidateBank(bank.embeddings, {"ejection_fraction": np.full(5, np.nan)})
     assert np.isnan(answers("ejection_fraction", studies, weights, nobody)[0]).all()
 
 

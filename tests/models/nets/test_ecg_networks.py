@@ -77,7 +77,7 @@ def test_same_convolution_counts_samples_by_rounding_up_and_pads_the_odd_zero_to
 
 
 def test_shortcut_of_net1d():
-    block = net1d.Block(32, 48, 2, first=False)
+    block = net1d.Bottleneck(32, 48, 2, first=False)
     got = block.shortcut(torch.tensor([-3.0, -1, -2, -4, -5]).repeat(1, 32, 1))
     assert got.shape == (1, 48, 3)
     assert got[0, :8].abs().sum() == 0 and got[0, 40:].abs().sum() == 0

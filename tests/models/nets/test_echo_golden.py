@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from cardiobench.models.echo.echoprime import Vectors as EchoPrimeVectors
+from cardiobench.models.echo.echoprime import EchoPrimeVectors
 from cardiobench.models.nets.echofm import EchoFM
 from cardiobench.models.nets.echoprime import video_encoder, view_classifier
 from cardiobench.models.nets.echoprime_text import EchoPrimeText

@@ -1,0 +1,67 @@
+"""What the package promises about itself: layers without cycles, a name for one thing, printing in one place."""
+
+import ast
+from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+
+from cardiobench.core.resources import PACKAGE
+
+FILES = {
+    ".".join(("cardiobench", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+TREES = {name: ast.parse(path.read_bytes()) for name, path in FILES.items()}
+
+
+def imports(name: str) -> set[str]:
+    """Return the modules of the package that a module imports; lazy and type-only imports count."""
+    found = set()
+    for node in ast.walk(TREES[name]):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                found.add(inner if inner in FILES else node.module)
+    return {module for module in found if module in FILES} - {name}
+
+
+def test_no_file_imports_itself_in_a_circle():
+    try:
+        TopologicalSorter({name: imports(name) for name in FILES}).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_a_class_name_occurs_once():
+    places = defaultdict(list)
+    for name, tree in TREES.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name.lstrip("_")].append(name)
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_only_the_command_line_and_the_console_write_to_the_screen():
+    allowed = ("cardiobench.cli", "cardiobench.core.console")
+    for name, tree in TREES.items():
+        if name.startswith(allowed):
+            continue
+        for node in ast.walk(tree):
+            written = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+            stream = isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr")
+            own = stream and isinstance(node.value, ast.Name) and node.value.id == "sys"
+            assert not (written or own), f"{name}:{node.lineno} writes to the screen"
+
+
+def test_every_public_name_is_documented():
+    missing = [
+        f"{name}.{node.name}"
+        for name, tree in TREES.items()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_")
+        if not ast.get_docstring(node)
+    ]
+    assert missing == []
