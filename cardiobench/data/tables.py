@@ -5,6 +5,7 @@ import difflib
 import gzip
 import math
 import re
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -306,7 +307,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             for row in reader:
                 if any(cell.strip() for cell in row):
                     yield reader.line_num, [decimal_point(cell) for cell in row] if separator == ";" else row
-    except (UnicodeError, csv.Error, EOFError, OSError) as error:
+    except (UnicodeError, csv.Error, EOFError, OSError, zlib.error) as error:
         raise BadData(f"{path} cannot be read as a CSV ({error}). Download it again.") from None
 
 

@@ -1,0 +1,220 @@
+"""Every raw table of every dataset, spoilt at random: an error that the user can act on, or the same labels as before.
+
+A cell, a row, a header or bytes of a table are changed. Whatever comes out is compared with the release before: rows that
+were not touched keep their labels, and the label of a touched row is the value that the cell states, read here by itself.
+"""
+
+import math
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cardiobench.core.errors import CardioBenchError
+from cardiobench.data import catalog
+from cardiobench.data.ecg_labels import CODE_SETS
+from cardiobench.data.twin import write_twin
+
+QUICK, FULL = 40, 2_000
+
+
+def number_in(cell: str) -> float | None:
+    """What a cell states as a number, by Python's own reading of plain decimals."""
+    text = cell.strip().strip('"')
+    return float(text) if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) else None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A raw table and what its label cells mean.
+
+    Attributes:
+        dataset: its name.
+        path: pattern below the twin's folder; the first match is taken.
+        label: column of the label, or None where the file has no columns.
+        target: column of the rows.
+        meaning: cell -> label; None where the cell states none.
+        text: whether the file can be spoilt cell by cell.
+    """
+
+    dataset: str
+    path: str
+    label: str | None = None
+    target: str = ""
+    meaning: Callable[[str], object] = lambda cell: None
+    text: bool = True
+
+
+def positive(system: str) -> Callable[[str], object]:
+    codes = CODE_SETS[system]["corrected"].conduction
+    return lambda cell: "CD" if {part.upper() for part in re.findall(r"'([^']*)'", cell)} & codes else "no CD"
+
+
+FLAG = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+TABLES = (
+    Table("echonet_dynamic", "*/FileList.csv", "EF", "ef", number_in),
+    Table("echonet_pediatric", "A4C/FileList.csv", "EF", "ef", number_in),
+    Table("echonet_pediatric", "PSAX/FileList.csv", "EF", "ef", number_in),
+    Table("echonet_lvh", "MeasurementsList.csv"),
+    Table("ptb_xl", "ptbxl_database.csv", "scp_codes", "cd", positive("scp")),
+    Table("code15", "exams.csv", "AF", "af", lambda cell: "AF" if FLAG.get(cell.strip().lower()) else "no AF"),
+    Table("tmed2", "*/DEV479/TMED2_fold0_labeledpart.csv", "diagnosis_label", "as",
+          lambda cell: "no_AS" if cell.strip().lower() == "no_as" else "AS"),
+    Table("tmed2", "*/labels_per_image.csv"),
+    Table("mimic_iv_echo", "echo-record-list.csv"),
+    Table("mimic_iv_echo", "echo-study-list.csv"),
+    Table("mimic_iv_echo", "structured-measurement.csv.gz", text=False),
+    Table("segrwma", "*/segrwma_split.csv", "abnormal", "rwma",
+          lambda cell: {"0": "normal", "1": "abnormal"}.get(cell.strip())),
+    Table("hmc_qu", "*/A2C.xlsx", text=False),
+    Table("camus", "*/database_nifti/*/Info_2CH.cfg", text=False),
+    Table("camus", "*/database_split/subgroup_training.txt", text=False),
+    Table("georgia", "training/georgia/g1/E00001.hea", text=False),
+    Table("chapman_ningbo", "training/ningbo/g1/JS10646.hea", text=False),
+)  # fmt: skip
+NAMES = [f"{table.dataset}:{Path(table.path).name}" for table in TABLES]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A twin, its table and what was read from it."""
+
+    table: Table
+    raw: Path
+    path: Path
+    content: bytes
+    rows: pd.DataFrame
+
+    def read(self, content: bytes) -> pd.DataFrame | None:
+        """The rows with the table's content replaced; None where that is refused with an error for the user."""
+        self.path.write_bytes(content)
+        try:
+            return catalog.builder(self.table.dataset).table(self.raw, allow_missing=True, need_media=False).listed
+        except CardioBenchError as error:
+            assert str(error).strip() and len(str(error)) < 5_000
+            return None
+        finally:
+            self.path.write_bytes(self.content)
+
+
+@pytest.fixture(scope="module", params=TABLES, ids=NAMES)
+def release(request, tmp_path_factory):
+    table = request.param
+    raw = tmp_path_factory.mktemp("twins") / table.dataset
+    write_twin(table.dataset, raw, patients=4)
+    path = sorted(raw.glob(table.path))[0]
+    rows = catalog.builder(table.dataset).table(raw, need_media=False).listed
+    yield Release(table, raw, path, path.read_bytes(), rows)
+    shutil.rmtree(raw)
+
+
+NASTY = st.one_of(
+    st.sampled_from([
+        "", " ", "nan", "NaN", "NULL", "None", "inf", "-inf", "1e400", "-1", "0", "1", "11", "401.0", "1_000", "0x10", "٣",
+        "½", "1,5", "0.55", "TRUE", "yes", "\0", "a\0b", '"', '""', "'", "=1+1", "../../x", "/etc/passwd", "x" * 300, "1;2",
+        "TEST", "test ", "Val", "AS", "no_as", "{'crbbb': 100.0}", "{'CRBBB': 0}", "{'NORM': 100.0", "{1: 2}", "{}", "[]",
+        "CRBBB", "\ufeff", "\u200b55", "5 5", "--5", "1e-5", "100.0000001", "99999999999999999999",
+    ]),
+    st.floats(allow_nan=False).map(repr),
+    st.integers().map(str),
+    st.text(max_size=12),
+)  # fmt: skip
+
+
+def same(before: object, after: object) -> bool:
+    if pd.isna(before) or pd.isna(after):
+        return bool(pd.isna(before) and pd.isna(after))
+    return math.isclose(before, after) if isinstance(before, float) else before == after
+
+
+def check_labels(release: Release, after: pd.DataFrame | None, spoilt: set[str], stated: object = None) -> None:
+    """Compare labels with those before; the rows of `spoilt` ids may be gone, or have the label that is stated."""
+    if after is None:
+        return
+    targets = [task.target for task in catalog.spec(release.table.dataset).tasks]
+    columns = ["split", *dict.fromkeys(targets)]
+    after = after.set_index("id")
+    for row in release.rows.to_dict("records"):
+        if row["id"] in spoilt:
+            if stated is not None and row["id"] in after.index and release.table.target:
+                got = after.loc[row["id"], release.table.target]
+                assert pd.isna(got) or same(stated, got), (row["id"], stated, got)
+        else:
+            assert row["id"] in after.index, row["id"]
+            for column in columns:
+                assert same(row[column], after.loc[row["id"], column]), (row["id"], column)
+
+
+def rows_of(release: Release, line: str) -> set[str]:
+    """Ids of the rows that a line of the table is about: those whose id, study, file or measurement it names."""
+    cells = {cell.strip().removesuffix(".avi") for cell in line.split(",")}
+    named = ("id", "study_id", "file", "measurement_id", "patient_id", "media")
+    found = set()
+    for row in release.rows.to_dict("records"):
+        keys = {str(row[name]).removesuffix(".avi") for name in named if name in row and row[name] is not None}
+        keys |= {str(row["id"]).lstrip("0"), str(row["media"]).rpartition("/")[2], str(row["media"])}
+        if cells & keys or any(str(row["media"]) in cell for cell in cells):
+            found.add(row["id"])
+    return found
+
+
+def spoil(release: Release, data: st.DataObject) -> None:
+    lines = release.content.decode().split("\n")
+    count = len([line for line in lines if line])
+    number = data.draw(st.integers(1, count - 1), "line")
+    header = lines[0].split(",")
+    cells = split_cells(lines[number])
+    column = data.draw(st.integers(0, len(header) - 1), "column")
+    cell = data.draw(NASTY, "cell")
+    quoted = data.draw(st.booleans(), "quoted")
+    touched = rows_of(release, lines[number])
+    cells[column] = '"' + cell.replace('"', '""') + '"' if quoted else cell
+    changed = [*lines[:number], ",".join(cells), *lines[number + 1 :]]
+    after = release.read("\n".join(changed).encode("utf-8", "surrogatepass"))
+    known = header[column] == release.table.label and quoted
+    check_labels(release, after, touched, release.table.meaning(cell) if known else None)
+
+
+def split_cells(line: str) -> list[str]:
+    """Cells of a line, with their quotes."""
+    return re.findall(r'(?:^|,)((?:"[^"]*")+|[^,]*)', line)
+
+
+def damage(release: Release, data: st.DataObject) -> None:
+    """Bytes changed, cut, repeated or put in anywhere: no traceback."""
+    content = bytearray(release.content)
+    for _ in range(data.draw(st.integers(1, 4), "changes")):
+        start = data.draw(st.integers(0, len(content)), "start")
+        length = data.draw(st.integers(0, 20), "length")
+        content[start : start + length] = data.draw(st.binary(max_size=20), "bytes")
+    release.read(bytes(content))
+
+
+def run(release: Release, examples: int, spoiler) -> None:
+    @settings(
+        max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(st.data())
+    def trial(data):
+        spoiler(release, data)
+
+    trial()
+
+
+def test_tables_spoilt_a_little(release):
+    if release.table.text:
+        run(release, QUICK, spoil)
+    run(release, QUICK // 2, damage)
+
+
+@pytest.mark.slow
+def test_tables_spoilt_two_thousand_times(release):
+    run(release, FULL, spoil if release.table.text else damage)
+    if release.table.text:
+        run(release, FULL // 4, damage)
