@@ -13,6 +13,7 @@ import pandas as pd
 
 from cardiobench.core.errors import BadMedia, MissingData, first_n
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode, read_ecg
+from cardiobench.data.media.deidentify import deidentified, is_dicom
 from cardiobench.data.rows import ARCHIVES, RowTable, archive_hint, row_table, safe_join
 from cardiobench.data.spec import DatasetSpec
 
@@ -206,6 +207,14 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     VERSION = datasets.Version("1.0.0")
     DEFAULT_WRITER_BATCH_SIZE = 64  # rows held in memory; one row can be a whole cine
 
+    def stored_media(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the media columns of a row as they are stored: DICOM files without what identifies a patient."""
+        media = self.media(self._raw, row)
+        for value in media.values():
+            if isinstance(value, dict) and value["bytes"] is None and is_dicom(path := Path(value["path"])):
+                value["bytes"], value["path"] = deidentified(path), path.name
+        return media
+
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
             description=self.SPEC.title,
@@ -228,7 +237,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
             row = self._rows.frame.loc[number].to_dict()
             example = {name: None if pd.isna(row[name]) else row[name] for name in names}
             try:
-                media = self.media(self._raw, row)
+                media = self.stored_media(row)
             except BadMedia:
                 if not self._skip_unreadable:
                     raise

@@ -35,7 +35,7 @@ def open_dataset(
     folder = find_prepared(name, data_dir)
     dataset: OpenDataset
     if folder is not None:
-        dataset = open_prepared(builder.SPEC, folder)
+        dataset = open_prepared(builder.SPEC, folder, verify=verify)
     else:
         table = builder.table(data_dir, allow_missing=allow_missing, need_media=need_media, verify=verify)
         dataset = OpenDataset(builder.SPEC, builder.find_raw(data_dir), table)

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from cardiobench.core.errors import BadMedia, UnwritableOutput, first_n
+from cardiobench.core.errors import BadData, BadMedia, UnwritableOutput, first_n
+from cardiobench.core.io import sha256_of_file, write_json
 from cardiobench.data import catalog
 from cardiobench.data.prompts import prompt_files
+from cardiobench.data.rows import links_out
+from cardiobench.data.twin_manifest import find_manifest
 
 if TYPE_CHECKING:
     from cardiobench.data.builder import CardioBuilder
@@ -34,6 +37,8 @@ class Preparation:
         missing: files that the tables name and the raw folder lacked.
         unreadable: ids of recordings that could not be read and were left out.
         absent: split -> rows of the release that the tables lacked.
+        linked: links out of the raw folder, through which recordings or tables may have come; such a folder is not published.
+        shards: file in `data` -> its SHA-256, by which a folder that was changed since is known.
     """
 
     name: str
@@ -43,6 +48,8 @@ class Preparation:
     missing: tuple[str, ...]
     unreadable: tuple[str, ...]
     absent: dict[str, int]
+    linked: tuple[str, ...]
+    shards: dict[str, str]
 
 
 def prepare(
@@ -62,11 +69,12 @@ def prepare(
 
     Raises:
         MissingData: no raw folder, or an incomplete one.
-        BadData: its tables break the dataset's own rules.
+        BadData: its tables break the dataset's own rules, or a twin's folder holds other files.
         BadMedia: recordings that cannot be read: how many, which, and why the first cannot.
         UnwritableOutput: `out` cannot be written to.
     """
     builder = catalog.builder(name)
+    _check_twin(builder.find_raw(data_dir))
     try:
         (out / "cardiobench").mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=out / "cardiobench") as work:
@@ -91,6 +99,17 @@ def prepare(
     except OSError as error:
         raise UnwritableOutput(f"{name} cannot be written below {out}: {error.strerror or error}") from None
     return out / "cardiobench" / name
+
+
+def _check_twin(raw: Path | None) -> None:
+    """Refuse a folder that is marked as a synthetic twin and holds anything else, which would pass for generated."""
+    manifest = None if raw is None else find_manifest(raw)
+    foreign = manifest.foreign_files() if manifest else []
+    if foreign:
+        raise BadData(
+            f"{raw} is marked as a synthetic twin, and {len(foreign)} of its files are not as they were drawn: {first_n(foreign)}. "
+            "Keep a release and its twin in folders of their own; a twin is drawn again with cardiobench phantom."
+        )
 
 
 def companion_files(name: str) -> dict[str, bytes]:
@@ -140,14 +159,22 @@ def _finish(build: "CardioBuilder", folder: Path, *, allow_missing: bool) -> Non
     content = hashlib.sha256("".join([rows.digest, *rows.frame["fingerprint"]]).encode()).hexdigest()[:16]
     card.write_text(card_of_shards(card.read_text(encoding="utf-8"), folder, content), encoding="utf-8")
     note = Preparation(
-        spec.name, spec.version, rows.digest, rows.twin, rows.missing, tuple(damaged["id"]), dict(rows.absent)
+        name=spec.name,
+        version=spec.version,
+        digest=rows.digest,
+        twin=rows.twin,
+        missing=rows.missing,
+        unreadable=tuple(damaged["id"]),
+        absent=dict(rows.absent),
+        linked=() if build._raw is None else links_out(build._raw),
+        shards={shard.name: sha256_of_file(shard) for shard in shards},
     )
-    (folder / NOTE).write_text(json.dumps(asdict(note), indent=2) + "\n", encoding="utf-8")
+    write_json(asdict(note), folder / NOTE)
 
 
 def _unreadable(build: "CardioBuilder", damaged) -> BadMedia:
     try:
-        build.media(build._raw, damaged.iloc[0].to_dict())
+        build.stored_media(damaged.iloc[0].to_dict())
         reason = "it can be read now"
     except BadMedia as error:
         reason = str(error)

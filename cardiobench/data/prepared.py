@@ -1,6 +1,5 @@
 """A dataset in the form that `cardiobench prepare` wrote, opened like a raw folder."""
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -12,8 +11,10 @@ from typing import Any
 import pandas as pd
 
 from cardiobench.core.errors import BadData
+from cardiobench.core.io import sha256_of_file
 from cardiobench.data.builder import candidate_dirs
 from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.fingerprints import fingerprints
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
 from cardiobench.data.prepare import LEFT_OUT, NOTE
 from cardiobench.data.rows import RowTable, check_rows
@@ -61,8 +62,24 @@ def read_note(folder: Path, spec: DatasetSpec) -> Mapping[str, Any]:
     return note
 
 
-def open_prepared(spec: DatasetSpec, folder: Path) -> PreparedDataset:
-    """Open a prepared folder; `BadData` when it was made by another version of the dataset."""
+def changed_shards(folder: Path, note: Mapping[str, Any]) -> list[str]:
+    """Return the files of recordings that are not, by content, those that `prepare` wrote: changed, added or gone."""
+    expected = note.get("shards", {})
+    found = {path.name: sha256_of_file(path) for path in sorted((folder / "data").iterdir())}
+    return sorted(name for name in {*expected, *found} if expected.get(name) != found.get(name))
+
+
+def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> PreparedDataset:
+    """Open a prepared folder.
+
+    Args:
+        spec: the dataset.
+        folder: that `prepare` wrote.
+        verify: read every recording for its fingerprint, even where size and time of its file are as they were.
+
+    Raises:
+        BadData: it was made by another version of the dataset.
+    """
     note = read_note(folder, spec)
     dataset = _load(folder, spec)
     media = [name for name in ("video", "image", "ecg") if name in dataset.features]
@@ -73,8 +90,7 @@ def open_prepared(spec: DatasetSpec, folder: Path) -> PreparedDataset:
     listed = frame
     if (folder / LEFT_OUT).is_file():
         listed = pd.concat([frame, pd.read_parquet(folder / LEFT_OUT)], ignore_index=True)
-    mark = f"{spec.name}/{spec.version}/{note['digest']}/"
-    frame["fingerprint"] = [hashlib.sha256((mark + name).encode()).hexdigest()[:16] for name in frame["id"]]
+    frame["fingerprint"] = fingerprints(sorted((folder / "data").glob("*.parquet")), frame["id"], verify=verify)
     table = RowTable(
         listed=listed,
         frame=frame,

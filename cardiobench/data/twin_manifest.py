@@ -1,7 +1,8 @@
 """What makes a folder a synthetic twin: a list of its files with their digests, written when it is drawn."""
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,14 +31,11 @@ class TwinManifest:
         return entry is not None and entry[0] == size
 
     def foreign_files(self) -> list[str]:
-        """Return the files in the folder that the twin was not written with, by content: added or changed ones."""
+        """Return the files in the folder that the twin was not written with, by content: added or changed ones, not empty ones."""
         foreign = []
-        for path in sorted(self.folder.rglob("*")):
-            name = path.relative_to(self.folder).as_posix()
-            if name == TWIN_MARK or (path.is_dir() and not path.is_symlink()):
-                continue
+        for name, path in _files(self.folder):
             entry = self.files.get(name)
-            if entry is None or not path.is_file() or sha256_of_file(path) != entry[1]:
+            if path.stat().st_size and (entry is None or sha256_of_file(path) != entry[1]):
                 foreign.append(name)
         return foreign
 
@@ -63,9 +61,15 @@ def find_manifest(raw: Path) -> TwinManifest | None:
 
 def write_manifest(folder: Path, facts: Mapping[str, Any]) -> None:
     """Write the manifest of all files that are in a folder now, below the facts about the twin."""
-    files = {
-        path.relative_to(folder).as_posix(): (path.stat().st_size, sha256_of_file(path))
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != TWIN_MARK
-    }
+    files = {name: (path.stat().st_size, sha256_of_file(path)) for name, path in _files(folder)}
     write_json({**facts, "files": files}, folder / TWIN_MARK)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield path below a folder and file of all its files but the manifest, those behind links included."""
+    for directory, folders, files in os.walk(folder, followlinks=True):
+        folders.sort()
+        for file in sorted(files):
+            path = Path(directory) / file
+            if file != TWIN_MARK and path.is_file():
+                yield path.relative_to(folder).as_posix(), path

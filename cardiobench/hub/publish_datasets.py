@@ -1,11 +1,13 @@
 """Dataset repositories: card, split ids, prompts, eval.yaml, builder; the recordings only where the licence lets them go."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from cardiobench.core.errors import LicenceError, MissingData
+from cardiobench.core.errors import LicenceError, MissingData, first_n
 from cardiobench.data import catalog
 from cardiobench.data.prepare import NOTE, companion_files
-from cardiobench.data.prepared import find_prepared, read_note
+from cardiobench.data.prepared import changed_shards, find_prepared, read_note
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.hub.cards import FRONT, insert
 from cardiobench.hub.commit import Content, PlanChanges, RepoOptions, Snapshot, Target
@@ -54,13 +56,16 @@ def publications(
             raise MissingData(
                 f"{prepared} holds no prepared {name}. Make it: cardiobench prepare {name} --out {prepared}"
             )
-        needs_private = not free_to_go(spec, twin=read_note(folder, spec)["twin"])
+        note = read_note(folder, spec)
+        changed = changed_shards(folder, note)
+        needs_private = not free_to_go(spec, twin=note["twin"] and not changed)
         if needs_private and not (private and i_may_redistribute):
             raise LicenceError(
                 f"the recordings of {spec.title} may not be published: {spec.licence}. Leave --prepared out to publish the "
                 "card and the split ids; or, if your agreement lets you pass them on to those who will see a private "
                 "repository, give --private --i-may-redistribute."
             )
+        _check_origin(folder, note, changed)
     create = RepoOptions(private)
     main = Target("dataset", repository)
     return [
@@ -74,6 +79,19 @@ def publications(
             f"CardioBench {spec.version}, loading script",
         ),
     ]
+
+
+def _check_origin(folder: Path, note: Mapping[str, Any], changed: Sequence[str]) -> None:
+    """Refuse a prepared folder that was changed since, or whose recordings came through links out of the raw folder."""
+    if changed:
+        raise LicenceError(
+            f"{folder} is not what `cardiobench prepare` wrote: {first_n(changed)} differ. Prepare the dataset again."
+        )
+    if note.get("linked"):
+        raise LicenceError(
+            f"recordings or tables in {folder} came through links out of the raw folder ({first_n(note['linked'])}), so "
+            "nobody can say what they are. Put the files themselves there and prepare the dataset again."
+        )
 
 
 def free_to_go(spec: DatasetSpec, *, twin: bool) -> bool:

@@ -17,6 +17,7 @@ from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskD
 from cardiobench.protocols.features import UnitRows, mean_and_std
 from cardiobench.protocols.nearest import nearest
 from cardiobench.protocols.options import Folds
+from cardiobench.protocols.probe import check_learnable
 
 PAPER_SEED = 42
 
@@ -59,6 +60,7 @@ class NearestNeighbours(PredictionProtocol):
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test recordings from their neighbours among train and validation."""
+        check_learnable(data, "a classifier by neighbours")
         every, test = data.indices("train", "validation"), data.indices("test")
         patients = np.unique(data.patients[every])
         if len(patients) < 2:

@@ -8,6 +8,7 @@ import yaml
 
 from cardiobench.cli.main import main
 from cardiobench.core.errors import LicenceError
+from cardiobench.core.io import sha256_of_file
 from cardiobench.data import catalog
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
@@ -99,7 +100,9 @@ def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, pr
     folder = tmp_path / "cardiobench" / name
     (folder / "data").mkdir(parents=True)
     (folder / "data" / "test-00000-of-00001.parquet").write_bytes(b"recordings")
+    shards = {path.name: sha256_of_file(path) for path in (folder / "data").iterdir()}
     note = {"name": name, "version": spec.version, "digest": "0", "twin": False, "missing": [], "absent": {}}
+    note |= {"shards": shards, "linked": []}
     (folder / "cardiobench.json").write_text(json.dumps(note))
     for rights in ({}, {"i_may_redistribute": True}, {"private": True}):
         with pytest.raises(LicenceError, match="may not be published"):

@@ -7,11 +7,12 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.protocols import nearest as blocks
 from cardiobench.protocols.features import UnitRows
 from cardiobench.protocols.knn import NearestNeighbours, whole_patients
 from cardiobench.protocols.nearest import nearest
-from tests.protocols.conftest import REGRESSION, task_data
+from tests.protocols.conftest import BINARY, REGRESSION, task_data
 
 
 def peer(kind, data, k):
@@ -117,3 +118,12 @@ def test_k_is_chosen_without_the_patients_own_records():
     patients = [f"p{n // 4}" for n in range(160)]
     data = task_data(REGRESSION, features, labels, ["train"] * 120 + ["test"] * 40, patients)
     assert NearestNeighbours().predict(data, None, "").details["k"] > 4
+
+
+@pytest.mark.parametrize(
+    "split, labels, message", [("test", "no", "no training rows"), ("train", "no", "all 9 training rows .* are 'no'")]
+)
+def test_what_a_probe_cannot_learn_neighbours_cannot_either(split, labels, message):
+    data = task_data(BINARY, np.eye(10), [labels] * 10, [split] * 9 + ["test"])
+    with pytest.raises(NotApplicable, match=message):
+        NearestNeighbours().predict(data, None, "")

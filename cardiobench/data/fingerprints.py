@@ -1,0 +1,72 @@
+"""Fingerprints of prepared recordings: digests of what an encoder is given, read once for as long as the files stay the same."""
+
+import contextlib
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cardiobench.core.config import default_cache
+from cardiobench.core.errors import BadData, UnwritableOutput
+from cardiobench.core.io import sha256_of_json
+from cardiobench.core.tables import write_parquet
+
+MEDIA = ("video", "image", "ecg")
+BESIDE = ("fs", "key_frame")
+"""Columns that change what an encoder is given, next to the recording itself."""
+BATCH = 64
+
+
+def fingerprints(shards: Sequence[Path], ids: Iterable[str], *, verify: bool = False) -> list[str]:
+    """Return the fingerprint of each recording: a digest of its content, its rate and its key frame.
+
+    They are kept in the user's cache under names, sizes and change times of the files.
+
+    Args:
+        shards: Parquet files.
+        ids: recordings, all of which are in them.
+        verify: read the files even where they are known.
+    """
+    stats = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in shards]
+    cache = default_cache() / "fingerprints" / f"{sha256_of_json(stats)[:32]}.parquet"
+    if cache.is_file() and not verify:
+        table = pd.read_parquet(cache)
+    else:
+        pairs = [pair for path in shards for pair in _digests(path)]
+        table = pd.DataFrame(pairs, columns=["id", "fingerprint"])
+        with contextlib.suppress(UnwritableOutput):  # costs time at the next start and changes nothing
+            write_parquet(table, cache)
+    return table.set_index("id")["fingerprint"].loc[list(ids)].tolist()
+
+
+def _digests(path: Path) -> Iterator[tuple[str, str]]:
+    try:
+        file = pq.ParquetFile(path)
+        names = file.schema_arrow.names
+        (media,) = (name for name in MEDIA if name in names)
+        beside = [name for name in BESIDE if name in names]
+        for batch in file.iter_batches(BATCH, columns=["id", media, *beside]):
+            extra = batch.select(beside).to_pylist()
+            recordings = _contents(batch.column(media))
+            for name, content, more in zip(batch.column("id").to_pylist(), recordings, extra, strict=True):
+                digest = hashlib.sha256(str(sorted(more.items())).encode())
+                digest.update(content)
+                yield name, digest.hexdigest()[:16]
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BadData(f"{path} is not a whole Parquet file ({error}). Prepare the dataset again.") from None
+
+
+def _contents(column: pa.Array) -> Iterator[bytes]:
+    """Yield the bytes of each recording: of a file, or of a signal's samples."""
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    if pa.types.is_struct(column.type):
+        for content in column.field("bytes"):
+            yield content.as_py() or b""
+    else:
+        for signal in column:
+            yield np.ascontiguousarray(signal.values.flatten().to_numpy(zero_copy_only=False)).tobytes()

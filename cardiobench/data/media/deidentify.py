@@ -1,0 +1,78 @@
+"""DICOM files without anything but their pictures, after the basic profile of DICOM PS3.15 annex E."""
+
+import hashlib
+import io
+from pathlib import Path
+
+from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.file import COPY_AGAIN
+from cardiobench.data.media.optional import require
+
+# What decoding and display need (PS3.3 C.7.6.3 pixels, C.7.6.5 cine, C.7.9 palettes, C.11.1-2 lookup tables), and nothing else.
+KEPT = frozenset({
+    "SOPClassUID", "Modality", "SamplesPerPixel", "PhotometricInterpretation", "PlanarConfiguration", "Rows", "Columns",
+    "BitsAllocated", "BitsStored", "HighBit", "PixelRepresentation", "PixelAspectRatio", "NumberOfFrames",
+    "FrameIncrementPointer", "FrameTime", "FrameTimeVector", "CineRate", "RecommendedDisplayFrameRate",
+    "SmallestImagePixelValue", "LargestImagePixelValue", "PixelPaddingValue", "BurnedInAnnotation",
+    "WindowCenter", "WindowWidth", "VOILUTFunction", "RescaleSlope", "RescaleIntercept", "RescaleType",
+    "ModalityLUTSequence", "VOILUTSequence", "LUTDescriptor", "LUTData", "ModalityLUTType",
+    *(f"{colour}PaletteColorLookupTable{part}" for colour in ("Red", "Green", "Blue") for part in ("Descriptor", "Data")),
+    *(f"Segmented{colour}PaletteColorLookupTableData" for colour in ("Red", "Green", "Blue")),
+    "LossyImageCompression", "PixelData", "ExtendedOffsetTable", "ExtendedOffsetTableLengths",
+})  # fmt: skip
+METHOD = "DICOM PS3.15 basic profile: all but pixels and what decoding needs is removed"
+
+
+def is_dicom(path: Path) -> bool:
+    """Return whether a file begins as DICOM files do."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(132)[128:] == b"DICM"
+    except OSError:
+        return False
+
+
+def deidentified(path: Path) -> bytes:
+    """Return a DICOM file without names, dates, identifiers, private elements and comments; its pictures are untouched.
+
+    The instance gets a new identifier, made of the pixels. What is burned into the picture stays there.
+
+    Raises:
+        BadMedia: the file cannot be read as DICOM.
+    """
+    pydicom = require("pydicom", "reading DICOM")
+    try:
+        dataset = pydicom.dcmread(path)
+        _strip(dataset)
+        pixels = hashlib.sha256(bytes(dataset.get("PixelData", b""))).hexdigest()
+        syntax, kind = dataset.file_meta.TransferSyntaxUID, dataset.get("SOPClassUID")
+        dataset.SOPInstanceUID = pydicom.uid.generate_uid(entropy_srcs=["cardiobench", pixels])
+        dataset.PatientIdentityRemoved, dataset.DeidentificationMethod = "YES", METHOD
+        dataset.file_meta = pydicom.dataset.FileMetaDataset()
+        dataset.file_meta.TransferSyntaxUID = syntax
+        dataset.file_meta.MediaStorageSOPClassUID = kind or pydicom.uid.UltrasoundImageStorage
+        dataset.file_meta.MediaStorageSOPInstanceUID = dataset.SOPInstanceUID
+        dataset.preamble = b"\0" * 128
+        buffer = io.BytesIO()
+        pydicom.dcmwrite(buffer, dataset, enforce_file_format=True)
+    except (
+        pydicom.errors.InvalidDicomError,
+        AttributeError,
+        EOFError,
+        KeyError,
+        OSError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise BadMedia(f"{path} cannot be read as DICOM ({' '.join(str(error).split())}). {COPY_AGAIN}") from error
+    return buffer.getvalue()
+
+
+def _strip(dataset) -> None:
+    """Delete every element that is not in `KEPT`, in items of sequences too."""
+    for element in list(dataset):
+        if element.keyword not in KEPT or element.tag.is_private:
+            del dataset[element.tag]
+        elif element.VR == "SQ":
+            for item in element.value or ():
+                _strip(item)
