@@ -1,8 +1,10 @@
 """Embeddings on disk, under a key made of everything that could change them, found by sample id.
 
 Layout: `<root>/<org>__<model>/<dataset>/<key>/` holds `key.json` and any number of `*.arrow` shards (Arrow IPC files)
-with the columns id, stamp, part and vector: one line a part of a recording. A shard is written under another name
-and then renamed, so a shard that is there is whole; two runs at once write different shards and disturb nobody.
+with the columns id, stamp, part and vector: one row per part of a recording. A shard is written under another name
+and then renamed, so a shard that is there is whole; two runs at once write different shards and disturb nobody. Its name
+ends in a digest of its bytes, which is checked before anything is read from it: a damaged shard is set aside, and its
+recordings are encoded again.
 """
 
 import hashlib
@@ -12,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from cardiobench.core.errors import BadData, UnwritableOutput
 from cardiobench.core.io import write_atomic
 from cardiobench.results.paths import folder_name
 
+DIGEST_DIGITS = 16
 DEVICE = b"device"  # in a shard's metadata; no part of the key, since it is not meant to change a value
 MEMORY_SHARE = 0.5  # of this machine's memory; larger embeddings lie in a file that is mapped into memory
 POOLED_ROWS = 4096  # recordings that are pooled together in float64
@@ -103,6 +107,7 @@ class EmbeddingStore:
         text = json.dumps(key, sort_keys=True, indent=2, ensure_ascii=False)
         self.key = hashlib.sha256(text.encode()).hexdigest()[:12]
         self.folder = Path(root) / folder_name(model) / dataset / self.key
+        self.damaged: list[Path] = []  # shards that were set aside
         self._text = text
 
     def missing(self, ids: Sequence[str], fingerprints: Sequence[str]) -> np.ndarray:
@@ -151,11 +156,12 @@ class EmbeddingStore:
                 "vector": pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1]),
             }
         ).replace_schema_metadata({DEVICE: device})
-        name = f"{time.time_ns():020d}-rank{rank}-{os.getpid()}.arrow"
+        content = _to_bytes(table)
+        name = f"{time.time_ns():020d}-rank{rank}-{os.getpid()}-{_digest(content)}.arrow"
         try:
             if not (self.folder / "key.json").is_file():
                 write_atomic(self.folder / "key.json", lambda path: path.write_text(self._text, encoding="utf-8"))
-            return write_atomic(self.folder / name, lambda path: _write_table(path, table))
+            return write_atomic(self.folder / name, lambda path: path.write_bytes(content))
         except UnwritableOutput as error:
             raise type(error)(
                 f"embeddings cannot be written to {self.folder} ({error}). "
@@ -187,7 +193,9 @@ class EmbeddingStore:
         vectors = np.empty((0, 0), dtype=np.float32)
         devices = set()
         for match in matches:
-            table = _open(match.shard)
+            table = self._open(match.shard)
+            if table is None:
+                raise BadData(f"{match.shard} was damaged while it was read. Run the line again.")
             devices.add((table.schema.metadata or {}).get(DEVICE, b"").decode())
             column = table["vector"].combine_chunks()
             stored = column.flatten().to_numpy().reshape(len(column), -1)
@@ -199,6 +207,18 @@ class EmbeddingStore:
         vectors.flags.writeable = False
         return Embeddings(names, vectors, offsets, tuple(sorted(devices - {""})))
 
+    def _open(self, shard: Path) -> pa.Table | None:
+        """Return a shard's table; None where it was damaged, and is set aside now, or where another process set it aside."""
+        try:
+            state = shard.stat()
+            if state.st_size and _is_whole(shard, (state.st_ino, state.st_size, state.st_mtime_ns)):
+                with pa.memory_map(str(shard)) as source:
+                    return pa.ipc.open_file(source).read_all()
+            self.damaged.append(shard.rename(shard.with_name(f"{shard.name}.damaged")))
+        except FileNotFoundError:
+            pass
+        return None
+
     def _matches(self, ids: Sequence[str], fingerprints: Sequence[str]) -> Iterator[_Match]:
         """Yield where the recordings are stored, each at the first place that holds the file's fingerprint."""
         wanted, marks = pd.Index(np.asarray(ids, dtype=object)), np.asarray(fingerprints, dtype=object)
@@ -206,7 +226,10 @@ class EmbeddingStore:
         for shard in sorted(self.folder.glob("*.arrow")):
             if not left.any():
                 return
-            table = _open(shard).select(["id", "stamp"])
+            whole = self._open(shard)
+            if whole is None:
+                continue
+            table = whole.select(["id", "stamp"])
             names = table["id"].to_numpy()
             starts = np.flatnonzero(np.r_[True, names[1:] != names[:-1]])
             lengths = np.diff(np.r_[starts, len(names)])
@@ -228,14 +251,20 @@ def _allocate(shape: tuple[int, int], folder: Path) -> np.ndarray:
         return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
 
 
-def _write_table(path: Path, table: pa.Table) -> None:
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+def _to_bytes(table: pa.Table) -> bytes:
+    """Return a table as an Arrow IPC file."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
+    return sink.getvalue().to_pybytes()
 
 
-def _open(shard: Path) -> pa.Table:
-    try:
-        with pa.memory_map(str(shard)) as source:
-            return pa.ipc.open_file(source).read_all()
-    except pa.ArrowInvalid as error:
-        raise BadData(f"{shard} is not a whole Arrow file ({error}). Delete it and run the line again.") from None
+def _digest(content: bytes | pa.Buffer) -> str:
+    return hashlib.sha256(content).hexdigest()[:DIGEST_DIGITS]
+
+
+@cache
+def _is_whole(shard: Path, state: tuple[int, ...]) -> bool:
+    """Return whether a shard's bytes are those that were written; once per process and state of the file."""
+    with pa.memory_map(str(shard)) as source:
+        return shard.stem.rpartition("-")[2] == _digest(source.read_buffer())

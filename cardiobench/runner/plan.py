@@ -134,6 +134,8 @@ def plan_model(
     for line in model_lines(model):
         context.console.print(line)
     context.console.table("plan", PLAN_COLUMNS, plan_rows(list(plans.values())))
+    for shard in (shard for plan in plans.values() for shard in plan.store.damaged):
+        context.console.print(f"! {shard} was damaged: set aside, and its recordings are encoded again")
     return plans
 
 

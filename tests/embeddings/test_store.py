@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -58,14 +59,34 @@ def test_shards_are_plain_arrow_files(tmp_path):
     assert table["vector"].to_pylist() == [[1.0] * 4] * 2
 
 
-def test_half_a_shard_is_refused_by_name_and_a_leftover_is_ignored(tmp_path):
+def test_a_leftover_of_a_killed_process_is_ignored(tmp_path):
     kept = filled(tmp_path)
     (kept.folder / ".x.arrow.1.tmp").write_bytes(b"half")
     assert not len(kept.missing(["a", "b", "c"], ["1"] * 3))
-    shard = sorted(kept.folder.glob("*.arrow"))[0]
-    shard.write_bytes(shard.read_bytes()[:100])
-    with pytest.raises(BadData, match=shard.name):
-        kept.missing(["a"], ["1"])
+
+
+def damage(content: bytes) -> Iterator[bytes]:
+    """Every kind of damage: empty, cut, longer, and one bit flipped at places all over the file."""
+    yield from (b"", content[:100], content[:-1], content + b"x")
+    for position in range(0, len(content), 37):
+        yield content[:position] + bytes([content[position] ^ 1 << position % 8]) + content[position + 1 :]
+
+
+def test_a_damaged_shard_is_set_aside_and_its_recordings_are_missing_again(tmp_path):
+    kept = filled(tmp_path)
+    first, second = sorted(kept.folder.glob("*.arrow"))
+    content, rest = first.read_bytes(), kept.load(["c"], ["1"]).vectors
+    for damaged in damage(content):
+        first.write_bytes(damaged)
+        again = store(tmp_path)
+        assert again.missing(["a", "b", "c"], ["1"] * 3).tolist() == [0, 1]
+        (aside,) = again.damaged
+        assert aside.name.startswith(first.name) and aside.read_bytes() == damaged and not first.exists()
+        np.testing.assert_array_equal(again.load(["c"], ["1"]).vectors, rest)
+        with pytest.raises(BadData, match=r"2 of 3 recordings have no embedding.*a, b"):
+            again.load(["a", "b", "c"], ["1"] * 3)
+        aside.unlink()
+    assert len(content) > 20 * 37 and second.exists()
 
 
 def test_the_devices_of_the_vectors_that_are_asked_for_are_known(tmp_path):
@@ -125,8 +146,8 @@ def test_an_unwritable_folder_is_said_so(tmp_path):
 def test_a_full_disk_leaves_no_shard(tmp_path, monkeypatch):
     kept = filled(tmp_path)
     before = sorted(kept.folder.iterdir())
-    real = pa.OSFile
-    monkeypatch.setattr(pa, "OSFile", lambda path, mode: real("/dev/full", mode))
+    real = Path.write_bytes
+    monkeypatch.setattr(Path, "write_bytes", lambda path, content: real(Path("/dev/full"), content))
     with pytest.raises(UnwritableOutput, match="Free the disk"):
         kept.append(["z"], ["1"], [np.ones((1000, 64))])
     assert sorted(kept.folder.iterdir()) == before
