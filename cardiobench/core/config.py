@@ -115,8 +115,14 @@ class RunConfig(Settings):
     ] = ()
     tasks: Annotated[
         Names,
-        Setting("such as camus/ef, or a dataset for all its tasks (default: all that have data here)", WHAT, "TASK"),
+        Setting(
+            "such as camus/ef, or a dataset for all its tasks (default: all whose real data is here)", WHAT, "TASK"
+        ),
     ] = ()
+    suite: Annotated[
+        Literal["", "quick"],
+        Setting("quick: the generated phantoms, whose scores say nothing about patients", WHAT),
+    ] = ""
     protocols: Annotated[Names, Setting("names, or all (default: zero_shot, probe, knn)", WHAT, "NAME")] = ()
     prompts: Annotated[Path | None, Setting("JSON with another prompt set than the dataset's own", WHAT, "FILE")] = None
     profile: Annotated[

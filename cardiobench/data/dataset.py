@@ -9,7 +9,7 @@ import pandas as pd
 
 from cardiobench.core.io import sha256_of_json
 from cardiobench.data import catalog
-from cardiobench.data.media import Clip, Ecg, FrameSampling
+from cardiobench.data.media import METADATA, Clip, Ecg, FrameSampling
 from cardiobench.data.rows import RowTable
 from cardiobench.data.spec import DatasetSpec, Task
 
@@ -27,6 +27,11 @@ class OpenDataset:
     spec: DatasetSpec
     raw: Path | None
     table: RowTable
+
+    @property
+    def generated(self) -> bool:
+        """Whether the recordings are no patients': a phantom, or a synthetic twin of a release."""
+        return self.spec.generated or self.table.twin
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -65,7 +70,10 @@ class OpenDataset:
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
         """Read the recording of row `number` of the frame; raises `BadMedia` naming the file."""
-        return catalog.builder(self.spec.name).recording(self.raw, self.frame.iloc[number].to_dict(), sampling)
+        row = self.frame.iloc[number].to_dict()
+        recording = catalog.builder(self.spec.name).recording(self.raw, row, sampling)
+        facts = {name: row[name] for name in METADATA if name in row and not pd.isna(row[name])}
+        return replace(recording, facts=facts)
 
     def task_rows(self, task: Task) -> pd.DataFrame:
         """Return the rows that represent the units of a task: labelled, in the task, and of a unit's rows the preferred ones."""

@@ -11,6 +11,7 @@ from cardiobench.models.base import Encoder
 ADAPTERS = {
     "constant": "cardiobench.models.baselines.constant:Constant",
     "random-vit": "cardiobench.models.baselines.random_vit:RandomVit",
+    "metadata": "cardiobench.models.baselines.metadata:Metadata",
     "pixel-motion": "cardiobench.models.baselines.pixel_motion:PixelMotion",
     "ecg-morphology": "cardiobench.models.baselines.ecg_morphology:EcgMorphology",
     "minirocket": "cardiobench.models.baselines.minirocket:MiniRocket",

@@ -30,6 +30,7 @@ class AnalysisResult(Record):
         options: everything that was chosen.
         models: facts of the model, or of every model compared.
         datasets: name, version and digest of each dataset.
+        generated: whether any of the recordings are phantoms or of a synthetic twin.
         seen_in_pretraining: dataset -> whether the model saw it; None when nobody knows.
         warnings: sentences for the reader.
         stamp: versions, key, seed and time.
@@ -45,6 +46,7 @@ class AnalysisResult(Record):
     options: Mapping[str, Any] = field(default_factory=dict)
     models: tuple[ModelFacts, ...] = ()
     datasets: tuple[DatasetFacts, ...] = ()
+    generated: bool = False
     seen_in_pretraining: Mapping[str, bool | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     stamp: Stamp = field(default_factory=dict)

@@ -143,6 +143,7 @@ def _save(
         options={**first.protocol.get_params(), **output.options},
         models=tuple(model_facts(cell.model) for cell in cells),
         datasets=tuple(_dataset_facts(first)),
+        generated=any(dataset.generated for dataset in first.datasets.values()),
         seen_in_pretraining={name: seen_in_pretraining(first.model.name, name) for name in first.datasets},
         warnings=(*output.warnings, *_warnings(cells)),
         stamp=stamp(seed=first.config.seed, resamples=first.config.resamples, key=key, code=first.code),
@@ -166,10 +167,10 @@ def _dataset_facts(cell: AnalysisCell) -> list[dict[str, Any]]:
 
 def _warnings(cells: Sequence[AnalysisCell]) -> list[str]:
     first = cells[0]
-    twins = [name for name, dataset in first.datasets.items() if dataset.table.twin]
+    generated = [name for name, dataset in first.datasets.items() if dataset.generated]
     limit = first.config.limit
     return [
         *dict.fromkeys(warning for cell in cells for warning in cell.model.warnings),
-        *([f"synthetic twins, which say nothing about patients: {', '.join(twins)}"] if twins else []),
+        *([f"generated recordings, which say nothing about patients: {', '.join(generated)}"] if generated else []),
         *([f"only the first {limit} patients of each split were used"] if limit else []),
     ]

@@ -1,7 +1,7 @@
 """Plan a run: which tasks, which recordings of them, and what is encoded already."""
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -78,6 +78,39 @@ def open_datasets(tasks: Sequence[Task], config: RunConfig) -> tuple[dict[str, O
                 raise
             absent[name] = str(error)
     return datasets, absent
+
+
+def real_or_quick(
+    datasets: Mapping[str, OpenDataset], modalities: Collection[str], config: RunConfig
+) -> tuple[dict[str, OpenDataset], list[str]]:
+    """Keep real and generated recordings apart.
+
+    A run takes what its tasks name. Without them it takes the real datasets that are here; the phantoms only with
+    `--suite quick`, or in place of a modality of which no real data is here.
+
+    Args:
+        datasets: those that are here.
+        modalities: those that the models take.
+        config: of the run.
+
+    Returns:
+        The datasets that take part, and a line for each modality that phantoms stand in for.
+    """
+    if config.tasks:
+        return dict(datasets), []
+    chosen: dict[str, OpenDataset] = {}
+    lines = []
+    for modality in sorted(modalities):
+        members = {name: dataset for name, dataset in datasets.items() if dataset.spec.modality == modality}
+        real = {name: dataset for name, dataset in members.items() if not dataset.generated}
+        phantoms = {name: dataset for name, dataset in members.items() if dataset.spec.generated}
+        if config.suite != "quick" and not real:
+            names = ", ".join(phantoms)
+            lines.append(
+                f"no real {modality} data here: the quick suite ({names}) instead, which says nothing about patients"
+            )
+        chosen |= real if real and config.suite != "quick" else phantoms
+    return chosen, lines
 
 
 def perturbed_key(key: Mapping[str, Any], perturbation: Perturbation, seed: int) -> dict[str, Any]:

@@ -53,8 +53,6 @@ def data_warnings(dataset: OpenDataset, limit: int | None) -> list[str]:
     """Return what a reader has to know of the data itself."""
     table = dataset.table
     warnings = []
-    if table.twin:
-        warnings.append("synthetic twin: generated recordings, the score says nothing about patients")
     if table.missing:
         warnings.append(f"{len(table.missing)} files of the release are missing here")
     if table.absent:

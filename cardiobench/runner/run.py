@@ -11,6 +11,7 @@ from cardiobench.core.io import remove_orphans, sha256_of_json, write_atomic, wr
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
 from cardiobench.models.base import LoadedModel, TextEncoder
+from cardiobench.models.cards import find_card
 from cardiobench.protocols import choose, protocol
 from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import PredictionProtocol
@@ -20,7 +21,14 @@ from cardiobench.runner.cell import AnalysisCell
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
-from cardiobench.runner.plan import DATASET_COLUMNS, dataset_rows, open_datasets, plan_model, resolve_tasks
+from cardiobench.runner.plan import (
+    DATASET_COLUMNS,
+    dataset_rows,
+    open_datasets,
+    plan_model,
+    real_or_quick,
+    resolve_tasks,
+)
 from cardiobench.runner.processes import start_processes, watch
 from cardiobench.runner.summarize import finalize
 
@@ -44,6 +52,7 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
     protocols = make_protocols(config)
     tasks = resolve_tasks(config.tasks)
     datasets, absent = open_datasets(tasks, config)
+    datasets, notes = real_or_quick(datasets, modalities_of(config.models), config)
     check_writable(config.output_dir)
     accelerator = start_processes()
     console = console or Console(main=False)
@@ -53,6 +62,8 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
         context.summary.config_file = write_settings(config)
         for folder in (config.output_dir, config.cache_dir):
             remove_orphans(folder)
+    for line in notes:
+        console.print(line)
     console.table("data", DATASET_COLUMNS, dataset_rows(datasets))
     if absent:
         console.print(f"no data here for: {', '.join(absent)} (cardiobench list says where to ask for it)")
@@ -75,6 +86,12 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
         accelerator.wait_for_everyone()
     accelerator.end_training()
     return context.summary
+
+
+def modalities_of(models: Sequence[str]) -> set[str]:
+    """Return the modalities that models take, by their cards; all of them for a model without one."""
+    cards = [find_card(name) for name in models]
+    return {modality for card in cards for modality in (card.modalities if card else ("echo", "ecg"))}
 
 
 def make_protocols(config: RunConfig) -> list[PredictionProtocol | AnalysisProtocol]:

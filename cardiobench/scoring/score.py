@@ -25,6 +25,7 @@ from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.verdict import Rarest, judge
 
 FEW_PATIENTS = 20
+GENERATED = "generated recordings: the score says nothing about patients"
 
 
 def score(
@@ -74,7 +75,7 @@ def score(
         ranking, key, sampler, overall[key], table["best_uninformed"], predictions, protocol, variant
     )
     facts = dict(dataset or {"name": task.dataset})
-    collapsed = is_collapsed(task, sample)
+    collapsed, generated = is_collapsed(task, sample), is_generated(task, facts)
     return ScoreResult(
         task=task.name,
         metric=key,
@@ -93,9 +94,13 @@ def score(
         groups=groups,
         skipped_groups=skipped,
         bounds=bounds,
-        generated=is_generated(task, facts),
+        generated=generated,
         seen_in_pretraining=seen_in_pretraining,
-        warnings=(*predictions.warnings, *_warnings(predictions, overall[key], table, verdict, collapsed, clusters)),
+        warnings=(
+            *([GENERATED] if generated else []),
+            *predictions.warnings,
+            *_warnings(predictions, overall[key], table, verdict, collapsed, clusters),
+        ),
         stamp=stamp(seed=seed, resamples=resamples),
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 HELP = "the baselines on bundled and generated data, from embedding to report"
 MODELS = (
     "cardiobench/constant",
+    "cardiobench/metadata",
     "cardiobench/pixel-motion",
     "cardiobench/random-vit",
     "cardiobench/ecg-morphology",

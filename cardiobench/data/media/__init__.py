@@ -3,6 +3,6 @@
 from cardiobench.data.media.clip import read_clip
 from cardiobench.data.media.ecg import read_ecg
 from cardiobench.data.media.row import decode
-from cardiobench.data.media.types import LEADS, Clip, Ecg, FrameSampling
+from cardiobench.data.media.types import LEADS, METADATA, Clip, Ecg, FrameSampling
 
-__all__ = ["LEADS", "Clip", "Ecg", "FrameSampling", "decode", "read_clip", "read_ecg"]
+__all__ = ["LEADS", "METADATA", "Clip", "Ecg", "FrameSampling", "decode", "read_clip", "read_ecg"]

@@ -1,11 +1,15 @@
 """The two kinds of recording, in the one canonical form that every model's preprocessing starts from."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
+METADATA = ("age", "sex", "machine", "device", "hospital")
+"""Columns of the rows that say something of a patient or a machine, and nothing of the heart."""
+Facts = Mapping[str, str | float]
 
 
 @dataclass(frozen=True)
@@ -17,12 +21,14 @@ class Clip:
         indices: (T,) index of each frame in the recording.
         n_frames: frames of the whole recording, whatever was decoded.
         fps: frames per second, or None where the recording does not say.
+        facts: age, sex and machine, where the rows have them (`METADATA`); no model but the metadata baseline reads them.
     """
 
     frames: np.ndarray
     indices: np.ndarray
     n_frames: int
     fps: float | None = None
+    facts: Facts = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -32,10 +38,12 @@ class Ecg:
     Attributes:
         signal: float32, (samples, 12), millivolts, leads in the order of `LEADS`.
         fs: sampling rate in Hz.
+        facts: as of a clip.
     """
 
     signal: np.ndarray
     fs: float
+    facts: Facts = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
