@@ -1,0 +1,43 @@
+"""The metadata baseline: facts of a recording as numbers, and never its signal."""
+
+import numpy as np
+import pytest
+
+from cardiobench.data.media import Clip, Ecg
+from cardiobench.data.open import open_dataset
+from cardiobench.models.baselines.metadata import DIM, metadata_features
+from cardiobench.models.load import load_model
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def ecg(signal=0.0, **facts) -> Ecg:
+    return Ecg(np.full((5000, 12), signal, np.float32), 500.0, facts)
+
+
+def test_the_facts_of_an_ecg_by_hand():
+    found = metadata_features(ecg(age=70.0, sex="F"))
+    assert len(found) == DIM
+    assert found[:10] == [7.0, 1.0, 1.0, 0.0, 0.0, 10.0, 5.0, 0.0, 0.0, 1.0]
+    assert sum(found[10:]) == 0, "no machine is known"
+
+
+def test_the_signal_is_not_read_and_the_facts_are():
+    assert metadata_features(ecg(0.0, age=50.0)) == metadata_features(ecg(3.0, age=50.0))
+    assert metadata_features(ecg(age=50.0)) != metadata_features(ecg(age=51.0)) != metadata_features(ecg())
+    assert sum(metadata_features(ecg(machine="GE"))[10:]) == 1
+
+
+def test_the_shape_of_a_clip():
+    clip = Clip(np.zeros((1, 112, 224, 3), np.uint8), np.array([0]), 100, 50.0, {"sex": "M"})
+    found = metadata_features(clip)
+    assert found[2:5] == [0, 1, 0] and found[5:10] == [2.0, 5.0, 1.12, 2.24, 1.0]
+
+
+def test_the_rows_of_a_dataset_reach_it_and_the_label_does_not():
+    dataset = open_dataset("ptb_xl_sample", None)
+    row, recording = dataset.frame.iloc[0], dataset.recording(0)
+    assert recording.facts == {"age": row["age"], "sex": row["sex"]}
+    encoder = load_model("cardiobench/metadata").encoder
+    part = encoder.encode(encoder.transform(recording)).numpy()
+    assert part.shape == (1, DIM) and part[0, 0] == pytest.approx(row["age"] / 10)
