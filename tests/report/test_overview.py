@@ -8,8 +8,10 @@ import pytest
 
 from cardiobench.data import catalog
 from cardiobench.report.overview import STEPS, ScoreCell, marks, missing_reason, overview_tables, skill
+from cardiobench.report.page import naming
 from cardiobench.report.page.examples import worst_predictions
 from cardiobench.results.collect import Entry
+from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Gap
 from tests.results.test_formatting import NAN, result
 
 
@@ -110,3 +112,68 @@ def test_the_worst_items_by_hand():
     frame[f"p_{no}"], frame[f"p_{yes}"] = [0.4, 0.9, 0.8], [0.6, 0.1, 0.2]
     found = worst_predictions(frame, task)
     assert found["id"].tolist() == ["b", "a"] and found["error"].tolist() == pytest.approx([0.9, 0.6])
+
+
+def test_generated_recordings_have_tables_of_their_own_after_all_others():
+    entries = [entry(task="camus/ef"), entry(task="phantom_echo/ef", generated=True), entry(task="ptb_xl/af")]
+    names = [(table.name, table.generated) for table in overview_tables(entries)]
+    assert names == [
+        ("Echo: measurements", False),
+        ("ECG: diagnoses", False),
+        ("Generated recordings, Echo: measurements", True),
+    ]
+
+
+def test_a_cell_in_sentences():
+    one = result(0.6, generated=False, bounds=Bounds(12, 0.57, 0.67))
+    text = naming.tooltip(ScoreCell(Entry(entry().path, one), skill(one), marks(one)))
+    assert "Floor: 50.00, the best score reachable on average without looking at the recording" in text
+    assert "no information shown (exploratory): a sentence." in text
+    assert "12 of 120 unanswered: between 57.00 and 67.00 of all; judged on 57.00." in text
+    assert naming.bounds_text(result(0.6)) == ""
+
+
+def test_every_metric_in_its_own_digits():
+    one = result(0.6)
+    assert naming.metric_text("sensitivity", Estimate(0.9, 0.8, 0.95, 10, 10), one)[:2] == ("90.0", "80.0 – 95.0")
+    assert naming.metric_text("brier", Estimate(0.0974, NAN, NAN, 10, 10, "too few"), one)[:2] == ("0.097", "too few")
+    assert naming.metric_text("auroc", Estimate(NAN, NAN, NAN, 10, 10, "one class"), one)[:2] == (
+        "undefined",
+        "one class",
+    )
+    assert naming.metric_text("bias", Estimate(-1.234, -2, 0, 9, 9), result(5, unit="%"))[:2] == (
+        "-1.23",
+        "-2.00 – 0.00",
+    )
+
+
+def test_where_the_decision_threshold_comes_from():
+    one = dataclasses.replace(
+        result(0.6), overall={"f1_macro": Estimate(0.6, 0.5, 0.7, 9, 9), "sensitivity": Estimate(1, 1, 1, 9, 9)}
+    )
+    assert naming.operating_point(one) == "classes as the protocol predicts them"
+    tuned = dataclasses.replace(one, options={"threshold": 0.25, "calibrated_on": 40})
+    assert naming.operating_point(tuned) == "log odds 0.25, fixed on 40 training and validation samples"
+    assert naming.operating_point(result(0.6)) == ""
+
+
+def test_a_gap_stands_beside_the_one_that_chance_makes():
+    groups = {
+        "sex": Breakdown(
+            {"F": Estimate(0.5, 0.4, 0.6, 60, 60), "M": Estimate(0.6, 0.5, 0.7, 60, 60)},
+            Gap(0.1, 0.08, 0.02, 0.4, 0.8, -0.1, -0.25, 0.05),
+            "F",
+            {"fnr": Gap(0.2, 0.1, 0.1, 0.03, 0.06)},
+        ),
+        "bmi": Breakdown({"low": Estimate(0.5, 0.4, 0.6, 60, 60)}, Gap(NAN, reason="one group"), ""),
+    }
+    (row,) = naming.group_rows([result(0.55, groups=groups)])
+    assert (row["gap"], row["expected"], row["excess"], row["p"], row["sure"]) == (
+        "10.00",
+        "8.00",
+        "2.00",
+        "0.8",
+        False,
+    )
+    assert row["difference"] == "F minus M: -10.00 [-25.00, 5.00]"
+    assert row["others"] == "fnr: 0.200, 0.100 expected, p = 0.06"

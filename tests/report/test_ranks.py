@@ -13,7 +13,7 @@ from cardiobench.report.markdown import write_markdown
 from cardiobench.results.collect import collect
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.predictions_file import save_scored
-from cardiobench.results.score_result import ScoreResult
+from cardiobench.results.score_result import ScoreResult, Verdict
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
@@ -106,3 +106,12 @@ def test_one_model_run_in_two_ways_has_two_names(results):
     ]
     ((_, models),) = ranks.comparable_models(entries)[0].items()
     assert set(models) == {"m (r1)", "m (r1+cls)"}
+
+
+def test_one_class_is_in_no_ranking_and_generated_tasks_are_called_so(results):
+    entries = collect([results]).entries
+    pairs, _ = ranks.compare_all_pairs(entries)
+    assert {row[0] for row in ranks.rank_rows(pairs, entries)} == {"phantom_echo/ef (generated)"}
+    verdict = Verdict("no comparison possible", "one class")
+    one_class = [dataclasses.replace(e, result=dataclasses.replace(e.result, verdict=verdict)) for e in entries]
+    assert ranks.by_task_and_protocol(one_class) == {}

@@ -167,7 +167,7 @@ def model_part(name: str, entries: Sequence[Entry], figures: Sequence[SavedFigur
         "card": card_rows(card) if card else [],
         "preprocessing": list(dict.fromkeys(preprocessing)),
         "figures": figures,
-        "gaps": naming.group_rows(results),
+        "gaps": [row for row in naming.group_rows(results) if row["sure"]],
         "stamp": naming.stamp_rows(results),
         "covered": len({result.task for result in results}),
         "rows": [naming.score_row(entry) | {"task": entry.result.task} for entry in entries],

@@ -160,7 +160,7 @@ def range_text(ceiling: Ceiling) -> str:
 
 
 def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
-    """Return one row per result and breakdown: scores of the groups, and the gap beside the one expected without a difference."""
+    """Return one row per result and breakdown of two groups or more: their scores, and the gap beside the expected one."""
     return [
         {
             "model": result.model["name"],
@@ -179,11 +179,12 @@ def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
                 for other, gap in breakdown.others.items()
                 if not math.isnan(gap.value)
             ),
-            "reason": breakdown.gap.reason,
+            "sure": breakdown.gap.p_adjusted < 0.05,
             "worst": breakdown.worst or "–",
         }
         for result in tables.ordered(list(results))
         for name, breakdown in result.groups.items()
+        if not math.isnan(breakdown.gap.value)
     ]
 
 

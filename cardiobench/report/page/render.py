@@ -75,6 +75,7 @@ def page_environment(out: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["digits"] = "{:.6g}".format  # as many as a column is sorted by
     environment.filters["skill_text"] = naming.skill_text
     environment.filters["shorten"] = partial(shorten, longest=naming.LONG)
     environment.globals.update(anchor=naming.anchor, tooltip=naming.tooltip, link=partial(link, out), asset=asset)

@@ -27,7 +27,7 @@ from cardiobench.report.plots.style import (
 from cardiobench.results.score_result import ScoreResult
 
 MAX_MODELS = len(LINES)  # in one panel
-MAX_POINTS = 80  # of a curve
+MAX_POINTS = 40  # of a curve
 THRESHOLDS = np.linspace(0.01, 0.99, 99)  # of a decision curve
 Curve = tuple[np.ndarray, np.ndarray]
 

@@ -20,7 +20,7 @@ LINES = (MODEL, FLOOR, "#2f7d4f", PUBLISHED, "#8a6d00", "#a8326b", "#3a4a5c", "#
 DASHES = ("-", "--", "-.", ":")
 FLOOR_LINE: dict[str, Any] = {"color": FLOOR, "linestyle": "--", "linewidth": 1.3}
 DPI = 120
-RASTERIZE_ABOVE = 400  # points; more of them become one image inside the SVG
+RASTERIZE_ABOVE = 150  # points; more of them become one image inside the SVG
 STYLE = {
     "text.parse_math": False,  # a dollar in a model's name is a dollar
     "svg.fonttype": "none",
@@ -127,7 +127,7 @@ def save_figure(figure: "Figure", path: Path, *, png: bool = True) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     text = StringIO()
     with matplotlib.rc_context({"svg.hashsalt": path.stem}):  # ids that no other figure of a page has
-        figure.savefig(text, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+        figure.savefig(text, format="svg", dpi=DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     path.with_suffix(".svg").write_text(text.getvalue(), encoding="utf-8")
     if png:
         figure.savefig(path.with_suffix(".png"), dpi=DPI, metadata={"Software": None})
