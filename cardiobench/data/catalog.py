@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cardiobench.core import resources
 from cardiobench.core.registry import unknown_name
+from cardiobench.data.published_tasks import published_tasks
 from cardiobench.data.spec import DatasetSpec, Task
 
 if TYPE_CHECKING:
@@ -55,15 +56,20 @@ def spec(name: str) -> DatasetSpec:
 
 
 def list_tasks() -> tuple[str, ...]:
-    """Return the names of all tasks, `<dataset>/<target>`, in alphabetical order."""
+    """Return the names of the benchmark's own tasks, `<dataset>/<target>`, in alphabetical order."""
     return tuple(sorted(task.name for name in list_datasets() for task in spec(name).tasks))
 
 
+def list_published_tasks() -> tuple[str, ...]:
+    """Return the names of the tasks with the papers' own definitions, in alphabetical order."""
+    return tuple(sorted(task.name for name in list_datasets() for task in published_tasks(spec(name))))
+
+
 def task(name: str) -> Task:
-    """Return the task of that name; `UnknownName` with the nearest name otherwise."""
+    """Return the task of that name, own or published; `UnknownName` with the nearest name otherwise."""
     dataset = name.partition("/")[0]
     if dataset in list_datasets():
-        for candidate in spec(dataset).tasks:
+        for candidate in (*spec(dataset).tasks, *published_tasks(spec(dataset))):
             if candidate.name == name:
                 return candidate
-    raise unknown_name("task", name, list_tasks())
+    raise unknown_name("task", name, sorted([*list_tasks(), *list_published_tasks()]))

@@ -61,4 +61,9 @@ def check_outputs(outputs: np.ndarray, task: Task, model: str) -> np.ndarray:
         )
     if task.kind == "binary":
         return np.stack([1 - outputs, outputs], axis=1)
-    return outputs[:, [VIEWS.index(name) for name in task.classes]]
+    chosen = outputs[:, [VIEWS.index(name) for name in task.classes]]
+    if len(task.classes) == len(VIEWS):
+        return chosen
+    total = chosen.sum(axis=1, keepdims=True)
+    # A head that puts everything on a view that the task leaves out has no preference among the others.
+    return np.divide(chosen, total, out=np.full_like(chosen, 1 / chosen.shape[1]), where=total > 0)

@@ -62,8 +62,9 @@ class LinearProbe(PredictionProtocol):
         if self.profile == "paper":
             from cardiobench.protocols.probe_paper import mean_of_unit_parts, train
 
-            model, details = train(data)
-            return ProtocolOutput(test, model.predict(mean_of_unit_parts(data, test)), details)
+            n_parts = 1 if getattr(encoder, "frame_wise", False) else None
+            model, details = train(data, n_parts)
+            return ProtocolOutput(test, model.predict(mean_of_unit_parts(data, test, n_parts)), details)
         model, details = self.fit(data)
         return ProtocolOutput(test, model.predict(data.features, test), details)
 

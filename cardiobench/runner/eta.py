@@ -18,7 +18,9 @@ def variants_of_run(cell: Cell, config: RunConfig) -> list[str]:
     data is not known before.
     """
     tasks = [
-        task for task in resolve_tasks(config.tasks) if catalog.spec(task.dataset).modality in cell.model.modalities
+        task
+        for task in resolve_tasks(config.tasks, config.profile)
+        if catalog.spec(task.dataset).modality in cell.model.modalities
     ]
     variants = [variant for task in tasks for variant in cell.protocol.variants(task) if variant]
     return variants * len(config.models) * max(1, len(config.poolings)) if config.tasks else []

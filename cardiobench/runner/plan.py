@@ -16,6 +16,7 @@ from cardiobench.core.source_digest import source_digest
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
+from cardiobench.data.published_tasks import paper_tasks
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.key import embedding_key
 from cardiobench.embeddings.store import EmbeddingStore
@@ -44,14 +45,18 @@ class DatasetPlan:
     to_encode: np.ndarray
 
 
-def resolve_tasks(names: Sequence[str]) -> tuple[Task, ...]:
-    """Return the tasks of these names; a dataset's name stands for all its tasks, no name for every task there is."""
+def resolve_tasks(names: Sequence[str], profile: str = "default") -> tuple[Task, ...]:
+    """Return the tasks of these names; a dataset's name stands for all its tasks, no name for every task there is.
+
+    Under profile "paper" a dataset's tasks are those with the published definitions; a task that is named stays as named.
+    """
     tasks: dict[str, Task] = {}
     for name in names or catalog.list_datasets():
         if "/" in name:
             tasks[name] = catalog.task(name)
         elif name in catalog.list_datasets():
-            tasks |= {task.name: task for task in catalog.spec(name).tasks}
+            spec = catalog.spec(name)
+            tasks |= {task.name: task for task in (paper_tasks(spec) if profile == "paper" else spec.tasks)}
         else:
             raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
     return tuple(tasks.values())

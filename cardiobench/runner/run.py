@@ -1,6 +1,6 @@
 """Run the benchmark: plan, encode, evaluate, analyze, summarize."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from cardiobench.runner.cell import AnalysisCell
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
+from cardiobench.runner.paper_profile import apply_profile, model_choices, profile_warning
 from cardiobench.runner.plan import (
     DATASET_COLUMNS,
     dataset_rows,
@@ -49,8 +50,9 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
     Raises:
         CardioBenchError: the request is wrong as a whole: an unknown name, data or a model that is not there.
     """
+    config = apply_profile(config)
     protocols = make_protocols(config)
-    tasks = resolve_tasks(config.tasks)
+    tasks = resolve_tasks(config.tasks, config.profile)
     datasets, absent = open_datasets(tasks, config)
     datasets, notes = real_or_quick(datasets, modalities_of(config.models), config)
     check_writable(config.output_dir)
@@ -69,17 +71,8 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
         console.print(f"no data here for: {', '.join(absent)} (cardiobench list says where to ask for it)")
     with watch(accelerator):
         analyses: list[AnalysisCell] = []
-        for name in config.models:
-            for pooling in config.poolings or (None,):
-                try:
-                    model = load(name, config, accelerator.device, pooling)
-                except (BadModel, NotApplicable) as error:
-                    if len(config.models) == 1:
-                        raise
-                    context.summary.failures.append((name, "", "model", str(error)))
-                    console.failure(name, str(error))
-                else:
-                    analyses += run_model(model, tasks, datasets, protocols, context)
+        for model in load_models(config, context):
+            analyses += run_model(model, tasks, datasets, protocols, context)
         if accelerator.is_main_process:
             compare_models(analyses, context)
             finalize(context)
@@ -111,7 +104,28 @@ def make_protocols(config: RunConfig) -> list[PredictionProtocol | AnalysisProto
     return [protocol(name, config) for name in names]
 
 
-def load(name: str, config: RunConfig, device: "torch.device", pooling: str | None = None) -> LoadedModel:
+def load_models(config: RunConfig, context: RunContext) -> Iterator[LoadedModel]:
+    """Load the models of a run, one after the other, with each of their poolings; note those that cannot be loaded.
+
+    Raises:
+        BadModel: the only model of the run cannot be loaded.
+        NotApplicable: prompts were given, and the only model has no text tower.
+    """
+    for name in config.models:
+        try:
+            for pooling, variant in model_choices(name, config):
+                model = load(name, config, context.accelerator.device, pooling, variant)
+                yield profile_warning(model, variant, config)
+        except (BadModel, NotApplicable) as error:
+            if len(config.models) == 1:
+                raise
+            context.summary.failures.append((name, "", "model", str(error)))
+            context.console.failure(name, str(error))
+
+
+def load(
+    name: str, config: RunConfig, device: "torch.device", pooling: str | None = None, variant: str | None = None
+) -> LoadedModel:
     """Load a model onto the device.
 
     Raises:
@@ -125,7 +139,7 @@ def load(name: str, config: RunConfig, device: "torch.device", pooling: str | No
         revision=config.revision,
         weights=config.weights,
         pooling=pooling,
-        variant=config.variant,
+        variant=variant,
         precision=config.precision,
         trust_remote_code=config.trust_remote_code,
         device=device,

@@ -13,7 +13,9 @@ def bundled_references(task: Task) -> tuple[pd.DataFrame, str] | None:
 
     Ids and patients are empty: counts say how often each class occurs, and not whose it is.
     """
-    counts = pd.read_csv(COUNTS).query("task == @task.name")
+    name = f"{task.dataset}/view" if task.target == "view" else task.name
+    counts = pd.read_csv(COUNTS)
+    counts = counts[(counts["task"] == name) & counts["label"].isin(task.classes)]
     if counts.empty:
         return None
     rows = counts.loc[counts.index.repeat(counts["count"])]

@@ -11,6 +11,7 @@ from cardiobench.core.errors import MissingData
 from cardiobench.core.registry import unknown_name
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
+from cardiobench.data.published_tasks import published_tasks
 from cardiobench.data.spec import Task
 from cardiobench.results.published import PublishedScore, published_scores
 from cardiobench.results.score_result import Floor
@@ -53,7 +54,7 @@ def tasks_by_name(names: Sequence[str]) -> list[Task]:
         if "/" in name:
             found.append(catalog.task(name))
         elif name in catalog.list_datasets():
-            found += catalog.spec(name).tasks
+            found += [*catalog.spec(name).tasks, *published_tasks(catalog.spec(name))]
         else:
             raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
     return found
@@ -142,7 +143,7 @@ def floor_table(tasks: Sequence[Task], data_dir: Path | None = None, others: boo
         found = [_published_columns(row, known) for row in published_scores(task.name)]
         lines += [shared | line for line in found or [{}]]
     if others:
-        names = set(catalog.list_tasks())
+        names = {*catalog.list_tasks(), *catalog.list_published_tasks()}
         lines += [
             {"task": row.task, "labels": "", "known": False, **_published_columns(row, None)}
             for row in published_scores()

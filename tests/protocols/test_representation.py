@@ -273,6 +273,17 @@ def test_neighbours_are_found_exactly_and_a_vector_is_its_own_first():
     assert {0, 1} <= set(index[0]) and {0, 1} <= set(index[1])
 
 
+def test_the_maps_of_echo_recordings_by_cosine_as_in_the_scripts_of_the_echo_paper():
+    vectors = np.random.default_rng(0).normal(size=(40, 5)) * np.arange(1, 41)[:, None]
+    _, by_cosine = maps.nearest_neighbours(vectors, 3, "cosine")
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert by_cosine.tolist() == np.argsort(-(unit @ unit.T), axis=1, kind="stable")[:, :3].tolist()
+    (coordinates,) = maps.umap_maps(vectors, (maps.ECHO_PAPER,), metric="cosine").values()
+    # Longer vectors are nowhere else: only the direction counts.
+    (scaled,) = maps.umap_maps(2 * vectors, (maps.ECHO_PAPER,), metric="cosine").values()
+    assert coordinates == pytest.approx(scaled)
+
+
 def test_maps_are_the_same_twice_and_their_stability_is_measured_by_definition():
     rng = np.random.default_rng(0)
     vectors = np.concatenate([rng.normal(size=(40, 6)), rng.normal(size=(40, 6)) + 8])

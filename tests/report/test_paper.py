@@ -47,18 +47,18 @@ def test_table_1_has_floors_ours_and_the_published_numbers():
     assert table["EchoCLIP, published"]["camus/ef ↓"] == GridCell("9.83", 9.83, 2)
     assert table["SigLIP2, published"]["camus/ef ↓"].place == 1
     assert rows(second)["org/one (probe)"]["tmed2/as ↑"].text == "90.00"
-    assert third.head[1] == "echonet_dynamic/view ↑" and len(third.head) == 9
+    assert third.head[1] == "echonet_dynamic/view_named ↑" and len(third.head) == 9
 
 
 def test_generated_recordings_are_in_no_table_and_one_class_in_no_ranking():
     twin = dataclasses.replace(zero_shot("b", "camus/ef", 1.0), generated=True)
     assert "b (zero_shot)" not in rows(echo_tables.echo_grids([twin], floor=lambda task: 0.0)[0])
     one_class = dataclasses.replace(
-        zero_shot("a", "echonet_dynamic/view", 0.962), verdict=Verdict("no comparison possible", "one class")
+        zero_shot("a", "echonet_dynamic/view_named", 0.962), verdict=Verdict("no comparison possible", "one class")
     )
     views = rows(echo_tables.echo_grids([one_class], floor=lambda task: 0.0)[2])
-    assert views["a (zero_shot)"]["echonet_dynamic/view ↑"].text == "96.20 †"
-    assert views["a (zero_shot)"]["echonet_dynamic/view ↑"].place == 0
+    assert views["a (zero_shot)"]["echonet_dynamic/view_named ↑"].text == "96.20 †"
+    assert views["a (zero_shot)"]["echonet_dynamic/view_named ↑"].place == 0
 
 
 def test_people_stand_below_the_floor_where_they_are_in_the_metric_of_the_task():

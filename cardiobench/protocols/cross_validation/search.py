@@ -109,7 +109,7 @@ def nested_search(
     probabilities = np.zeros((len(labels), predicted[0].shape[2]))
     # Folds with the same parameters are predicted together, since classifiers share work between splits.
     for index in sorted(set(best.tolist())):
-        folds = [outer[fold] for fold in np.flatnonzero(best == index)]
+        folds = [outer[fold] for fold in np.flatnonzero(best == index).tolist()]
         tables = classifier.predict_proba_grid(features, labels, folds, [params[index]], seed)
         for (_, valid), table in zip(folds, tables, strict=True):
             probabilities[valid] = table[0]

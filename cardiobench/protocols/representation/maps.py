@@ -1,7 +1,9 @@
 """UMAP of the same records under several settings, and how far the maps agree with each other and the data."""
 
 import warnings
+from collections.abc import Sequence
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,10 @@ from cardiobench.core.errors import MissingExtra
 
 SETTINGS = tuple((neighbours, distance) for neighbours in (15, 50) for distance in (0.1, 0.5))
 """(n_neighbors, min_dist); the first is the one compared with the figure of the paper."""
+ECHO_PAPER = (30, 0.12)
+"""The setting of the scripts of arXiv:2510.00520, by cosine distance."""
 SEED = 42
+Metric = Literal["euclidean", "cosine"]
 
 
 def setting_name(neighbours: int, distance: float) -> str:
@@ -21,13 +26,19 @@ def setting_name(neighbours: int, distance: float) -> str:
     return f"{neighbours} neighbours, distance {distance:g}"
 
 
-def umap_maps(vectors: np.ndarray, settings=SETTINGS, seed: int = SEED) -> dict[str, np.ndarray]:
-    """Return two coordinates of each vector under each setting, by Euclidean distance; neighbours are searched once.
+def umap_maps(
+    vectors: np.ndarray,
+    settings: Sequence[tuple[int, float]] = SETTINGS,
+    seed: int = SEED,
+    metric: Metric = "euclidean",
+) -> dict[str, np.ndarray]:
+    """Return two coordinates of each vector under each setting; neighbours are searched once.
 
     Args:
         vectors: (n, d), at a common scale.
         settings: (n_neighbors, min_dist).
         seed: of every layout.
+        metric: distance between vectors.
     """
     try:
         with warnings.catch_warnings():
@@ -36,7 +47,7 @@ def umap_maps(vectors: np.ndarray, settings=SETTINGS, seed: int = SEED) -> dict[
     except ImportError:
         raise MissingExtra("UMAP", "analysis", "umap-learn") from None
     n_neighbours = min(max(neighbours for neighbours, _ in settings), len(vectors) - 1)
-    distance, index = nearest_neighbours(vectors, n_neighbours)
+    distance, index = nearest_neighbours(vectors, n_neighbours, metric)
     coordinates = {}
     for neighbours, spread in settings:
         count = min(neighbours, n_neighbours)
@@ -46,6 +57,7 @@ def umap_maps(vectors: np.ndarray, settings=SETTINGS, seed: int = SEED) -> dict[
             model = umap.UMAP(
                 n_neighbors=count,
                 min_dist=spread,
+                metric=metric,
                 random_state=seed,
                 n_jobs=1,
                 precomputed_knn=(index[:, :count], distance[:, :count], None),
@@ -57,10 +69,12 @@ def umap_maps(vectors: np.ndarray, settings=SETTINGS, seed: int = SEED) -> dict[
     return coordinates
 
 
-def nearest_neighbours(vectors: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest_neighbours(vectors: np.ndarray, count: int, metric: Metric = "euclidean") -> tuple[np.ndarray, np.ndarray]:
     """Return distances and indices of the nearest vectors, (n, count), exact; the first is the vector itself, at 0."""
     single = vectors.astype(np.float32)
-    distance, index = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(single).kneighbors(single)
+    distance, index = (
+        NearestNeighbors(n_neighbors=count, algorithm="brute", metric=metric).fit(single).kneighbors(single)
+    )
     # Equal vectors: each comes first among its own neighbours.
     for row in np.flatnonzero(index[:, 0] != np.arange(len(index))):
         position = np.flatnonzero(index[row] == row)
@@ -70,7 +84,9 @@ def nearest_neighbours(vectors: np.ndarray, count: int) -> tuple[np.ndarray, np.
     return distance, index
 
 
-def stability(vectors: np.ndarray, coordinates: dict[str, np.ndarray], neighbours: int = 10) -> pd.DataFrame:
+def stability(
+    vectors: np.ndarray, coordinates: dict[str, np.ndarray], neighbours: int = 10, metric: Metric = "euclidean"
+) -> pd.DataFrame:
     """Return the trustworthiness of each map (1 = no false neighbour) and the Procrustes disparity of each pair (0 = same shape).
 
     Returns:
@@ -78,7 +94,7 @@ def stability(vectors: np.ndarray, coordinates: dict[str, np.ndarray], neighbour
     """
     count = min(neighbours, (len(vectors) - 1) // 2)
     rows = [
-        ("trustworthiness", name, "", trustworthiness(vectors, places, n_neighbors=count))
+        ("trustworthiness", name, "", trustworthiness(vectors, places, n_neighbors=count, metric=metric))
         for name, places in coordinates.items()
     ]
     rows += [

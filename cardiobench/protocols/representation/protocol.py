@@ -10,6 +10,7 @@ from pydantic import Field, PositiveInt
 from threadpoolctl import threadpool_limits
 
 from cardiobench.core.config import RunConfig
+from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
@@ -47,6 +48,7 @@ class Representation(AnalysisProtocol):
         map_dimensions: most important features that the maps are made of.
         geometry_in: "all" dimensions, or "top": those of the maps.
         map_settings: (n_neighbors, min_dist) of each map.
+        profile: "paper" draws the maps of echo recordings as the scripts of arXiv:2510.00520 do, by cosine distance.
     """
 
     classifiers: tuple[ClassifierName, ...] = CLASSIFIERS
@@ -59,13 +61,16 @@ class Representation(AnalysisProtocol):
     map_dimensions: PositiveInt = 50
     geometry_in: Literal["all", "top"] = "all"
     map_settings: tuple[tuple[Annotated[int, Field(ge=2)], Annotated[float, Field(ge=0, le=1)]], ...] = maps.SETTINGS
+    profile: Literal["default", "paper"] = "default"
 
     name = "representation"
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
         """Return the options that the settings of a run decide; `--profile paper`: 15 folds."""
-        given: dict[str, Any] = {"folds": 15} if config.profile == "paper" else {}
+        given: dict[str, Any] = {"profile": config.profile}
+        if config.profile == "paper":
+            given["folds"] = 15
         if config.classifiers:
             given["classifiers"] = config.classifiers
         if config.grids:
@@ -85,13 +90,16 @@ class Representation(AnalysisProtocol):
             top = _top_dimensions(records, tables.get("importance"), self.map_dimensions)
             measured = geometry.levels(records.select_dimensions(top) if self.geometry_in == "top" else records)
             vectors = geometry.standardised(records.select_dimensions(top).concatenate()[0])
-            coordinates = maps.umap_maps(vectors, self.map_settings)
+            by_cosine = self.profile == "paper" and catalog.spec(analysis.tasks[0].dataset).modality == "echo"
+            settings = (maps.ECHO_PAPER,) if by_cosine else self.map_settings
+            metric: maps.Metric = "cosine" if by_cosine else "euclidean"
+            coordinates = maps.umap_maps(vectors, settings, metric=metric)
         counts = {part.name: len(part) for part in records.parts}
         values |= _geometry_values(measured, records)
         tables["geometry"] = _geometry_table(measured)
         tables["maps"] = _map_table(coordinates, records)
-        tables["stability"] = maps.stability(vectors, coordinates)
-        options = {**chosen, "classes": list(sample.classes), "records_in_geometry": counts, **_fixed(vectors)}
+        tables["stability"] = maps.stability(vectors, coordinates, metric=metric)
+        options = {**chosen, "classes": list(sample.classes), "records_in_geometry": counts, **_fixed(vectors, metric)}
         return AnalysisOutput(values, tables, options, (*sample.left_out, *_unused_warning(chosen)))
 
     def compare_models(self, analyses: Sequence[Analysis]) -> AnalysisOutput:
@@ -229,12 +237,12 @@ def _map_table(coordinates: Mapping[str, np.ndarray], sample: BalancedSample) ->
     )
 
 
-def _fixed(vectors: np.ndarray) -> dict[str, str]:
+def _fixed(vectors: np.ndarray, metric: str) -> dict[str, str]:
     """Return the choices that are no options of the protocol, for the result."""
     return {
         "overlap": "mean over pairs of datasets of the shared part of the k most important dimensions",
         "geometry": f"standardised over all records; {geometry.NEIGHBOURS} neighbours, itself excluded",
         "clusters": f"Gaussian mixture, as many as groups, {geometry.CLUSTERING}",
-        "maps": f"UMAP of {vectors.shape[1]} dimensions, Euclidean, seed {maps.SEED}",
+        "maps": f"UMAP of {vectors.shape[1]} dimensions, {metric}, seed {maps.SEED}",
         "shap_background": "the records that the explained classifier was trained on",
     }

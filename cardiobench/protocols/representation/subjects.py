@@ -24,7 +24,8 @@ def labels_across(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
     labels: dict[str, dict[str, Task]] = {}
     for task in tasks:
         label = task.name.partition("/")[2]
-        part_of_another = label != task.target and f"{task.dataset}/{task.target}" in {other.name for other in tasks}
+        whole = f"{task.dataset}/{task.target}"
+        part_of_another = bool(task.where) and task.name != whole and whole in {other.name for other in tasks}
         if part_of_another or (task.kind == "regression" and label != "ef"):
             continue
         recordings = SAME_RECORDINGS.get(task.dataset, task.dataset)

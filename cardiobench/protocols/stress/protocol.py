@@ -50,7 +50,9 @@ class Stress(AnalysisProtocol):
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide."""
+        """Return the options that the settings of a run decide; `--profile paper`: frames shuffled, of all patients."""
+        if config.profile == "paper":
+            return {"kinds": ("shuffle",), "patients": None}
         return {"patients": config.stress_patients or None}
 
     def perturbations(self, tasks: Sequence[Task]) -> tuple[Perturbation, ...]:

@@ -14,10 +14,8 @@ from cardiobench.results.analysis_result import AnalysisResult
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = {"cd": LINES[0], "af": LINES[3]}
+COLOURS = dict(zip(LABELS, (LINES[0], LINES[3], LINES[1], LINES[2]), strict=True))
 FLOORS = {"shuffled": ("--", FLOOR, "same classifier, shuffled labels"), "chance": (":", MUTED, "chance")}
-PUBLISHED = {("PKUDigitalHealth/ECGFounder", "af"): 0.36}
-"""(model, label) -> the share that the paper's text gives."""
 
 
 def shared_dimensions(records: Sequence[AnalysisResult], k: int = 50) -> pd.DataFrame:
@@ -28,8 +26,8 @@ def shared_dimensions(records: Sequence[AnalysisResult], k: int = 50) -> pd.Data
         k: most important dimensions of each dataset.
 
     Returns:
-        model, label, overlap with its 95 % interval low to high, shuffled (the same classifier on shuffled labels), chance,
-        published (NaN where the paper's text gives none); in the paper's order.
+        model, label, overlap with its 95 % interval low to high, shuffled (the same classifier on shuffled labels), chance;
+        in the paper's order. The paper does not state its formula, so its numbers do not stand beside these.
     """
     rows = {}
     for record in records:
@@ -39,10 +37,12 @@ def shared_dimensions(records: Sequence[AnalysisResult], k: int = 50) -> pd.Data
         if overlap is not None and np.isfinite(overlap.value):
             place = record.models[0]["name"], record.subject
             floors = (getattr(record.values.get(f"{key}_at_{k}"), "value", np.nan) for key in ("shuffled", "chance"))
-            rows[place] = (*place, overlap.value, overlap.low, overlap.high, *floors, PUBLISHED.get(place, np.nan))
+            rows[place] = (*place, overlap.value, overlap.low, overlap.high, *floors)
     known = list(MODELS)
-    order = sorted(rows, key=lambda p: (known.index(p[0]) if p[0] in MODELS else len(known), p[0], LABELS.index(p[1])))
-    columns = ["model", "label", "overlap", "low", "high", "shuffled", "chance", "published"]
+    order = sorted(
+        rows, key=lambda p: (known.index(p[0]) if p[0] in MODELS else len(known), p[0], list(LABELS).index(p[1]))
+    )
+    columns = ["model", "label", "overlap", "low", "high", "shuffled", "chance"]
     return pd.DataFrame([rows[place] for place in order], columns=columns)
 
 
@@ -55,21 +55,17 @@ def ecg_figure(overlap: pd.DataFrame, k: int = 50) -> "Figure":
     """
     names = list(overlap["model"].unique())
     figure, axes = subplots(figsize=(2.6 + 1.3 * len(names), 3.8))
-    width = 0.8 / len(LABELS)
-    diamond = {"marker": "D", "linestyle": "", "color": "white", "markeredgecolor": INK, "markersize": 5}
-    for number, label in enumerate(LABELS):
+    labels = [label for label in LABELS if label in set(overlap["label"])]
+    width = 0.8 / len(labels)
+    for number, label in enumerate(labels):
         part = overlap[overlap["label"] == label]
-        x = np.array([names.index(name) for name in part["model"]], float) + (number - (len(LABELS) - 1) / 2) * width
-        axes.bar(x, part["overlap"], width * 0.92, color=COLOURS[label], label=label.upper())
+        x = np.array([names.index(name) for name in part["model"]], float) + (number - (len(labels) - 1) / 2) * width
+        axes.bar(x, part["overlap"], width * 0.92, color=COLOURS[label], label=LABELS[label])
         axes.vlines(x, part["low"], part["high"], color=INK, linewidth=1.2)
         for key, (style, colour, _) in FLOORS.items():
             axes.hlines(part[key], x - width / 2, x + width / 2, color=colour, linestyle=style, linewidth=1.4)
-        known = part["published"].notna().to_numpy()
-        axes.plot(x[known], part["published"][known], **diamond)
     for style, colour, name in FLOORS.values():
         axes.plot([], [], style, color=colour, label=name)
-    if overlap["published"].notna().any():
-        axes.plot([], [], label="published", **diamond)
     axes.set_xticks(range(len(names)), [MODELS.get(name, name) for name in names])
     axes.set(ylim=(0, 1), ylabel=f"shared top {k}, mean over pairs of datasets")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)

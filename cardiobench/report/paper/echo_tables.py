@@ -28,7 +28,7 @@ DIAGNOSED = (
     *(f"segrwma/rwma_{view}" for view in ("a2c", "a3c", "a4c")),
 )
 VIEWED = tuple(
-    f"{name}/view"
+    f"{name}/view_named"
     for name in (
         "echonet_dynamic",
         "echonet_pediatric",

@@ -1,0 +1,40 @@
+"""Settings of `--profile paper` that the user left open; `docs/papers.md` lists every published setting."""
+
+from dataclasses import replace
+
+from cardiobench.core.config import RunConfig
+from cardiobench.models.base import LoadedModel
+
+PAPER = "paper"
+SEED = 42
+POOLINGS = ("last", "max")
+"""Poolings of an ECG model's tokens in arXiv:2601.21830; an echo model offers no last token."""
+
+
+def apply_profile(config: RunConfig) -> RunConfig:
+    """Return the settings with the published seed, under profile "paper" and where no seed was given."""
+    if config.profile != PAPER or config.seed != 0:
+        return config
+    return replace(config, seed=SEED)
+
+
+def model_choices(name: str, config: RunConfig) -> list[tuple[str | None, str | None]]:
+    """Return the pairs (pooling, preprocessing variant) that a model is run with; None for the model's own default."""
+    if config.profile != PAPER:
+        return [(pooling, config.variant) for pooling in config.poolings or (None,)]
+    from cardiobench.models.load import plan_model
+
+    plan = plan_model(
+        name, revision=config.revision, weights=config.weights, trust_remote_code=config.trust_remote_code
+    )
+    published = POOLINGS if set(POOLINGS) <= set(plan.poolings) else (None,)
+    variant = config.variant or (PAPER if PAPER in plan.variants else None)
+    return [(pooling, variant) for pooling in config.poolings or published]
+
+
+def profile_warning(model: LoadedModel, variant: str | None, config: RunConfig) -> LoadedModel:
+    """Return the model, with a warning where no published preprocessing of it is known."""
+    if config.profile != PAPER or variant == PAPER or not model.weight_files:
+        return model
+    sentence = f"profile paper: the papers define no preprocessing of {model.name}; its own default is used"
+    return replace(model, warnings=(*model.warnings, sentence))

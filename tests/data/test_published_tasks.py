@@ -1,0 +1,62 @@
+"""Tasks with the papers' label definitions: other rows, other labels, other classes than the benchmark's own, and other names."""
+
+import pytest
+
+from cardiobench.data import catalog
+from cardiobench.data.open import open_dataset
+from cardiobench.data.published_tasks import NAMED_VIEWS, paper_tasks, published_tasks
+from cardiobench.data.twin import write_twin
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("twins")
+    for name in ("georgia", "chapman_ningbo", "tmed2"):
+        write_twin(name, folder / name)
+    return folder
+
+
+def labels(name, folder):
+    task = catalog.task(name)
+    return open_dataset(task.dataset, folder, need_media=False).references(task).set_index("id")["y_true"]
+
+
+def test_the_published_codes_make_fewer_positives_of_the_same_records(twins):
+    own, published = labels("georgia/cd", twins), labels("georgia/cd_paper", twins)
+    assert own.index.equals(published.index)
+    # A plain bundle branch block is positive here and negative there; nothing is the other way round.
+    assert set(zip(own, published, strict=True)) == {("CD", "CD"), ("CD", "no CD"), ("no CD", "no CD")}
+    # Flutter without fibrillation is left out here and negative there.
+    assert set(labels("georgia/af", twins).index) <= set(labels("georgia/af_paper", twins).index)
+
+
+def test_the_papers_chapman_is_the_first_hospital(twins):
+    rows = open_dataset("chapman_ningbo", twins, need_media=False).frame
+    expected = set(rows.loc[rows["hospital"] == "chapman_shaoxing", "id"])
+    assert set(labels("chapman_ningbo/cd_paper", twins).index) <= expected < set(rows["id"])
+    assert all(group.column != "hospital" for group in catalog.task("chapman_ningbo/cd_paper").groups)
+
+
+def test_five_views_without_other(twins):
+    own, named = labels("tmed2/view", twins), labels("tmed2/view_named", twins)
+    assert "Other" in set(own) and named.equals(own[own != "Other"])
+    assert catalog.task("tmed2/view_named").classes == NAMED_VIEWS and len(NAMED_VIEWS) == 5
+
+
+def test_what_a_profile_runs():
+    def names(dataset):
+        return [task.name.partition("/")[2] for task in paper_tasks(catalog.spec(dataset))]
+
+    assert names("ptb_xl") == ["cd_paper"], "the paper has no AF in PTB-XL"
+    assert names("code15") == ["cd_paper", "af_paper"]
+    assert names("echonet_dynamic") == ["ef", "view_named"]
+    assert names("phantom_ecg") == ["cd", "af"]
+
+
+@pytest.mark.parametrize("name", catalog.list_datasets())
+def test_labels_of_published_tasks_are_columns_of_the_dataset(name):
+    spec = catalog.spec(name)
+    columns = {*spec.columns, *(task.target for task in spec.tasks)}
+    for task in published_tasks(spec):
+        assert task.target in columns and catalog.task(task.name) == task
+        assert task not in spec.tasks

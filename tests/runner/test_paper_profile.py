@@ -1,0 +1,65 @@
+"""What `--profile paper` fills in: the seed, poolings and preprocessing of each model, and what no paper defines."""
+
+import pytest
+
+from cardiobench.core.config import RunConfig
+from cardiobench.models.load import load_model
+from cardiobench.protocols import protocol
+from cardiobench.runner import paper_profile
+from cardiobench.runner.paper_profile import apply_profile, model_choices, profile_warning
+from cardiobench.runner.plan import resolve_tasks
+
+PAPER = RunConfig(models=("a/b",), profile="paper")
+
+
+def test_the_published_seed_where_none_was_given():
+    assert apply_profile(PAPER).seed == 42
+    assert apply_profile(RunConfig(models=("a/b",), profile="paper", seed=7)).seed == 7
+    assert apply_profile(RunConfig(models=("a/b",))).seed == 0
+
+
+@pytest.mark.parametrize(
+    ("poolings", "variants", "expected"),
+    [
+        (("mean", "max", "last"), ("filtered", "paper"), [("last", "paper"), ("max", "paper")]),
+        (("mean", "cls", "max"), (), [(None, None)]),
+        ((), ("echo_clip", "paper"), [(None, "paper")]),
+    ],
+)
+def test_poolings_and_preprocessing_of_the_papers_where_a_model_has_them(monkeypatch, poolings, variants, expected):
+    plan = type("Plan", (), {"poolings": poolings, "variants": variants})
+    monkeypatch.setattr("cardiobench.models.load.plan_model", lambda name, **_: plan)
+    assert model_choices("a/b", PAPER) == expected
+    own = RunConfig(models=("a/b",), profile="paper", poolings=("mean",), variant="zscore")
+    assert model_choices("a/b", own) == [("mean", "zscore")]
+    assert model_choices("a/b", RunConfig(models=("a/b",), poolings=("max", "mean"))) == [("max", None), ("mean", None)]
+
+
+def test_a_model_whose_published_preprocessing_is_unknown_says_so():
+    model = load_model("cardiobench/constant")
+    assert profile_warning(model, None, PAPER) is model, "a baseline of this benchmark is in no paper"
+    with_weights = paper_profile.replace(model, weight_files={"w": "0"})
+    (sentence,) = profile_warning(with_weights, None, PAPER).warnings
+    assert "define no preprocessing of cardiobench/constant" in sentence
+    assert profile_warning(with_weights, "paper", PAPER) is with_weights
+
+
+def test_protocols_and_tasks_of_the_papers():
+    config = apply_profile(PAPER)
+    assert protocol("cross_validation", config).get_params() | {"grids": None} == {
+        "sizes": ("XS", "S", "M", "L"),
+        "classifiers": ("xgboost", "tree", "forest", "logistic", "mlp"),
+        "grids": None,
+        "folds": 15,
+        "inner": 3,
+        "search": "flat",
+        "grouped": False,
+        "one_a_patient": False,
+        "seed": 42,
+    }
+    stress = protocol("stress", config)
+    assert (stress.kinds, stress.patients) == (("shuffle",), None), "all clips of the shuffling table"
+    assert (protocol("representation", config).folds, protocol("knn", config).profile) == (15, "paper")
+    names = [task.name for task in resolve_tasks(["ptb_xl", "georgia/cd"], "paper")]
+    assert names == ["ptb_xl/cd_paper", "georgia/cd"], "a task that is named stays as named"
+    assert [task.name for task in resolve_tasks(["ptb_xl"])] == ["ptb_xl/cd", "ptb_xl/af"]
