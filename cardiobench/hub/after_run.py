@@ -1,14 +1,52 @@
-"""The end of a run with `--push-to-hub`: each model's results to its own repository."""
+"""A run with `--push-to-hub`: what must hold before it starts, and each model's results to its own repository at its end."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError, HubError
-from cardiobench.hub.push_results import push, select_model
+from cardiobench.hub.api import NOBODY, call, connect, whoami
+from cardiobench.hub.commit import Target, read_snapshot
+from cardiobench.hub.outgoing import ids_below, public_result
+from cardiobench.hub.push_results import Rehearsal, push, select_model
 from cardiobench.models.files import REPOSITORY
 from cardiobench.results.paths import folder_name
 from cardiobench.results.score_result import ScoreResult
+
+
+def check_before_run(models: Sequence[str]) -> list[str]:
+    """Check that the results of these models could be pushed, before hours are spent on them.
+
+    Args:
+        models: as they are evaluated.
+
+    Returns:
+        One sentence per model: whether its results will be committed, or asked for in a pull request.
+
+    Raises:
+        HubError: no token, one that may not write, a folder of this machine, or a repository that is not there.
+    """
+    for model in models:
+        if is_local(model):
+            raise HubError(
+                f"{model} is a folder of this machine, so nobody knows its repository. Leave --push-to-hub out, and push later: "
+                f"cardiobench push RESULTS --model {model} --to ORG/MODEL --yes"
+            )
+    api = connect()
+    user = whoami(api)
+    if user == NOBODY:
+        raise HubError("--push-to-hub needs a token. Log in with `hf auth login` or set HF_TOKEN.")
+    if not user.may_write:
+        raise HubError(
+            "--push-to-hub needs a token that may write; yours may only read. Make one in your Hub settings."
+        )
+    for model in models:
+        target = Target("model", model)
+        call(target, lambda target=target: read_snapshot(api, target, user, None))  # type: ignore[misc]  # bound per model
+    return [
+        f"{model}: results will be {'committed' if user.owns(model) else 'offered in a pull request'} as {user.name}"
+        for model in models
+    ]
 
 
 def push_all(results: Sequence[ScoreResult], folder: Path, console: Console) -> list[tuple[str, str]]:
@@ -17,7 +55,7 @@ def push_all(results: Sequence[ScoreResult], folder: Path, console: Console) -> 
     Args:
         results: of the run.
         folder: where they are on this machine.
-        console: tells what is written, before it is.
+        console: prints what is written, before it is.
 
     Returns:
         (model, reason) of those that were not pushed.
@@ -25,14 +63,18 @@ def push_all(results: Sequence[ScoreResult], folder: Path, console: Console) -> 
     failed = []
     for name in dict.fromkeys(str(result.model["name"]) for result in results):
         try:
-            if Path(name).exists() or not REPOSITORY.fullmatch(name):
+            if is_local(name):
                 raise HubError(f"{name} is a folder of this machine. Say which repository is its own.")
-            done = push(select_model(results, name, name), name, dry_run=False, on_diff=console.print)
+            own = select_model(results, name, name)
+            ids = ids_below(_folder_of(results, name, folder))
+            done = push([public_result(one, ids=ids) for one in own], name, dry_run=False, on_diff=console.print)
+        except Rehearsal as error:
+            console.print(str(error))
         except CardioBenchError as error:
             to = "ORG/MODEL" if Path(name).exists() else name
             option = f" --model {name}" if to != name else ""
-            place = _folder_of(results, name, folder)
-            later = f"The results are kept; push them later: cardiobench push {place}{option} --to {to} --yes"
+            source = _folder_of(results, name, folder)
+            later = f"The results are kept; push them later: cardiobench push {source}{option} --to {to} --yes"
             failed.append((name, f"{error} {later}"))
             console.failure(f"push to the Hub of {name}", failed[-1][1])
         else:
@@ -41,8 +83,13 @@ def push_all(results: Sequence[ScoreResult], folder: Path, console: Console) -> 
     return failed
 
 
+def is_local(model: str) -> bool:
+    """Return whether a model is a folder of this machine, or no name that a repository can have."""
+    return Path(model).exists() or not REPOSITORY.fullmatch(model)
+
+
 def _folder_of(results: Sequence[ScoreResult], name: str, folder: Path) -> Path:
     """Return the folder of this run's results of a model; beside it may be other revisions, which are not to be pushed."""
     revisions = {str(result.model["revision"])[:12] for result in results if result.model["name"] == name}
-    found = [path for one in revisions for path in (folder / folder_name(name)).glob(f"{one}*") if path.is_dir()]
-    return found[0] if len(found) == 1 else folder
+    folders = [path for one in revisions for path in (folder / folder_name(name)).glob(f"{one}*") if path.is_dir()]
+    return folders[0] if len(folders) == 1 else folder

@@ -1,16 +1,22 @@
 """The Hub's client: who is logged in, what a refusal means for the user, and when it is worth trying again."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cardiobench.core.errors import HubError
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
+T = TypeVar("T")
+
+ATTEMPTS = 5
+TIMEOUT = 60.0
+"""Seconds without a byte after which a call counts as not answered."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
+READER, READ_ONLY = "read", "read"  # what whoami calls the role of a member and of a token that may not write
 BUSY = {408, 425, 500, 502, 503, 504}
 OVERTAKEN = {409, 412}  # somebody else committed in between: read again, merge again
 MEANING = {
@@ -30,14 +36,16 @@ class Account:
 
     Attributes:
         name: of the user.
-        organisations: that the user belongs to.
+        organisations: that the user may write for.
+        may_write: whether the token may write at all.
     """
 
     name: str
     organisations: tuple[str, ...] = ()
+    may_write: bool = True
 
     def owns(self, repository: str) -> bool:
-        """Return whether a repository is the user's own or one of the user's organisations'."""
+        """Return whether the user may write to a repository: the user's own, or one of the user's organisations'."""
         return repository.partition("/")[0] in (self.name, *self.organisations)
 
 
@@ -46,12 +54,44 @@ NOBODY = Account("")
 
 def connect() -> "HfApi":
     """Return the client; endpoint and token are those of huggingface_hub (HF_ENDPOINT, HF_TOKEN, `hf auth login`)."""
-    from huggingface_hub import HfApi
+    from huggingface_hub import HfApi, get_session
 
+    get_session().timeout = TIMEOUT
     return HfApi(library_name="cardiobench")
 
 
-def whoami(api: "HfApi") -> Account:
+def call(
+    target: object,
+    action: Callable[[], T],
+    *,
+    on_wait: Callable[[str], None] = lambda text: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> T:
+    """Ask the Hub, again where that can help.
+
+    Args:
+        target: what is asked for, as errors name it.
+        action: the call; it must be possible to repeat it.
+        on_wait: is told before each pause.
+        sleep: waits between tries.
+
+    Raises:
+        HubError: refused, or no answer after several tries.
+    """
+    for attempt in range(ATTEMPTS):
+        try:
+            return action()
+        except client_errors() as error:
+            pause = pause_before_retry(error, attempt)
+            if pause is None or attempt == ATTEMPTS - 1:
+                raise explanation(str(target), error) from None
+            if pause:
+                on_wait(f"{target}: the Hub did not answer or refused for now; trying again in {pause:g} s")
+                sleep(pause)
+    raise AssertionError("every try returns or raises")
+
+
+def whoami(api: "HfApi", sleep: Callable[[float], None] = time.sleep) -> Account:
     """Return the account of the token; `NOBODY` without one, which is enough to read and for a dry run.
 
     Raises:
@@ -61,9 +101,10 @@ def whoami(api: "HfApi") -> Account:
 
     if not get_token():
         return NOBODY
-    with hub_errors("the Hub"):
-        facts = api.whoami()
-    return Account(facts["name"], tuple(organisation["name"] for organisation in facts.get("orgs", ())))
+    facts = call("the Hub", api.whoami, sleep=sleep)
+    organisations = [one["name"] for one in facts.get("orgs", ()) if one.get("roleInOrg") != READER]
+    role = facts.get("auth", {}).get("accessToken", {}).get("role")
+    return Account(facts["name"], tuple(organisations), role != READ_ONLY)
 
 
 def client_errors() -> tuple[type[Exception], ...]:
@@ -74,14 +115,14 @@ def client_errors() -> tuple[type[Exception], ...]:
 
 
 def status(error: BaseException | None) -> int:
-    """Return HTTP status of a refusal; 0 where there was no answer."""
+    """Return the HTTP status of a refusal; 0 where there was no answer."""
     code = getattr(getattr(error, "response", None), "status_code", 0)
     # A download that fails says only "not in the cache"; the reason is its cause.
     return code or (status(error.__cause__) if error is not None and error.__cause__ is not None else 0)
 
 
 def pause_before_retry(error: BaseException, attempt: int) -> float | None:
-    """Return seconds to wait before trying again; None where trying again is of no use.
+    """Return the seconds to wait before trying again; None where trying again is of no use.
 
     Args:
         error: what the client raised.
@@ -105,29 +146,20 @@ def _final(error: BaseException) -> bool:
     return isinstance(error, (HFValidationError, OfflineModeIsEnabled))
 
 
-@contextmanager
-def hub_errors(what: str) -> Iterator[None]:
-    """Turn what the client raises into a `HubError` that names the repository and what to do."""
-    try:
-        yield
-    except client_errors() as error:
-        raise explanation(what, error) from None
-
-
-def explanation(what: str, error: BaseException) -> HubError:
+def explanation(target: str, error: BaseException) -> HubError:
     """Return the message for a refusal of the Hub, or for no answer. Of the server's own words only one line is shown."""
     from huggingface_hub.errors import HFValidationError, OfflineModeIsEnabled
 
     if isinstance(error, OfflineModeIsEnabled) or isinstance(error.__cause__, OfflineModeIsEnabled):
-        return HubError(f"{what} was not reached: HF_HUB_OFFLINE is set. Unset it to use the Hub.")
+        return HubError(f"{target} was not reached: HF_HUB_OFFLINE is set. Unset it to use the Hub.")
     if isinstance(error, HFValidationError):
-        return HubError(f"{what} is no Hub name: {first_line(error)}")
+        return HubError(f"{target} is no Hub name: {first_line(error)}")
     code = status(error)
     if not code:
-        return HubError(f"{what} could not be reached ({first_line(error)}). Check the network.")
+        return HubError(f"{target} could not be reached ({first_line(error)}). Check the network.")
     meaning = MEANING.get(code, "the Hub has a problem of its own" if code >= 500 else "the Hub refused")
     said = getattr(error, "server_message", None) or ""
-    return HubError(f"{what}: {meaning} (HTTP {code}{': ' + ' '.join(said.split())[:200] if said else ''}).")
+    return HubError(f"{target}: {meaning} (HTTP {code}{': ' + ' '.join(said.split())[:200] if said else ''}).")
 
 
 def first_line(error: BaseException) -> str:

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from cardiobench.core.errors import HubError
-from cardiobench.hub.api import NOBODY, Account, client_errors, explanation, first_line, pause_before_retry, status
+from cardiobench.hub.api import NOBODY, TIMEOUT, Account, call, client_errors, first_line, status
 from cardiobench.hub.diff import describe
+from cardiobench.hub.outgoing import Content, check_outgoing
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
 
-ATTEMPTS = 5
 MAIN = "main"
+DESCRIPTION = "Results of the CardioBench benchmark: result files, model-index and evaluation results."
 
-Content = bytes | Path
 PlanChanges = Callable[["Snapshot"], Mapping[str, Content | None]]
 """What each file should be after the commit: its content, a path for a large one, None for no file. It is called again,
 with what is there by then, whenever the commit has to be tried again."""
@@ -33,6 +33,12 @@ class Target:
     kind: Literal["model", "dataset", "space"]
     id: str
     revision: str = MAIN
+
+    @property
+    def pull_request(self) -> int:
+        """Number of the pull request that is written to; 0 for a branch."""
+        match = re.fullmatch(r"refs/pr/(\d+)", self.revision)
+        return int(match[1]) if match else 0
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}" + ("" if self.revision == MAIN else f" @ {self.revision}")
@@ -147,26 +153,34 @@ def write(
         HubError: refused, or not reached after several tries. Nothing is half written: a commit is there or it is not.
     """
     shown: list[Mapping[str, str]] = []
-    for attempt in range(ATTEMPTS):
+    ask = as_pull_request
+
+    def attempt() -> CommitResult:
+        nonlocal ask
+        base = _find_pull_request(api, target, message, user) if ask else target
+        snapshot = read_snapshot(api, base, user, create)
+        wanted = _changed(snapshot, plan_changes)
+        for path, content in wanted.items():
+            check_outgoing(path, content)
+        changes = {path: describe(_old(snapshot, path), new, path) for path, new in wanted.items()}
+        if ask and not base.pull_request and wanted and not dry_run:
+            _open_pull_request(api, target, message, user)
+            return attempt()  # with links into the pull request
+        if changes and changes not in shown:
+            shown.append(changes)
+            on_diff("\n".join([f"{base}{' (as a pull request)' if ask else ''}", *changes.values()]))
+        if dry_run or not wanted:
+            return CommitResult(base, changes, pull_request=ask)
         try:
-            base = _open_pull_request(api, target, message, user) if as_pull_request else target
-            snapshot = read_snapshot(api, base, user, create)
-            wanted = _changed(snapshot, plan_changes)
-            changes = {path: describe(_old(snapshot, path), new, path) for path, new in wanted.items()}
-            if changes and changes not in shown:
-                shown.append(changes)
-                on_diff("\n".join([f"{base}{' (as a pull request)' if as_pull_request else ''}", *changes.values()]))
-            if dry_run or not wanted:
-                return CommitResult(base, changes, pull_request=as_pull_request)
-            return _commit(snapshot, plan_changes, changes, message, create, as_pull_request and base == target)
+            return _commit(snapshot, plan_changes, changes, message, create)
         except client_errors() as error:
-            pause = pause_before_retry(error, attempt)
-            if pause is None or attempt == ATTEMPTS - 1:
-                raise explanation(str(target), error) from None
-            if pause:
-                on_diff(f"{target}: the Hub did not take it; trying again in {pause:g} s")
-                sleep(pause)
-    raise AssertionError("every try returns or raises")
+            # A member who may only read is refused here; everybody may ask the owner.
+            if status(error) != 403 or ask or target.kind == "space":
+                raise
+            ask = True
+            return attempt()
+
+    return call(target, attempt, on_wait=on_diff, sleep=sleep)
 
 
 def read_snapshot(api: "HfApi", target: Target, user: Account, create: RepoOptions | None) -> Snapshot:
@@ -174,11 +188,13 @@ def read_snapshot(api: "HfApi", target: Target, user: Account, create: RepoOptio
     from huggingface_hub.errors import HTTPError, RevisionNotFoundError
 
     try:
-        facts = api.repo_info(target.id, repo_type=target.kind, revision=target.revision)
+        facts = api.repo_info(target.id, repo_type=target.kind, revision=target.revision, timeout=TIMEOUT)
     except RevisionNotFoundError:
         if create is None:
             raise HubError(f"{target}: there is no such branch.") from None
-        return Snapshot(api, target, private=bool(api.repo_info(target.id, repo_type=target.kind).private))
+        return Snapshot(
+            api, target, private=bool(api.repo_info(target.id, repo_type=target.kind, timeout=TIMEOUT).private)
+        )
     except HTTPError as error:
         # The Hub answers 401 to somebody without a token who asks for a repository that is not there.
         absent = status(error) == 404 or (status(error) == 401 and user == NOBODY)
@@ -198,19 +214,28 @@ def _old(snapshot: Snapshot, path: str) -> bytes | None:
     return None if entry is None else b"\0" if entry.lfs else snapshot.read(path)
 
 
-def _open_pull_request(api: "HfApi", target: Target, title: str, user: Account) -> Target:
-    """Find the user's open pull request of that title, which a second push goes to; the branch itself when there is none."""
-    found = api.get_repo_discussions(
-        target.id,
-        repo_type=target.kind,
-        author=user.name or None,
-        discussion_type="pull_request",
-        discussion_status="open",
+def _find_pull_request(api: "HfApi", target: Target, title: str, user: Account) -> Target:
+    """Return the user's open pull request of that title, which a second push goes to; the branch where there is none."""
+    numbers = _pull_requests(api, target, title, user)
+    return replace(target, revision=f"refs/pr/{numbers[0]}") if numbers else target
+
+
+def _open_pull_request(api: "HfApi", target: Target, title: str, user: Account) -> None:
+    """Open a pull request before anything is written to it, so that files can name it; of two at once the first stays."""
+    opened = api.create_pull_request(target.id, title, repo_type=target.kind, description=DESCRIPTION).num
+    if opened != (_pull_requests(api, target, title, user) or [opened])[0]:
+        api.change_discussion_status(target.id, opened, "closed", repo_type=target.kind)
+
+
+def _pull_requests(api: "HfApi", target: Target, title: str, user: Account) -> list[int]:
+    """Return the numbers of the user's open pull requests of that title, oldest first."""
+    if user == NOBODY:
+        return []
+    listed = api.get_repo_discussions(
+        target.id, repo_type=target.kind, author=user.name, discussion_type="pull_request"
     )
-    for discussion in found:
-        if user != NOBODY and discussion.author == user.name and discussion.title == title:
-            return replace(target, revision=f"refs/pr/{discussion.num}")
-    return target
+    own = [one for one in listed if one.author == user.name and one.title == title]
+    return sorted(one.num for one in own if one.status in ("open", "draft"))
 
 
 def _commit(
@@ -219,7 +244,6 @@ def _commit(
     changes: Mapping[str, str],
     message: str,
     create: RepoOptions | None,
-    new_pull_request: bool,
 ) -> CommitResult:
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -241,14 +265,18 @@ def _commit(
             repo_type=target.kind,
             revision=target.revision,
             parent_commit=snapshot.commit,
-            create_pr=new_pull_request,
         )
     except client_errors():
         raise
     except ValueError as error:  # how the client says that the Hub's check of a card failed
         raise HubError(f"{target}: the Hub does not accept README.md: {first_line(error)}") from None
-    url = done.pr_url if new_pull_request else done.commit_url
-    return CommitResult(target, changes, url or "", new_pull_request or target.revision.startswith("refs/pr/"))
+    request = target.pull_request
+    if not request:
+        return CommitResult(target, changes, done.commit_url)
+    discussion = api.get_discussion_details(target.id, request, repo_type=target.kind)
+    if discussion.status == "draft":
+        api.change_discussion_status(target.id, request, "open", repo_type=target.kind)
+    return CommitResult(target, changes, discussion.url, pull_request=True)
 
 
 def _create(api: "HfApi", target: Target, create: RepoOptions) -> None:

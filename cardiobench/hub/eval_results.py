@@ -1,5 +1,6 @@
 """Results as `.eval_results/cardiobench-<dataset>.yaml`: one value for each task and metric, for the dataset's leaderboard."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ import yaml
 from cardiobench.core.errors import BadData
 from cardiobench.hub import naming, yaml_text
 from cardiobench.hub.model_index import BENCHMARK
+from cardiobench.report.overview import skill
 from cardiobench.results.score_result import ScoreResult
 
 # An entry has one value and no field for the protocol, so a task has one protocol that speaks for it: the first of these
@@ -28,15 +30,20 @@ def primary_protocol(protocols: Iterable[str]) -> str:
 
 
 def entries(result: ScoreResult, user: str, url: str, revision: str | None) -> list[dict[str, Any]]:
-    """Return one entry for each metric that the dataset's eval.yaml lists; the Hub's own class writes it."""
+    """Return one entry per metric that the dataset's eval.yaml lists; the Hub's own class writes it.
+
+    The Hub's pages rank the larger value first and know no other direction. Of an error they get the skill score,
+    100 * (floor - error) / floor: 0 for the best constant prediction, 100 for no error; the error stands in the notes.
+    """
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
+    values = {metric: ranking_value(result, metric) for metric in naming.listed_metrics(result)}
     return eval_result_entries_to_yaml(
         [
             EvalResultEntry(
                 dataset_id=naming.dataset_id(result),
                 task_id=naming.task_id(result, metric),
-                value=result.overall[metric].value,
+                value=value,
                 dataset_revision=revision,
                 date=result.stamp.get("date"),
                 source_url=url,
@@ -44,9 +51,17 @@ def entries(result: ScoreResult, user: str, url: str, revision: str | None) -> l
                 source_user=user,
                 notes=naming.notes(result, metric),
             )
-            for metric in naming.listed_metrics(result)
+            for metric, value in values.items()
+            if math.isfinite(value)
         ]
     )
+
+
+def ranking_value(result: ScoreResult, metric: str) -> float:
+    """Return a metric as the Hub's pages rank it, larger is better; NaN for an error whose floor is not known."""
+    if naming.higher_is_better(result, metric):
+        return result.overall[metric].value
+    return 100 * skill(result) if metric == result.metric else math.nan
 
 
 def merge(content: bytes | None, new: Sequence[dict[str, Any]], source: str) -> bytes:

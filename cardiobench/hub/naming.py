@@ -1,21 +1,29 @@
 """How a result is said on the Hub: ids, names and the one line of small print that goes with a number."""
 
 import math
+import os
 import re
 
 from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
 from cardiobench.results.formatting import flags, verdict
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.metrics import load_metric
 
-NAMESPACE = "cardiobench"
+FOLDER = "cardiobench"
+"""In a model's repository, of the result files."""
 SPLIT = "test"
 SAFE = re.compile(r"[\w.-]+")
 
 
+def namespace() -> str:
+    """Return the user or organisation of the Hub whose datasets and metrics are meant: CARDIOBENCH_NAMESPACE, else ours."""
+    return os.environ.get("CARDIOBENCH_NAMESPACE") or "cardiobench"
+
+
 def dataset_id(result: ScoreResult) -> str:
     """Return the dataset's repository: `cardiobench/tmed2`."""
-    return f"{NAMESPACE}/{result.task.partition('/')[0]}"
+    return f"{namespace()}/{result.task.partition('/')[0]}"
 
 
 def task_id(result: ScoreResult, metric: str) -> str:
@@ -28,7 +36,12 @@ def result_path(result: ScoreResult, user: str) -> str:
     parts = (user, result.label, *result.task.split("/"))
     if len(parts) != 4 or not all(SAFE.fullmatch(part) and part.strip(".") for part in parts):
         raise BadData(f"a result of task '{result.task}', protocol '{result.label}' has no name for a file.")
-    return f"{NAMESPACE}/{user}/{parts[1]}/{parts[2]}__{parts[3]}.json"
+    return f"{FOLDER}/{user}/{parts[1]}/{parts[2]}__{parts[3]}.json"
+
+
+def rehearsal_path(result: ScoreResult, user: str) -> str:
+    """Return the path of a rehearsal in a model's repository, apart from the scores of the benchmark."""
+    return result_path(result, user).replace(f"{FOLDER}/", f"{FOLDER}/rehearsals/", 1)
 
 
 def defined(result: ScoreResult) -> list[str]:
@@ -42,10 +55,18 @@ def listed_metrics(result: ScoreResult) -> list[str]:
     return [name for name in catalog.task(result.task).metrics if name in defined(result)]
 
 
+def higher_is_better(result: ScoreResult, metric: str) -> bool:
+    """Return the direction of a metric: of the one that ranks as the result says, of another as its module says."""
+    return result.higher_is_better if metric == result.metric else bool(load_metric(metric).direction[metric])
+
+
 def notes(result: ScoreResult, metric: str) -> str:
     """Return protocol, interval, number of patients, floor, flags: what has to be read with the number."""
     estimate, floor = result.overall[metric], result.floor
     parts = [f"protocol {result.label}"]
+    if not higher_is_better(result, metric):
+        value = f"{metric} {estimate.value:.6g} {result.unit}".strip()
+        parts.insert(0, f"skill score (0 = best constant prediction, 100 = no error); {value}")
     if math.isfinite(estimate.low):
         parts.append(
             f"95 % CI {estimate.low:.4g} to {estimate.high:.4g} over {estimate.n_patients} patients, n={estimate.n}"

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from cardiobench.core.errors import HubError
-from cardiobench.hub.api import connect, hub_errors, whoami
+from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import CommitResult, PlanChanges, RepoOptions, Target, write
 
 
@@ -56,8 +57,8 @@ def publish(
                 on_diff=on_diff,
             )
             if not dry_run and wanted.tag:
-                with hub_errors(str(wanted.target)):
-                    api.create_tag(wanted.target.id, tag=wanted.tag, repo_type=wanted.target.kind, exist_ok=True)
+                tag = partial(api.create_tag, wanted.target.id, tag=wanted.tag, repo_type=wanted.target.kind)
+                call(wanted.target, partial(tag, exist_ok=True))
         except HubError as error:
             failed.append(error)
             on_diff(f"FAILED {error}")

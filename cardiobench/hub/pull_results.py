@@ -5,13 +5,13 @@ from pathlib import Path
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.hub import naming
-from cardiobench.hub.api import connect, hub_errors, whoami
+from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.results.paths import folder_name
 from cardiobench.results.record import parse_json
 from cardiobench.results.score_result import ScoreResult
 
-PUSHED = rf"{naming.NAMESPACE}/[\w.-]+/[\w.-]+/[\w.-]+__[\w.-]+\.json"
+PUSHED = rf"{naming.FOLDER}/[\w.-]+/[\w.-]+/[\w.-]+__[\w.-]+\.json"
 
 
 def pull(repository: str, revision: str = "main") -> list[tuple[str, ScoreResult]]:
@@ -31,9 +31,8 @@ def pull(repository: str, revision: str = "main") -> list[tuple[str, ScoreResult
     """
     api = connect()
     target = Target("model", repository, revision)
-    with hub_errors(str(target)):
-        snapshot = read_snapshot(api, target, whoami(api), None)
-        files = snapshot.read_matching(PUSHED)
+    user = whoami(api)
+    files = call(target, lambda: read_snapshot(api, target, user, None).read_matching(PUSHED))
     if not files:
         raise MissingData(
             f"{target} holds no CardioBench results. Those that wait in a pull request: --revision refs/pr/1"

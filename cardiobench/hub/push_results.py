@@ -1,16 +1,20 @@
 """Results to a model's repository: result files, `model-index` and evaluation results in one commit or pull request."""
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.hub import cards, eval_results, model_index, naming
-from cardiobench.hub.api import Account, connect, status, whoami
-from cardiobench.hub.commit import CommitResult, PlanChanges, Snapshot, Target, write
+from cardiobench.hub.api import call, connect, status, whoami
+from cardiobench.hub.commit import CommitResult, Snapshot, Target, write
+from cardiobench.hub.outgoing import ids_below, not_a_benchmark_score, public_name, public_result
 from cardiobench.results.analysis_result import is_analysis
+from cardiobench.results.collect import read_result
+from cardiobench.results.paths import PATTERN
 from cardiobench.results.record import parse_json
 from cardiobench.results.score_result import ScoreResult
 
@@ -22,18 +26,28 @@ UNNAMED = "you"  # stands for the user where a rehearsal has no token
 
 
 def find_results(folder: Path) -> list[ScoreResult]:
-    """Read every result below a folder, or the one result of a file; `MissingData` when there is none.
+    """Read every result below a folder, or the one result of a file, as it may leave this machine.
 
-    Records of studies, which lie beside them, are no scores of a task and have no place on a model's card.
+    Analyses, which lie beside them, are no scores of a task and have no place on a model's card.
+
+    Raises:
+        MissingData: there is none.
+        BadData: a file is no result, or not what was written.
     """
-    paths = (
-        [folder]
-        if folder.is_file()
-        else [path for path in sorted(folder.rglob("*__*.json")) if not is_analysis(path.read_bytes())]
-    )
-    if not paths:
+    paths = [folder] if folder.is_file() else sorted(folder.rglob(PATTERN))
+    texts = {path: path.read_bytes() for path in paths}
+    results = {path: _read(path, text) for path, text in texts.items() if not is_analysis(text)}
+    if not results:
         raise MissingData(f"no result in {folder}. Run: accelerate launch -m cardiobench.eval --model ID")
-    return [ScoreResult.load(path) for path in paths]
+    ids = ids_below(folder)
+    return [public_result(result, ids=ids) for result in results.values()]
+
+
+def _read(path: Path, text: bytes) -> ScoreResult:
+    try:
+        return read_result(text)
+    except BadData as error:
+        raise type(error)(f"{path}: {error}") from error
 
 
 def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> list[ScoreResult]:
@@ -47,7 +61,8 @@ def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> 
     Raises:
         BadData: there are none, or two of the same task and protocol.
     """
-    chosen = [result for result in results if str(result.model.get("name", "")).lower() == name.lower()]
+    known_as = {name.lower(), public_name(name).lower()}
+    chosen = [result for result in results if str(result.model.get("name", "")).lower() in known_as]
     if not chosen:
         names = sorted({str(result.model.get("name", "no model")) for result in results})
         raise BadData(f"there are no results of {name}, only of {', '.join(names)}. Say which with --model NAME.")
@@ -60,7 +75,7 @@ def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> 
                 "settings of one). Give the folder of one of them."
             )
         seen[cell] = revision
-    return [replace(result, model={**result.model, "name": repository}) for result in chosen]
+    return [public_result(result, repository) for result in chosen]
 
 
 def push(
@@ -70,7 +85,9 @@ def push(
     dry_run: bool,
     on_diff: Callable[[str], None],
     as_pull_request: bool = False,
-    **options,
+    include_rehearsals: bool = False,
+    overwrite: bool = False,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> CommitResult:
     """Write the results of one model into its repository on the Hub.
 
@@ -78,78 +95,179 @@ def push(
         results: of `select_model`.
         repository: `org/model`.
         dry_run: only show what would be written.
-        on_diff: is called with what would change, before anything is sent.
+        on_diff: is called with what is left out and what would change, before anything is sent.
         as_pull_request: ask even where the user may write; where the user may not, it is always asked.
-        options: of `write`.
+        include_rehearsals: write the result files of rehearsals too; to the card they never go.
+        overwrite: let an older or less complete result take the place of another.
+        sleep: waits between tries.
 
     Raises:
         HubError: refused or not reached. The results on this machine are kept, and pushing again adds nothing twice.
-        BadData: the card there cannot be changed in place.
+        BadData: the card there cannot be changed in place, or all results are rehearsals.
     """
+    rehearsals = [result for result in results if not_a_benchmark_score(result)] if include_rehearsals else []
+    scores = [result for result in results if not not_a_benchmark_score(result)]
+    if not include_rehearsals:
+        scores = leave_out_rehearsals(results, repository, on_diff)
     api = connect()
-    user = whoami(api)
-    revisions = {name: dataset_revision(api, name, version) for name, version in sorted(_datasets(results))}
-    return write(
+    user = whoami(api, sleep)
+    revisions = {
+        name: dataset_revision(api, name, version, sleep) for name, version in sorted(_dataset_versions(scores))
+    }
+    change = ModelChange(
+        scores,
+        rehearsals,
+        repository,
+        user.name or UNNAMED,
+        api.endpoint,
+        revisions,
+        overwrite,
+    )
+    done = write(
         api,
         Target("model", repository),
-        plan_changes(results, repository, user, api.endpoint, revisions),
+        change.plan_changes,
         message=TITLE,
         dry_run=dry_run,
         user=user,
         as_pull_request=as_pull_request or not user.owns(repository),
         on_diff=on_diff,
-        **options,
+        sleep=sleep,
     )
+    for sentence in sorted(change.kept):
+        on_diff(sentence)
+    return done
 
 
-def plan_changes(
-    results: Sequence[ScoreResult], repository: str, user: Account, endpoint: str, revisions: Mapping[str, str | None]
-) -> PlanChanges:
-    """Return what the files of the repository should be with these results in them."""
-    name = user.name or UNNAMED
+def leave_out_rehearsals(
+    results: Sequence[ScoreResult], repository: str, on_diff: Callable[[str], None]
+) -> list[ScoreResult]:
+    """Return the results that are scores of the benchmark, and tell which are none, and why.
 
-    def files(snapshot: Snapshot) -> dict[str, bytes]:
+    Raises:
+        Rehearsal: none is.
+    """
+    scores, refused = [], []
+    for result in results:
+        if reasons := not_a_benchmark_score(result):
+            refused.append(f"{result.task} {result.label} is no score of the benchmark: {', '.join(reasons)}")
+        else:
+            scores.append(result)
+    if not scores:
+        raise Rehearsal(
+            f"nothing was pushed to {repository}: {'; '.join(refused)}. --include-rehearsals writes their files only."
+        )
+    for sentence in refused:
+        on_diff(f"left out: {sentence}")
+    return scores
+
+
+class Rehearsal(BadData):
+    """Results that are no scores of the benchmark: of a try-out, of generated or of incomplete data."""
+
+
+@dataclass
+class ModelChange:
+    """What the files of a model's repository should be with some results in them.
+
+    Attributes:
+        scores: for the card and the evaluation results.
+        rehearsals: of which only the result files are written.
+        repository: `org/model`.
+        user: who pushes.
+        endpoint: of the Hub.
+        revisions: dataset on the Hub -> commit of the version that was used.
+        overwrite: let an older or less complete result take the place of another.
+        kept: sentences on results of the repository that stay, because the new ones are older or less complete.
+    """
+
+    scores: Sequence[ScoreResult]
+    rehearsals: Sequence[ScoreResult]
+    repository: str
+    user: str
+    endpoint: str
+    revisions: Mapping[str, str | None]
+    overwrite: bool = False
+    kept: set[str] = field(default_factory=set)
+
+    def plan_changes(self, snapshot: Snapshot) -> dict[str, bytes]:
+        """Return path -> content of the files that hold results."""
         wanted: dict[str, bytes] = {}
         index: list[dict[str, Any]] = []
         listed: dict[str, list[dict[str, Any]]] = {}
-        for new in results:
-            path = naming.result_path(new, name)
-            result = keep_existing(snapshot.read(path), new)
-            url = f"{endpoint}/{repository}/blob/main/{path}"
-            revision = revisions.get(naming.dataset_id(result))
+        revision = snapshot.target.revision.replace("/", "%2F")
+        for new in self.scores:
+            path = naming.result_path(new, self.user)
+            result = self._choose(snapshot.read(path), new)
+            url = f"{self.endpoint}/{self.repository}/blob/{revision}/{path}"
+            dataset = self.revisions.get(naming.dataset_id(result))
             wanted[path] = to_bytes(result)
             if naming.defined(result):
-                index.append(model_index.entry(result, name, url, revision))
-            if result.label == eval_results.primary_protocol(_protocols(result, results, snapshot, name)):
-                entries = eval_results.entries(result, name, url, revision)
+                index.append(model_index.entry(result, self.user, url, dataset))
+            if result.label == eval_results.primary_protocol(_protocols(result, self.scores, snapshot, self.user)):
+                entries = eval_results.entries(result, self.user, url, dataset)
                 listed.setdefault(eval_results.path(result.task.partition("/")[0]), []).extend(entries)
-        card = cards.text_of(snapshot.read("README.md"), f"README.md of {repository}")
-        wanted["README.md"] = cards.merge_results(
-            card or f"\n# {repository.partition('/')[2]}\n",
-            repository.partition("/")[2],
-            index,
-            model_index.key,
-            f"README.md of {repository}",
-        ).encode()
+        for new in self.rehearsals:
+            path = naming.rehearsal_path(new, self.user)
+            wanted[path] = to_bytes(self._choose(snapshot.read(path), new))
+        if index:
+            wanted["README.md"] = self._card(snapshot, index)
         for path, entries in listed.items():
             if entries:
-                wanted[path] = eval_results.merge(snapshot.read(path), entries, f"{path} of {repository}")
+                wanted[path] = eval_results.merge(snapshot.read(path), entries, f"{path} of {self.repository}")
         return wanted
 
-    return files
+    def _card(self, snapshot: Snapshot, index: Sequence[dict[str, Any]]) -> bytes:
+        name, source = self.repository.partition("/")[2], f"README.md of {self.repository}"
+        card = cards.text_of(snapshot.read("README.md"), source)
+        return cards.merge_results(card or f"\n# {name}\n", name, index, model_index.key, source).encode()
+
+    def _choose(self, existing: bytes | None, new: ScoreResult) -> ScoreResult:
+        """Return the result that the repository should hold: the new one, unless the existing one is as good or better."""
+        try:
+            old = ScoreResult.from_json(parse_json(existing)) if existing else None
+        except BadData:
+            old = None
+        if old is None or same_scores(old, new):
+            return old or new
+        if not self.overwrite and (worse := worse_than(new, old)):
+            self.kept.add(
+                f"{new.task} {new.label}: {worse}, so the one on the Hub stays. To replace it, give --overwrite."
+            )
+            return old
+        return new
 
 
-def dataset_revision(api: "HfApi", name: str, version: str) -> str | None:
-    """Commit of the dataset's repository that holds this version (tag `v<version>`); None where it is not published."""
+def worse_than(new: ScoreResult, old: ScoreResult) -> str:
+    """Return why a result must not replace another; empty when it may."""
+    if _share(new) < _share(old):
+        return "this result is less complete (" + " against ".join(_coverage(one) for one in (new, old)) + " scored)"
+    dates = [str(one.stamp.get("date", "")) for one in (new, old)]
+    return f"this result is older ({' against '.join(dates)})" if dates[0] < dates[1] else ""
+
+
+def _share(result: ScoreResult) -> float:
+    return result.coverage["scored"] / max(result.coverage["expected"], 1)
+
+
+def _coverage(result: ScoreResult) -> str:
+    return f"{result.coverage['scored']}/{result.coverage['expected']}"
+
+
+def dataset_revision(api: "HfApi", name: str, version: str, sleep: Callable[[float], None] = time.sleep) -> str | None:
+    """Return the commit of the dataset's repository with this version (tag `v<version>`); None where it is not published."""
     from huggingface_hub.errors import HTTPError
 
-    try:
-        tags = api.list_repo_refs(name, repo_type="dataset").tags
-    except HTTPError as error:
-        if status(error) in (401, 404):
-            return None
-        raise
-    return next((tag.target_commit for tag in tags if tag.name == f"v{version}"), None)
+    def tags() -> list[Any]:
+        try:
+            return api.list_repo_refs(name, repo_type="dataset").tags
+        except HTTPError as error:
+            if status(error) in (401, 404):
+                return []
+            raise
+
+    found = call(f"dataset {name}", tags, sleep=sleep)
+    return next((tag.target_commit for tag in found if tag.name == f"v{version}"), None)
 
 
 def to_bytes(result: ScoreResult) -> bytes:
@@ -157,31 +275,27 @@ def to_bytes(result: ScoreResult) -> bytes:
     return (json.dumps(result.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def keep_existing(existing: bytes | None, new: ScoreResult) -> ScoreResult:
-    """Return the existing result if the new one says the same, else the new one.
+def same_scores(one: ScoreResult, other: ScoreResult) -> bool:
+    """Return whether two results say the same.
 
-    When it was made, with which versions, and at which commit of the model's repository does not count: pushing results
-    makes a commit there itself, and running the same line again would never come to an end.
+    When they were made, with which versions, and at which commit of the model's repository does not count: pushing
+    results makes a commit there itself, and running the same line again would never come to an end.
     """
-    try:
-        old = ScoreResult.from_json(parse_json(existing)) if existing else None
-    except BadData:
-        old = None
-    return old if old is not None and _without_stamp(old) == _without_stamp(new) else new
+    return _without_stamp(one) == _without_stamp(other)
 
 
 def _without_stamp(result: ScoreResult) -> bytes:
     model = {key: value for key, value in result.model.items() if key != "revision"}
-    return to_bytes(replace(result, model=model, stamp={}))
+    return to_bytes(replace(result, model=model, stamp={}, predictions_sha256=""))
 
 
-def _datasets(results: Sequence[ScoreResult]) -> set[tuple[str, str]]:
+def _dataset_versions(results: Sequence[ScoreResult]) -> set[tuple[str, str]]:
     return {(naming.dataset_id(result), str(result.dataset.get("version", ""))) for result in results}
 
 
 def _protocols(result: ScoreResult, results: Sequence[ScoreResult], snapshot: Snapshot, user: str) -> set[str]:
     """Return the protocols under which the user has results of a task, in this push and in the repository."""
     now = {other.label for other in results if other.task == result.task}
-    file, home = f"/{result.task.replace('/', '__')}.json", f"{naming.NAMESPACE}/{user}/"
+    file, home = f"/{result.task.replace('/', '__')}.json", f"{naming.FOLDER}/{user}/"
     before = {path.split("/")[2] for path in snapshot.files if path.startswith(home) and path.endswith(file)}
     return now | before

@@ -30,12 +30,14 @@ import io
 import json
 import math
 import re
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from cardiobench.hub.api import connect, whoami
 from cardiobench.hub.commit import CommitResult, PlanChanges, RepoOptions, Snapshot, Target, write
-from cardiobench.hub.push_results import UNNAMED, to_bytes
+from cardiobench.hub.outgoing import public_result
+from cardiobench.hub.push_results import UNNAMED, leave_out_rehearsals, to_bytes
 from cardiobench.results.score_result import ScoreResult
 
 TEXT, NUMBER, COUNT, FLAG = "string", "float64", "int64", "bool"
@@ -84,7 +86,8 @@ def push_to_dataset(
     private: bool = False,
     dry_run: bool,
     on_diff: Callable[[str], None],
-    **options,
+    include_rehearsals: bool = False,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> CommitResult:
     """Add the results that are not there yet to a dataset on the Hub, as one new file.
 
@@ -93,14 +96,19 @@ def push_to_dataset(
         repository: `org/name`; made where it is not there.
         private: how it is made.
         dry_run: only show what would be written.
-        on_diff: is called with what would change.
-        options: of `write`.
+        on_diff: is called with what is left out and what would change.
+        include_rehearsals: add results of try-outs, of generated and of incomplete data too; no leaderboard ranks them.
+        sleep: waits between tries.
 
     Raises:
         HubError: refused or not reached; nothing was added, and pushing again adds nothing twice.
+        Rehearsal: all results are rehearsals.
     """
+    results = [public_result(result) for result in results]
+    if not include_rehearsals:
+        results = leave_out_rehearsals(results, repository, on_diff)
     api = connect()
-    user = whoami(api)
+    user = whoami(api, sleep)
     return write(
         api,
         Target("dataset", repository),
@@ -111,7 +119,7 @@ def push_to_dataset(
         create=RepoOptions(private),
         as_pull_request=bool(user.name) and not user.owns(repository),
         on_diff=on_diff,
-        **options,
+        sleep=sleep,
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cardiobench.core.errors import BadData, MissingData
-from cardiobench.hub.api import connect, hub_errors, whoami
+from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.results.collect import Collection, EditedResult, Entry, Problem, assemble, collect, read_result
 
@@ -46,9 +46,8 @@ def from_dataset(repository: str, revision: str = "main") -> Collection:
     """
     api = connect()
     target = Target("dataset", repository, revision)
-    with hub_errors(str(target)):
-        snapshot = read_snapshot(api, target, whoami(api), None)
-        files = snapshot.read_matching(r".*\.parquet")
+    user = whoami(api)
+    files = call(target, lambda: read_snapshot(api, target, user, None).read_matching(r".*\.parquet"))
     if not files:
         raise MissingData(
             f"{target} holds no results. Add yours: cardiobench push RESULTS --to-dataset {repository} --yes"

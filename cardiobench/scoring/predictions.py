@@ -133,7 +133,7 @@ def _missing_note(wanted: pd.DataFrame, place: np.ndarray, task: Task, split: st
     missing = wanted["id"][place < 0]
     if missing.empty:
         return []
-    return [f"{len(missing)} of the {len(wanted)} {_units(task, split)} have no prediction: {first_n(missing)}"]
+    return [f"{len(missing)} of the {len(wanted)} {_units(task, split)} have no prediction"]
 
 
 def _spelling_hint(missing: list[str], extra: list[str], source: str) -> list[str]:

@@ -15,6 +15,7 @@ class Fault:
         status: answer with it, unless 0.
         headers: of that answer.
         cut: close the connection: "before" the request is read to its end, "after" it was carried out.
+        stall: seconds without an answer.
         first: called before the request is handled (to let somebody else commit in between).
     """
 
@@ -23,6 +24,7 @@ class Fault:
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     cut: str = ""
+    stall: float = 0
     first: Callable[[], object] | None = None
 
 

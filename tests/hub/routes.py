@@ -77,8 +77,9 @@ def front_matter(files: Mapping[str, bytes]) -> dict:
 @route("GET", "/api/whoami-v2")
 def whoami(request):
     user = request.known()
-    organisations = [{"type": "org", "name": name} for name in user.organisations]
-    token = {"type": "access_token", "accessToken": {"displayName": "tests", "role": "write"}}
+    organisations = [{"type": "org", "name": name, "roleInOrg": "write"} for name in user.organisations]
+    organisations += [{"type": "org", "name": name, "roleInOrg": "read"} for name in user.reads]
+    token = {"type": "access_token", "accessToken": {"displayName": "tests", "role": user.token_role}}
     return Answer({"type": "user", "id": "1", "name": user.name, "orgs": organisations, "auth": token})
 
 
@@ -190,19 +191,45 @@ def discussions(request, kind, name):
         for number, pull in enumerate(repository.pulls, start=1)
         if request.query.get("author") in (None, pull.author) and request.query.get("status") in (None, pull.status)
     ]
-    listed = [
-        {
-            "num": number,
-            "title": pull.title,
-            "author": {"name": pull.author},
-            "createdAt": DATE,
-            "status": pull.status,
-            "repo": {"name": name, "type": kind},
-            "isPullRequest": True,
-        }
-        for number, pull in wanted
-    ]
+    listed = [discussion(number, pull, kind, name) for number, pull in wanted]
     return Answer({"discussions": listed, "count": len(listed), "start": 0})
+
+
+def discussion(number, pull, kind, name):
+    return {
+        "num": number,
+        "title": pull.title,
+        "author": {"name": pull.author},
+        "createdAt": DATE,
+        "status": pull.status,
+        "repo": {"name": name, "type": kind},
+        "isPullRequest": True,
+    }
+
+
+@route("POST", API + "/discussions")
+def open_discussion(request, kind, name):
+    repository = request.visible(kind, name)
+    repository.open_pull(request.json["title"], request.known().name, repository.resolve("main"))
+    repository.pulls[-1].status = "draft"
+    return Answer({"num": len(repository.pulls)})
+
+
+@route("GET", API + r"/discussions/(?P<number>\d+)")
+def discussion_details(request, kind, name, number):
+    pull = request.visible(kind, name).pulls[int(number) - 1]
+    more = {"changes": {"base": "refs/heads/main"}, "filesWithConflicts": [], "events": [], "diff": ""}
+    return Answer({**discussion(int(number), pull, kind, name), **more})
+
+
+@route("POST", API + r"/discussions/(?P<number>\d+)/status")
+def discussion_status(request, kind, name, number):
+    pull = request.visible(kind, name).pulls[int(number) - 1]
+    if pull.author != request.known().name:
+        request.owner(name)
+    pull.status = request.json["status"]
+    event = {"id": "1", "type": "status-change", "createdAt": DATE, "author": {"name": pull.author}}
+    return Answer({"newStatus": {**event, "data": {"status": pull.status}}})
 
 
 def entry(path: str, content: bytes) -> dict:

@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -29,6 +30,9 @@ class Handler(BaseHTTPRequestHandler):
             return self.hang_up()
         body = self.body()
         hub.requests.append(line)
+        hub.sent.append(f"{line}\n{self.headers.get('User-Agent')}\n".encode() + body)
+        if fault and fault.stall:
+            time.sleep(fault.stall)
         if fault and fault.first:
             fault.first()
         try:
@@ -97,10 +101,12 @@ class Hub:
         store: its repositories.
         faults: what is to go wrong.
         requests: "METHOD path" of all requests so far.
+        sent: every byte of them but the headers that name the client's token.
     """
 
     def __init__(self, users: dict[str, User]):
         self.store, self.faults, self.requests = Store(users), Faults(), []
+        self.sent: list[bytes] = []
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.hub = self
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"

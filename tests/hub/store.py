@@ -31,6 +31,8 @@ class Refusal(Exception):
 class User:
     name: str
     organisations: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()  # organisations in which the user may only read
+    token_role: str = "write"
 
     def owns(self, repository: str) -> bool:
         return repository.partition("/")[0] in (self.name, *self.organisations)

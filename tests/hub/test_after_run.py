@@ -10,20 +10,22 @@ from huggingface_hub import ModelCard, constants
 from cardiobench.cli.main import main
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
+from cardiobench.core.errors import HubError
 from cardiobench.hub import commit
-from cardiobench.hub.after_run import push_all
+from cardiobench.hub.after_run import check_before_run, push_all
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Collection
 from cardiobench.runner import run as runner
 from tests.hub.conftest import ALICE, BOB
 from tests.hub.results import MODEL, regression, result
+from tests.hub.store import User
 
 COMMIT = "POST .*/commit/"
 RESULTS = [result(), regression()]
 # What happens, and what is said of it.
 FAULTS = {
     "not logged in": ({"status": 401}, "HTTP 401"),
-    "no right to write": ({"status": 403}, "HTTP 403"),
+    "no right to write": ({"status": 403, "times": 99}, "HTTP 403"),
     "no repository": ({"status": 404}, "HTTP 404"),
     "conflict that stays": ({"status": 409, "times": 99}, "HTTP 409"),
     "parent that keeps moving": ({"status": 412, "times": 99}, "HTTP 412"),
@@ -152,14 +154,31 @@ def test_a_folder_is_no_repository(tmp_path, client, hub, saved):
     assert not any("/commit/" in line for line in hub.requests)
 
 
-def test_results_of_a_synthetic_twin_are_marked_wherever_they_stand(model, saved):
+def test_a_rehearsal_is_no_failure_and_goes_nowhere(model, hub, saved, capsys):
     twin = replace(RESULTS[0], dataset={**RESULTS[0].dataset, "twin": True, "limit": 3})
     assert push_all([twin], saved, Console()) == []
-    (listed,) = [content for path, content in model.files().items() if path.startswith(".eval_results/")]
-    assert b"synthetic twin" in listed and b"first 3 patients" in listed
-    assert all(r.metric_args["synthetic_twin"] for r in ModelCard.load(MODEL).data.eval_results)
-    names = {r.metric_name for r in ModelCard.load(MODEL).data.eval_results}
-    assert names and all("synthetic twin" in name for name in names)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "a synthetic twin, only the first 3 patients" in told and not any(
+        "/commit/" in line for line in hub.requests
+    )
+
+
+def test_what_must_hold_before_a_run(model, hub, client, tmp_path, monkeypatch):
+    assert check_before_run([MODEL]) == [f"{MODEL}: results will be committed as alice"]
+    with pytest.raises(HubError, match="is a folder of this machine"):
+        check_before_run([str(tmp_path)])
+    with pytest.raises(HubError, match="no such repository"):
+        check_before_run([MODEL, "org/absent"])
+    hub.store.users[BOB] = User("bob", (), ("org",))
+    client(BOB)
+    assert check_before_run([MODEL]) == [f"{MODEL}: results will be offered in a pull request as bob"]
+    hub.store.users[BOB] = User("bob", ("org",), token_role="read")
+    with pytest.raises(HubError, match="yours may only read"):
+        check_before_run([MODEL])
+    client("")
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+    with pytest.raises(HubError, match="needs a token"):
+        check_before_run([MODEL])
 
 
 @pytest.fixture
@@ -193,7 +212,7 @@ def ended(monkeypatch, tmp_path):
 
 
 def test_a_run_whose_push_fails_ends_with_1_and_says_so(model, hub, quick, ended, capsys):
-    hub.faults.add(COMMIT, status=403)
+    hub.faults.add(COMMIT, status=403, times=2)
     outcome = ended()
     assert outcome.exit_code == 1 and outcome.results == RESULTS
     assert "The results are kept; push them later" in " ".join(" ".join(capsys.readouterr()).split())

@@ -41,7 +41,7 @@ def pushed(model):
     ],
 )
 def test_a_refusal_is_final_and_says_what_to_do(model, hub, status, words):
-    hub.faults.add(COMMIT, status=status)
+    hub.faults.add(COMMIT, status=status, times=2 if status == 403 else 1)  # the request for the owner is refused too
     pauses = []
     with pytest.raises(HubError, match=words) as caught:
         send(pauses)
@@ -153,6 +153,23 @@ def test_a_broken_card_is_named_and_left(model, hub):
     assert pushed(model) == 0
 
 
+@pytest.mark.parametrize("call", ["/whoami", "/refs", "GET /api/models/org/model(?!/tree)", "/tree/", COMMIT])
+def test_every_call_is_tried_again(model, hub, call):
+    hub.faults.add(call, status=500, times=2)
+    pauses = []
+    send(pauses)
+    assert hub.faults.all_happened and pushed(model) == 1
+    assert pauses == ([] if call == "/tree/" else [1.0, 2.0]), "the client itself asks again for a page of files"
+
+
+@pytest.mark.parametrize("call", ["/whoami", "/refs", COMMIT])
+def test_a_call_that_is_never_answered_ends(model, hub, monkeypatch, call):
+    monkeypatch.setattr("cardiobench.hub.api.TIMEOUT", 0.2)
+    hub.faults.add(call, stall=3, times=5)
+    with pytest.raises(HubError, match="could not be reached"):
+        send()
+
+
 def test_no_network(model, hub, monkeypatch):
     hub.server.shutdown()
     hub.server.server_close()
@@ -169,7 +186,7 @@ def test_offline(model, monkeypatch):
 def test_the_command_says_it_in_one_line_and_keeps_the_results(model, hub, tmp_path, capsys):
     path = result().save(tmp_path / "results" / "tmed2__as.json")
     content = path.read_bytes()
-    hub.faults.add(COMMIT, status=403)
+    hub.faults.add(COMMIT, status=403, times=2)
     assert main(["push", str(tmp_path / "results"), "--to", MODEL, "--yes"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("HubError: ") and error.count("\n") == 1 and path.read_bytes() == content
@@ -182,7 +199,7 @@ def test_tokens_are_never_printed_nor_kept(model, hub, tmp_path, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     result().save(tmp_path / "work" / "results" / "tmed2__as.json")
     hub.faults.add(COMMIT, status=500)
-    hub.faults.add(COMMIT, status=403)
+    hub.faults.add(COMMIT, status=403, times=2)
     environment = {**os.environ, **hub.environment(tmp_path / "home", ALICE), "HF_DEBUG": "1"}
     said = ""
     for _ in range(2):

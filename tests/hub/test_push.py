@@ -10,10 +10,12 @@ from huggingface_hub.repocard import metadata_eval_result
 from cardiobench.cli.main import main
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.hub.pull_results import pull, save
-from cardiobench.hub.push_results import find_results, push, select_model, to_bytes
+from cardiobench.hub.push_results import Rehearsal, find_results, push, select_model, to_bytes
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.record import CHECKSUM, EditedResult
 from tests.hub.conftest import ALICE, BOB
 from tests.hub.results import MODEL, regression, result
+from tests.hub.store import User
 
 CARD = b"---\r\nlicense: mit  # by hand\r\n---\r\n# A model\r\n\r\nBy hand.\r\n"
 RESULTS = [result(), result(protocol="knn", value=0.5), regression()]
@@ -59,7 +61,7 @@ def test_one_commit_that_the_hubs_own_parsers_read(model):
     ]
     entries = HfApi().model_info(MODEL, expand=["evalResults"]).eval_results
     assert {(e.dataset_id, e.task_id, e.value) for e in entries} == {
-        ("cardiobench/camus", "camus_ef_mae", 7.25),
+        ("cardiobench/camus", "camus_ef_mae", 23.684210526315788),
         ("cardiobench/tmed2", "tmed2_as_f1_macro", 0.7123456789012345),
     }
     assert all(e.verify_token is None and "coverage" in e.notes and e.source_user == "alice" for e in entries)
@@ -219,7 +221,7 @@ def test_which_results(tmp_path):
         find_results(tmp_path)
 
 
-def test_what_studies_found_is_not_pushed(tmp_path):
+def test_analyses_are_not_pushed(tmp_path):
     """A record of a study lies beside the results of a run and is no score of a task."""
     AnalysisResult("alignment", "camus/ef", ("camus/ef",), {}).save(tmp_path / "alignment" / "camus__ef.json")
     with pytest.raises(MissingData, match="no result in"):
@@ -241,3 +243,94 @@ def test_names_from_the_hub_lead_nowhere_else(tmp_path):
     with pytest.raises(BadData):
         save([("..", result())], tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_edited_result_is_refused_and_gets_no_new_checksum(model, hub, tmp_path):
+    path = result().save(tmp_path / "probe" / "tmed2__as.json")
+    content = json.loads(path.read_text())
+    content["overall"]["f1_macro"]["value"] = 0.99
+    for edited in (content, {key: value for key, value in content.items() if key != CHECKSUM}):
+        path.write_text(json.dumps(edited))
+        before = path.read_bytes()
+        with pytest.raises(EditedResult, match=r"tmed2__as\.json: its checksum"):
+            find_results(tmp_path)
+        assert main(["push", str(tmp_path), "--to", MODEL, "--yes"]) == 2 and path.read_bytes() == before
+    assert not any("/commit/" in line for line in hub.requests)
+
+
+REHEARSALS = {
+    "only the first 5 patients": {"dataset": {**result().dataset, "limit": 5}},
+    "a synthetic twin": {"dataset": {**result().dataset, "twin": True}},
+    "generated recordings": {"task": "phantom_ecg/cd", "dataset": {"name": "phantom_ecg", "digest": "d"}},
+    "48 of 119 units scored": {"coverage": {"scored": 48, "expected": 119}},
+    "files of the release are missing": {"dataset": {**result().dataset, "missing_files": 2}},
+    "prompts other than the dataset's": {"options": {"prompt_digest": "0" * 16}},
+    "labels that are not those of the release": {"dataset": {"name": "tmed2", "references": "mine.csv"}},
+}
+
+
+@pytest.mark.parametrize("reason", REHEARSALS)
+def test_a_rehearsal_is_no_score_of_the_benchmark(model, reason):
+    send([result()])
+    before = dict(model.files())
+    rehearsal = result(value=0.9, **REHEARSALS[reason])
+    with pytest.raises(Rehearsal, match=reason):
+        send([rehearsal], overwrite=True)
+    assert model.files() == before
+    _, said = send([rehearsal, regression()])
+    assert f"left out: {rehearsal.task} probe is no score of the benchmark: {reason}" in said
+    send([rehearsal], include_rehearsals=True)
+    files = model.files()
+    (path,) = [path for path in files if path.startswith("cardiobench/rehearsals/alice/probe/")]
+    assert json.loads(files[path])["overall"]["f1_macro"]["value"] == 0.9
+    assert [e["value"] for e in yaml.safe_load(files[".eval_results/cardiobench-tmed2.yaml"])] == [result().score.value]
+    assert b"0.9\n" not in files["README.md"] and len(pull(MODEL)) == 2, "a rehearsal is not pulled as a score"
+
+
+def test_an_older_result_never_replaces_a_newer_one(model):
+    send([result()])
+    older = result(value=0.6, stamp={**result().stamp, "date": "2026-01-01T00:00:00+00:00"})
+    _, said = send([older])
+    assert "this result is older" in said and "--overwrite" in said
+    path = "cardiobench/alice/probe/tmed2__as.json"
+    assert json.loads(model.files()[path])["overall"]["f1_macro"]["value"] > 0.7
+    send([older], overwrite=True)
+    assert json.loads(model.files()[path])["overall"]["f1_macro"]["value"] == 0.6
+    send([result(coverage={"scored": 119, "expected": 200})], include_rehearsals=True)
+    less = result(coverage={"scored": 90, "expected": 200})
+    _, said = send([less], include_rehearsals=True)
+    assert "this result is less complete (90/200 against 119/200 scored)" in said
+
+
+def test_a_member_who_may_only_read_asks_the_owner(model, hub, client):
+    hub.store.users[BOB] = User("bob", (), ("org",))
+    client(BOB)
+    done, _ = send()
+    assert done.pull_request and model.pulls[0].status == "open"
+    hub.store.users[BOB] = User("bob", ("org",))
+    hub.faults.add("POST .*/commit/main", status=403)  # a token that may write elsewhere
+    done, said = send([result(value=0.5)])
+    assert done.pull_request and len(model.pulls) == 1 and "as a pull request" in said
+
+
+def test_two_pushes_at_once_make_one_pull_request(model, hub, client):
+    client(BOB)
+    first = lambda: model.open_pull("CardioBench results", "bob", model.resolve("main"))  # noqa: E731
+    hub.faults.add("POST .*/discussions$", first=first)
+    done, _ = send()
+    assert [pull.status for pull in model.pulls] == ["open", "closed"] and done.url.endswith("/discussions/1")
+    assert "cardiobench/bob/probe/tmed2__as.json" in model.files("refs/pr/1")
+
+
+def test_links_in_a_pull_request_lead_to_its_files(model, client):
+    client(BOB)
+    send()
+    files = model.files("refs/pr/1")
+    for entry in yaml.safe_load(files[".eval_results/cardiobench-tmed2.yaml"]):
+        assert entry["source"]["url"].partition("/blob/refs%2Fpr%2F1/")[2] in files
+
+
+def test_the_namespace_is_a_setting(model, monkeypatch):
+    monkeypatch.setenv("CARDIOBENCH_NAMESPACE", "clinic")
+    send([result()])
+    assert "clinic/tmed2" in model.files()[".eval_results/cardiobench-tmed2.yaml"].decode()

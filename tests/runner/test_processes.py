@@ -81,7 +81,7 @@ def results(folder):
         for path in sorted(folder.glob("results/*/*/*/*__*.json"))
     }
     for content in files.values():
-        del content["seal"]  # of all of it, the time too
+        del content["seal"], content["predictions_sha256"]  # of all of it, the time and last bits too
         content["stamp"] = {key: value for key, value in content["stamp"].items() if key not in TIMES}
     return files
 

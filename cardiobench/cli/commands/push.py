@@ -24,6 +24,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="NAME", help="by which the model was evaluated (default: the repository)")
     parser.add_argument("--pr", action="store_true", help="open a pull request even where you may write")
     parser.add_argument("--private", action="store_true", help="a dataset that is made is private")
+    parser.add_argument(
+        "--include-rehearsals",
+        action="store_true",
+        help="write the files of results that are no scores of the benchmark too (--limit, twins, phantoms, incomplete data, "
+        "other prompts); they never go to the card",
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="let an older or less complete result take the place of another"
+    )
     sending = parser.add_mutually_exclusive_group()
     sending.add_argument("--yes", action="store_true", help="write to the Hub")
     sending.add_argument("--dry-run", action="store_true", help="only show what would change (the default)")
@@ -40,11 +49,22 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.to:
         chosen = select_model(results, arguments.model or arguments.to, arguments.to)
         done = push(
-            chosen, arguments.to, dry_run=not arguments.yes, on_diff=console.print, as_pull_request=arguments.pr
+            chosen,
+            arguments.to,
+            dry_run=not arguments.yes,
+            on_diff=console.print,
+            as_pull_request=arguments.pr,
+            include_rehearsals=arguments.include_rehearsals,
+            overwrite=arguments.overwrite,
         )
     else:
         done = push_to_dataset(
-            results, arguments.to_dataset, private=arguments.private, dry_run=not arguments.yes, on_diff=console.print
+            results,
+            arguments.to_dataset,
+            private=arguments.private,
+            dry_run=not arguments.yes,
+            on_diff=console.print,
+            include_rehearsals=arguments.include_rehearsals,
         )
     if not done.changes:
         console.print(f"{done.target}: nothing to change")

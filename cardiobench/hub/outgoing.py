@@ -1,0 +1,138 @@
+"""What may leave this machine: no ids of test units, no local paths, no token, in anything that is sent."""
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cardiobench.core.errors import LicenceError
+from cardiobench.data import catalog
+from cardiobench.data.prompts import prompt_digest
+from cardiobench.results.record import checksum
+from cardiobench.results.score_result import OLDER_RULES, ScoreResult
+
+Content = bytes | Path
+"""Of a file: its bytes, or a path for what is large."""
+
+# An absolute path of POSIX or Windows, a home folder, a file URL, or a path that leaves the working folder.
+LOCAL_PATH = re.compile(
+    r"""(?:(?<=[\s"'`(=,:;\[{<])|^)(?:file://\S*|~[\w.-]*/[^\s"'`,;)\]}>]*|\.\.?/[^\s"'`,;)\]}>]*|/[^/\s"'`,;)\]}>]+/[^\s"'`,;)\]}>]*"""
+    r"""|[A-Za-z]:[\\/][^\s"'`,;)\]}>]*|\\\\[^\s"'`,;)\]}>]+)"""
+)
+TOKEN = re.compile(r"hf_\w{10,}")
+_WORD = re.compile(r"[\w.+-]+")
+PATH_MARK, ID_MARK = "(local path)", "(id)"
+# Facts about the making of a result that others need; everything else of the stamp stays here.
+STAMP = {"cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch", "python", "commit", "seed", "resamples"}
+STAMP |= {"key", "code", "embeddings", "device", "seconds", "date"}
+
+
+def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()) -> ScoreResult:
+    """Return a result as it may be shown to everybody.
+
+    Args:
+        result: as it was saved.
+        name: of the model's repository; empty for the name under which it was evaluated.
+        ids: of test units and patients, which no text of it may repeat.
+
+    Returns:
+        The same result where there is nothing to hide, else one with a checksum of its own, whose stamp names the
+        checksum of the result that it was made from.
+    """
+    stamp = {key: value for key, value in result.stamp.items() if key in STAMP or key == "source_checksum"}
+    shown: ScoreResult = _clean(
+        replace(result, model={**result.model, "name": name or public_name(str(result.model["name"]))}, stamp=stamp),
+        frozenset(word for word in ids if not word.isdigit()),
+    )
+    if shown.to_json() == result.to_json():
+        return result
+    source = result.stamp.get("source_checksum") or checksum(result.to_json())
+    return replace(shown, stamp={**shown.stamp, "source_checksum": source})
+
+
+def public_name(model: str) -> str:
+    """Return the name of a model without the folders above it, where it is one of this machine."""
+    is_folder = Path(model).is_absolute() or Path(model).exists() or LOCAL_PATH.search(model)
+    return f"local: {Path(model).name}" if is_folder else model
+
+
+def _clean(value: Any, ids: frozenset[str]) -> Any:
+    """Return the same tree with every text in it cleaned."""
+    if isinstance(value, str):
+        return clean_text(value, ids)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{field.name: _clean(getattr(value, field.name), ids) for field in fields(value)})
+    if isinstance(value, Mapping):
+        return {clean_text(str(key), ids): _clean(entry, ids) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_clean(entry, ids) for entry in value)
+    return value
+
+
+def clean_text(text: str, ids: Collection[str] = ()) -> str:
+    """Return the text with local paths and ids of test units blotted out."""
+    text = LOCAL_PATH.sub(PATH_MARK, text)
+    return _WORD.sub(lambda match: ID_MARK if match[0] in ids or match[0].rstrip(".") in ids else match[0], text)
+
+
+def ids_below(folder: Path) -> set[str]:
+    """Return the ids of units and patients in all predictions of a folder, or of the folder of a result file."""
+    ids: set[str] = set()
+    for file in sorted((folder if folder.is_dir() else folder.parent).rglob("*.predictions.parquet")):
+        try:
+            frame = pd.read_parquet(file, columns=["id", "patient_id"])
+        except (OSError, ValueError):
+            continue  # of damaged predictions no id went into a result
+        ids |= set(frame["id"].astype(str)) | set(frame["patient_id"].astype(str))
+    return ids
+
+
+def check_outgoing(path: str, content: Content | None) -> None:
+    """Refuse a file that holds a token, or the place of the user's files on this machine.
+
+    Args:
+        path: in the repository.
+        content: bytes are searched; of a large file only its name.
+
+    Raises:
+        LicenceError: it must not leave this machine.
+    """
+    text = path.encode() + (content if isinstance(content, bytes) else b"")
+    for what, secret in _secrets().items():
+        if secret in text:
+            raise LicenceError(f"{path} was not sent: it holds {what}. Take it out and push again.")
+
+
+def _secrets() -> dict[str, bytes]:
+    from huggingface_hub import get_token
+
+    home, here = str(Path.home()), str(Path.cwd())
+    values = {
+        "your token": get_token() or "",
+        "the path of your home folder": home if home.count(os.sep) > 1 else "",
+        "the path of the working folder": here if here.count(os.sep) > 1 else "",
+        "the path of the raw data": os.environ.get("CARDIOBENCH_DATA", ""),
+        "the path of the cache": os.environ.get("CARDIOBENCH_CACHE", ""),
+    }
+    return {name: value.encode() for name, value in values.items() if len(value) > 4}
+
+
+def not_a_benchmark_score(result: ScoreResult) -> list[str]:
+    """Return why a result is a rehearsal, not a score of the benchmark; empty for a score of a whole release."""
+    facts, coverage, task = result.dataset, result.coverage, catalog.task(result.task)
+    asked_with = result.options.get("prompt_digest")
+    reasons = {
+        "generated recordings": catalog.spec(task.dataset).generated or (result.generated and not facts.get("twin")),
+        "a synthetic twin": facts.get("twin"),
+        f"only the first {facts.get('limit')} patients": facts.get("limit"),
+        f"{coverage['scored']} of {coverage['expected']} units scored": coverage["scored"] < coverage["expected"],
+        OLDER_RULES: result.outdated,
+        "files of the release are missing": facts.get("missing_files") or facts.get("absent_rows"),
+        "labels that are not those of the release": not facts.get("digest"),
+        "prompts other than the dataset's": asked_with is not None and asked_with != prompt_digest(task),
+    }
+    return [reason for reason, holds in reasons.items() if holds]

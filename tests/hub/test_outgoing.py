@@ -1,0 +1,124 @@
+"""Nothing leaves this machine but what may: every byte that a client sends is searched for marked ids, paths and tokens."""
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from cardiobench.cli.main import main
+from cardiobench.core.errors import LicenceError
+from cardiobench.data import catalog
+from cardiobench.hub.outgoing import check_outgoing, clean_text, public_result
+from cardiobench.results.predictions_file import save_scored
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
+from tests.hub.conftest import ALICE
+from tests.hub.results import MODEL, result
+
+MARKS = ("MARKEDID", "MARKEDPATIENT", "MARKEDFOLDER", "MARKEDUSER", ALICE)
+
+
+@pytest.fixture
+def marked(tmp_path, monkeypatch):
+    """Results of a run whose ids, folders and warnings carry marks; one patient has no prediction."""
+    home = tmp_path / "MARKEDFOLDER" / "MARKEDUSER"
+    home.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("CARDIOBENCH_DATA", str(home / "raw"))
+    rng = np.random.default_rng(0)
+    names = [f"MARKEDID-{n}" for n in range(60)]
+    truth = pd.DataFrame({"id": names, "patient_id": [f"MARKEDPATIENT-{n}" for n in range(60)], "split": "test"})
+    truth["y_true"] = rng.normal(55, 10, 60)
+    truth["sex"], truth["age"], truth["bmi"], truth["image_quality"] = "F", 50.0, 22.0, "Good"
+    references = pd.concat([truth.assign(id=truth["id"] + "t", patient_id=truth["id"] + "t", split="train"), truth])
+    task = catalog.task("camus/ef")
+    answers = truth[["id"]].assign(y_pred=truth["y_true"] + 1.0)
+    for name, rows in (("whole", answers), ("lacking", answers.iloc[:-1])):
+        joined = Predictions.join(references, rows, task, allow_missing=True)
+        scored = score(joined, references, resamples=50, protocol="probe", variant=name)
+        folder = home / "results" / "m" / "r" / "probe"
+        facts = {"name": str(home / "my_model"), "revision": "1", "loaded_by": f"weights in {home}/my_model/a.pt"}
+        dataset = {"name": "camus", "version": "1.0.0", "digest": "d" * 16, "twin": False, "limit": None}
+        local = replace(
+            scored,
+            model={**facts, "preprocessing": {"config": f"{home}/x.json", "fs": 500}},
+            dataset=dataset,
+            warnings=(*scored.warnings, f"MARKEDID-3 was odd, see {home}/log.txt or ~/log.txt"),
+            options={"prompt_folder": str(home), "note": "C:\\MARKEDFOLDER\\x"},
+            skipped_groups={"sex=M": "only MARKEDPATIENT-4."},
+            stamp={**scored.stamp, "host": "MARKEDUSER-laptop", "key": "k"},
+        )
+        save_scored(local, joined.frame, folder / name / "camus__ef.json")
+    return home
+
+
+def everything(hub):
+    """Every byte sent, and every text in the Parquet files and repositories that came of it."""
+    parts = list(hub.sent)
+    for repository in hub.store.repositories.values():
+        for commit in repository.commits.values():
+            parts += [commit.title.encode(), *(path.encode() for path in commit.files), *commit.files.values()]
+            for path, content in commit.files.items():
+                if path.endswith(".parquet"):
+                    parts.append(json.dumps(pq.read_table(io.BytesIO(content)).to_pylist()).encode())
+    return b"\n".join(parts)
+
+
+def test_nothing_that_is_marked_leaves_this_machine(marked, hub, client, capsys):
+    hub.store.put("model", MODEL, {"README.md": b"# A model\n"})
+    results, model = str(marked / "results"), str(marked / "my_model")
+    line = ["push", results, "--include-rehearsals", "--yes"]
+    for name in ("whole", "lacking"):
+        one = ["push", str(marked / "results/m/r/probe" / name), "--include-rehearsals", "--yes"]
+        assert main([*one, "--model", model, "--to", MODEL]) == 0
+    assert main([*line, "--to-dataset", "org/results"]) == 0
+    assert main(["publish", "datasets", "camus", "tmed2", "--yes", "--namespace", "org"]) == 0
+    assert main(["publish", "metrics", "mae", "--yes", "--namespace", "org"]) == 0
+    assert main(["publish", "models", "--yes", "--namespace", "org"]) == 0
+    sent = everything(hub)
+    assert b"probe.lacking" in sent and b"local: my_model" in sent and b"camus/ef" in sent
+    found = [mark for mark in MARKS if mark.encode() in sent]
+    assert not found, {mark: sent[max(0, sent.index(mark.encode()) - 200) :][:300] for mark in found}
+
+
+def test_a_public_result_names_the_checksum_that_it_was_made_from(marked):
+    path = next((marked / "results").rglob("whole/camus__ef.json"))
+    local = ScoreResult.load(path)
+    shown = public_result(local, MODEL, ids=["MARKEDID-3"])
+    assert shown.model["name"] == MODEL and shown.stamp["source_checksum"] == json.loads(path.read_text())["seal"]
+    assert ScoreResult.from_json(shown.to_json()).overall == shown.overall
+    assert public_result(shown, MODEL) is shown, "what is public already keeps its checksum"
+    assert public_result(result()) == result()
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("read from /home/ann/x.pt, twice", "read from (local path), twice"),
+        ("at '/data/set one/y'", "at '(local path) one/y'"),
+        ("(C:\\Users\\ann\\x)", "((local path))"),
+        ("file:///tmp/x", "(local path)"),
+        ("~/models/x and ../y", "(local path) and (local path)"),
+        ("https://huggingface.co/org/model/blob/main/x", "https://huggingface.co/org/model/blob/main/x"),
+        ("camus/ef 48/50, mV / s, p < .05", "camus/ef 48/50, mV / s, p < .05"),
+        ("patient0012 and patient00123.", "(id) and patient00123."),
+    ],
+)
+def test_texts(text, clean):
+    assert clean_text(text, {"patient0012"}) == clean
+
+
+def test_what_must_not_leave_is_refused_whatever_made_it(client, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(LicenceError, match="your token"):
+        check_outgoing("README.md", f"token {ALICE}".encode())
+    with pytest.raises(LicenceError, match="home folder"):
+        check_outgoing("x.json", f"{tmp_path}/x".encode())
+    check_outgoing("x.json", b"/some/where/else")
+    check_outgoing("x.parquet", Path(tmp_path / "absent.parquet"))
