@@ -33,7 +33,7 @@ def entries(result: ScoreResult, user: str, url: str, revision: str | None) -> l
     """Return one entry per metric that the dataset's eval.yaml lists; the Hub's own class writes it.
 
     The Hub's pages rank the larger value first and know no other direction. Of an error they get the skill score,
-    100 * (floor - error) / floor: 0 for the best constant prediction, 100 for no error; the error stands in the notes.
+    100 * (floor - error) / floor: 0 at the floor, 100 for no error; the error stands in the notes.
     """
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 

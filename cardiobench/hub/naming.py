@@ -66,7 +66,7 @@ def notes(result: ScoreResult, metric: str) -> str:
     parts = [f"protocol {result.label}"]
     if not higher_is_better(result, metric):
         value = f"{metric} {estimate.value:.6g} {result.unit}".strip()
-        parts.insert(0, f"skill score (0 = best constant prediction, 100 = no error); {value}")
+        parts.insert(0, f"skill score (0 = the floor, 100 = no error); {value}")
     if math.isfinite(estimate.low):
         parts.append(
             f"95 % CI {estimate.low:.4g} to {estimate.high:.4g} over {estimate.n_patients} patients, n={estimate.n}"
