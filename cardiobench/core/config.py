@@ -170,6 +170,11 @@ class RunConfig(Settings):
     workers: Annotated[
         NotNegative | None, Setting("decoding processes for each encoding process (default: by cores)", HOW, "N")
     ] = None
+    recording_timeout: Annotated[
+        float,
+        Field(gt=0, allow_inf_nan=False),
+        Setting("seconds that a decoding process may take for one recording; after that it has failed", HOW, "S"),
+    ] = 120.0
     precision: Annotated[
         Literal["auto", "fp32", "bf16"],
         Setting("of the network's arithmetic (default: auto, bf16 for echo networks on a GPU)", HOW),

@@ -1,18 +1,22 @@
 """The encoding loop: recordings are decoded in workers, encoded in batches, stored as they come, on any number of processes."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import islice
+from typing import Protocol, TypeVar
 
 import pandas as pd
 import torch
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
+from cardiobench.embeddings.decode import Decoded, decode
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.models.device import name_of
+
+Item = TypeVar("Item")
 
 SHARD = 64  # recordings per shard; at most one shard is lost on interruption
 
@@ -63,7 +67,7 @@ class EncodeJob:
         return self.source.frame["fingerprint"].iloc[self.number]
 
 
-class _Recordings(torch.utils.data.Dataset):
+class _Recordings(Sequence[Decoded]):
     """Recordings as the encoder's parts, or the reason why they have none."""
 
     def __init__(self, model: LoadedModel, jobs: Sequence[EncodeJob]):
@@ -72,12 +76,14 @@ class _Recordings(torch.utils.data.Dataset):
     def __len__(self) -> int:
         return len(self.jobs)
 
-    def __getitem__(self, position: int) -> tuple[int, torch.Tensor | str]:
+    def __getitem__(self, position: int) -> Decoded:  # type: ignore[override]  # no slices
         job = self.jobs[position]
         try:
-            return position, self.encoder.transform(job.source.recording(job.number, self.encoder.sampling))
+            return self.encoder.transform(job.source.recording(job.number, self.encoder.sampling))
         except BadMedia as error:
-            return position, str(error)
+            return str(error)
+        except MemoryError:
+            return "it does not fit into this machine's memory"
 
 
 class PartEncoder:
@@ -108,6 +114,13 @@ class PartEncoder:
         return self(parts)
 
 
+def batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Yield lists of `size` items, the last one shorter."""
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
 def default_workers(processes: int) -> int:
     """Decoding workers for each of `processes` processes of this machine; of more than two cores, one is left to the encoder."""
     cores = (os.cpu_count() or 2) // processes
@@ -122,6 +135,7 @@ def extract(
     rank: int = 0,
     batch_size: int = 8,
     workers: int = 1,
+    recording_timeout: float = 120.0,
     advance: Callable[[int], None] = lambda count: None,
 ) -> list[Failure]:
     """Encode recordings and store their vectors.
@@ -133,6 +147,7 @@ def extract(
         rank: of this process, for the shards' names.
         batch_size: recordings decoded together; their parts are encoded together.
         workers: decoding processes; 0 decodes in this one.
+        recording_timeout: seconds that a worker may take to decode one recording.
         advance: told how many recordings are done.
 
     Returns:
@@ -142,13 +157,7 @@ def extract(
         UnwritableOutput: the disk is full or read-only; what was stored stays.
     """
     encode = PartEncoder(model, device)
-    loader = torch.utils.data.DataLoader(
-        _Recordings(model, jobs),
-        batch_size=batch_size,
-        num_workers=min(workers, len(jobs)),
-        collate_fn=list,
-        pin_memory=device.type == "cuda",
-    )
+    decoded = decode(_Recordings(model, jobs), workers=workers, timeout=recording_timeout, pin=device.type == "cuda")
     failures: list[Failure] = []
     waiting: dict[EmbeddingStore, list[tuple[EncodeJob, torch.Tensor]]] = {}
 
@@ -158,11 +167,11 @@ def extract(
         store.append(ids, fingerprints, [vectors.numpy() for _, vectors in shard], rank=rank, device=name_of(device))
 
     try:
-        for batch in loader:
+        for batch in batched(enumerate(decoded), batch_size):
             readable = [(jobs[position], parts) for position, parts in batch if isinstance(parts, torch.Tensor)]
             failures += [Failure(jobs[position].id, reason) for position, reason in batch if isinstance(reason, str)]
             if readable:
-                # Joined on the device: from the loader's pinned memory each part travels while the next is prepared.
+                # Joined on the device: from pinned memory each part travels while the next is prepared.
                 encoded = encode(torch.cat([parts.to(device, non_blocking=True) for _, parts in readable]))
                 per_recording = encoded.split([len(parts) for _, parts in readable])
                 for (job, _), vectors in zip(readable, per_recording, strict=True):
@@ -175,6 +184,7 @@ def extract(
                         flush(job.store)
             advance(len(batch))
     finally:
+        decoded.close()
         for store in list(waiting):  # an interrupted or failing run keeps what it has
             flush(store)
     return failures

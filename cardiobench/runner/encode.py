@@ -64,6 +64,7 @@ def encode_missing(
             rank=rank,
             batch_size=config.batch_size,
             workers=default_workers(processes) if config.workers is None else config.workers,
+            recording_timeout=config.recording_timeout,
             advance=advance,
         )
     failures = sorted({(failure.id, failure.reason) for failure in gather_object(failed)})

@@ -1,5 +1,9 @@
 """The encoding loop: out of memory halves the batch, a bad recording or vector is named and the others are kept."""
 
+import multiprocessing
+import os
+import signal
+import time
 from types import SimpleNamespace
 
 import pandas as pd
@@ -7,6 +11,7 @@ import pytest
 import torch
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.embeddings.decode import decode
 from cardiobench.embeddings.extract import EncodeJob, PartEncoder, extract
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
@@ -102,3 +107,49 @@ def test_what_fails_is_named_and_the_rest_is_kept(tmp_path):
     assert sum(done) == 5
     got = store.load(["r4", "r0", "r1"], ["s"] * 3)
     assert [got.parts(n).tolist() for n in range(3)] == [[[8.0] * 3] * 2, [[0.0] * 3] * 2, [[2.0] * 3] * 2]
+
+
+class Traps(Recordings):
+    """Recording 0 kills its worker, 1 stops it, 2 sleeps, 3 and 4 are what they are."""
+
+    def recording(self, number, sampling):
+        if number == 2:
+            time.sleep(60)
+        if number < 2:
+            os.kill(os.getpid(), (signal.SIGKILL, signal.SIGSTOP)[number])
+        return number
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_worker_that_dies_stops_or_hangs_costs_one_recording_and_is_replaced(tmp_path, workers):
+    store, started = EmbeddingStore(tmp_path, "doubler", "toy", {}), time.monotonic()
+    jobs = [EncodeJob(Traps(), number, store) for number in range(5)]
+    failures = extract(loaded(Doubler()), jobs, device=CPU, batch_size=2, workers=workers, recording_timeout=1.5)
+    late = "decoding took longer than 1.5 s (--recording-timeout)"
+    assert {f.id: f.reason for f in failures} == {
+        "r0": "the process that decoded it was ended by SIGKILL (out of memory?)",
+        "r1": late,
+        "r2": late,
+    }
+    assert store.missing([f"r{n}" for n in range(5)], ["s"] * 5).tolist() == [0, 1, 2]
+    assert time.monotonic() - started < 30 and not multiprocessing.active_children()
+
+
+def test_workers_yield_in_order_whatever_each_recording_takes():
+    class Slow(list):
+        def __getitem__(self, position):
+            time.sleep(0.05 * (position % 3 == 0))
+            return torch.full((1,), position)
+
+    positions = [int(parts) for parts in decode(Slow(range(20)), workers=3, timeout=10)]
+    assert positions == list(range(20))
+
+
+def test_a_defect_in_a_worker_is_raised_and_no_worker_is_left():
+    class Broken(list):
+        def __getitem__(self, position):
+            return 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        list(decode(Broken(range(4)), workers=2, timeout=10))
+    assert not multiprocessing.active_children()
