@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol, TypeVar
@@ -15,6 +16,7 @@ from cardiobench.embeddings.decode import Decoded, decode
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.models.device import name_of
+from cardiobench.models.safe_folder import without_tokens
 
 Item = TypeVar("Item")
 
@@ -166,7 +168,15 @@ def extract(
         ids, fingerprints = [job.id for job, _ in shard], [job.fingerprint for job, _ in shard]
         store.append(ids, fingerprints, [vectors.numpy() for _, vectors in shard], rank=rank, device=name_of(device))
 
-    try:
+    def finish() -> None:
+        decoded.close()
+        for store in list(waiting):
+            flush(store)
+
+    with ExitStack() as stack:
+        if model.own_code:
+            stack.enter_context(without_tokens())
+        stack.callback(finish)  # an interrupted or failing run keeps what it has
         for batch in batched(enumerate(decoded), batch_size):
             readable = [(jobs[position], parts) for position, parts in batch if isinstance(parts, torch.Tensor)]
             failures += [Failure(jobs[position].id, reason) for position, reason in batch if isinstance(reason, str)]
@@ -183,8 +193,4 @@ def extract(
                     if len(shard) >= SHARD:
                         flush(job.store)
             advance(len(batch))
-    finally:
-        decoded.close()
-        for store in list(waiting):  # an interrupted or failing run keeps what it has
-            flush(store)
     return failures

@@ -160,6 +160,11 @@ class LoadedModel:
         return self.encoder.sampling
 
     @property
+    def own_code(self) -> bool:
+        """Whether Python files that came with the model were run."""
+        return any(file.endswith(".py") for file in self.configuration)
+
+    @property
     def frame_wise(self) -> bool:
         """Whether it encodes every frame of a clip by itself."""
         return bool(getattr(self.encoder, "frame_wise", False))

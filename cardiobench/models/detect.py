@@ -11,6 +11,7 @@ from cardiobench.models.cards import ModelCard, card, find_card, list_models
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.frames import FrameSettings, frame_settings
 from cardiobench.models.registry import adapter
+from cardiobench.models.safe_folder import library_errors
 
 RULES = (
     "a registered name",
@@ -62,12 +63,11 @@ class LoaderMatch:
     card: ModelCard | None = None
 
 
-def detect(source: ModelFiles, trust_remote_code: bool = False, facts: Mapping[str, Any] | None = None) -> LoaderMatch:
+def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> LoaderMatch:
     """The loader that fits a model's files.
 
     Args:
-        source: the files.
-        trust_remote_code: whether the model's own code may run.
+        source: the files; `code` says whether the model's own code may run.
         facts: preprocessing facts of the model's card, which go before those of a `cardiobench.json` beside the weights.
 
     Raises:
@@ -92,16 +92,18 @@ def detect(source: ModelFiles, trust_remote_code: bool = False, facts: Mapping[s
         from cardiobench.models import from_timm
 
         rule = f"config.json has architecture '{config['architecture']}' -> timm"
-        return _by_files(rule, source, frames, from_timm.load, from_timm.poolings(source))
+        with library_errors(source.name):
+            poolings = from_timm.poolings(source)
+        return _by_files(rule, source, frames, from_timm.load, poolings)
     if kind == "hubert_ecg":
         return _like(source, HUBERT_ECG, "config.json has model_type 'hubert_ecg'")
-    if kind and _known_to_transformers(kind):
+    if isinstance(kind, str) and _known_to_transformers(kind):
         from cardiobench.models import from_transformers
 
         rule = f"config.json has model_type '{kind}' -> transformers"
         return _by_files(rule, source, frames, from_transformers.load, from_transformers.poolings(config))
     if "auto_map" in config:
-        return _own_code(source, frames, trust_remote_code)
+        return _own_code(source, frames)
     if "like" in own:
         return _like(source, str(own["like"]), f"{OWN} says like '{own['like']}'")
     return _by_keys(source)
@@ -116,9 +118,12 @@ def _by_files(
     **options: Any,
 ) -> LoaderMatch:
     poolings = _first(poolings, _own_facts(source).get("pooling"), source, "pooling")
-    return LoaderMatch(
-        rule, load, lambda pooling, variant: load(source, pooling=pooling, frames=frames, **options), poolings
-    )
+
+    def make(pooling: str, variant: str) -> Encoder:
+        with library_errors(source.name):
+            return load(source, pooling=pooling, frames=frames, **options)
+
+    return LoaderMatch(rule, load, make, poolings)
 
 
 def _known_to_transformers(model_type: str) -> bool:
@@ -129,8 +134,9 @@ def _known_to_transformers(model_type: str) -> bool:
     return model_type in CONFIG_MAPPING
 
 
-def _own_code(source: ModelFiles, frames: FrameSettings, trusted: bool) -> LoaderMatch:
-    if not trusted:
+def _own_code(source: ModelFiles, frames: FrameSettings) -> LoaderMatch:
+    """The one place where code that comes with a model is let in."""
+    if not source.code:
         raise BadModel(
             f"{source.name} brings its own Python code (auto_map in config.json). It is not run unless you ask for it: "
             f"read the code, then pass --trust-remote-code (trust_remote_code=True)."
@@ -138,11 +144,7 @@ def _own_code(source: ModelFiles, frames: FrameSettings, trusted: bool) -> Loade
     from cardiobench.models import from_transformers
 
     rule = "config.json has auto_map and its code was trusted -> transformers with the model's own code"
-    return LoaderMatch(
-        rule,
-        from_transformers.load,
-        lambda pooling, variant: from_transformers.load(source, frames=frames, trust_remote_code=True),
-    )
+    return _by_files(rule, source, frames, from_transformers.load, (), own_code=True)
 
 
 def _own_facts(source: ModelFiles) -> dict[str, Any]:

@@ -76,8 +76,10 @@ class ModelFiles:
             return {}
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise BadModel(f"{path} is not readable JSON ({error}). Copy the model again.") from error
+        except RecursionError:
+            raise BadModel(f"{path} is not readable JSON (nested too deeply). Copy the model again.") from None
+        except (ValueError, OSError) as error:  # no JSON, no UTF-8, or a number of thousands of digits
+            raise BadModel(f"{path} is not readable JSON ({first_line(error)}). Copy the model again.") from error
         if not isinstance(content, dict):
             raise BadModel(f"{path} holds a {type(content).__name__}, expected a JSON object. Copy the model again.")
         return content
@@ -111,12 +113,15 @@ class ModelFiles:
         self.fetch([found])
         names = [found]
         if found.endswith(".index.json"):
-            names = sorted(set(self.json(found).get("weight_map", {}).values()))
-            escaping = [name for name in names if Path(name).name != name]
-            if escaping or not names:
+            shards = self.json(found).get("weight_map")
+            if not isinstance(shards, dict) or not all(isinstance(name, str) for name in shards.values()):
+                raise BadModel(f"{self.folder / found}: weight_map is no mapping of texts. Copy the model again.")
+            escaping = [name for name in shards.values() if Path(name).name != name]
+            if escaping or not shards:
                 raise BadModel(
                     f"{self.folder / found} names no shards beside it: {escaping[:3]}. Copy the model again."
                 )
+            names = sorted({Path(found).with_name(name).as_posix() for name in shards.values()})
             self.fetch(names)
         missing = [name for name in names if not (self.folder / name).is_file()]
         if missing:

@@ -1,19 +1,24 @@
 """Models saved in open_clip's own layout: `open_clip_config.json` and the weights beside it."""
 
+import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from cardiobench.core.errors import BadModel, MissingExtra
-from cardiobench.models.files import ModelFiles, digest, first_line
+from cardiobench.core.errors import BadModel, CardioBenchError, MissingExtra
+from cardiobench.models.files import ModelFiles, digest, first_line, resolve_model_files
 from cardiobench.models.frames import WHOLE, FrameSettings
 from cardiobench.models.image import ImageEncoder, ImageTextEncoder, picture_by_picture
-from cardiobench.models.weights import load_exactly, read_weights
+from cardiobench.models.safe_folder import TOKENIZER_RULES, open_clip_config, safe_folder, transformers_config
+from cardiobench.models.weights import load_exactly, read_weights, refuse_larger
 
 CONFIG = "open_clip_config.json"
+RULES = {CONFIG: open_clip_config, **TOKENIZER_RULES}
 WEIGHTS = (
     "open_clip_model.safetensors",
     "open_clip_pytorch_model.safetensors",
@@ -71,8 +76,10 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
         raise MissingExtra("an open_clip model", "models", "open_clip_torch") from error
 
     weights = source.weights(WEIGHTS)
-    network = _network(source)
     state = read_weights(weights)
+    with safe_folder(source, RULES) as folder:
+        network = _network(source, folder, weights)
+        tokenize, tokenizer = (None, no_text) if no_text else _tokenizer(source, folder)
     load_exactly(network, _in_todays_layout(state, network), source.name)
 
     config = PreprocessCfg(**network.visual.preprocess_cfg)
@@ -92,7 +99,6 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
         "prepare": prepare,
         "sampling": frames.sampling,
     }
-    tokenize, tokenizer = (None, no_text) if no_text else _tokenizer(source)
     if tokenize is None:
         return ImageEncoder(**common, preprocessing=facts, no_text_reason=tokenizer)
     facts["text"] = {"tokenizer": tokenizer, "context_length": tokenize.tokenizer.context_length}
@@ -105,19 +111,46 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
     )
 
 
-def _network(source: ModelFiles) -> Network:
+def _network(source: ModelFiles, folder: Path, weights: Sequence[Path]) -> Network:
+    """The network that the checked configuration describes, not larger than its weights; its values are random."""
     import open_clip
 
     root, hush = logging.getLogger(), _NotFromOpenClip()
     root.addFilter(hush)
     try:
-        return open_clip.create_model(f"local-dir:{source.folder}", load_weights=False, pretrained_text=False)
-    except (ValueError, TypeError, KeyError, RuntimeError, AttributeError, OSError) as error:
-        text = source.json(CONFIG).get("model_cfg", {}).get("text_cfg", {}).get("hf_model_name")
-        hint = f" Its text tower is described in the Hub repository {text}, which must be in the cache." if text else ""
-        raise BadModel(f"open_clip cannot build {source.name} from {CONFIG}: {error}.{hint}") from error
+        with _text_tower(source, folder):
+            with torch.device("meta"):
+                empty = open_clip.create_model(
+                    f"local-dir:{folder}", load_weights=False, pretrained_text=False, device="meta"
+                )
+            refuse_larger(empty, weights, source.name)
+            return open_clip.create_model(f"local-dir:{folder}", load_weights=False, pretrained_text=False)
+    except (ValueError, TypeError, KeyError, RuntimeError, AttributeError, OSError, AssertionError) as error:
+        raise BadModel(f"open_clip cannot build {source.name} from {CONFIG}: {first_line(error)}.") from error
     finally:
         root.removeFilter(hush)
+
+
+@contextmanager
+def _text_tower(source: ModelFiles, folder: Path) -> Iterator[None]:
+    """Let open_clip read the configuration of a text tower of transformers from a folder of its own, checked likewise."""
+    path = folder / CONFIG
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    text = settings["model_cfg"]["text_cfg"]
+    if not text.get("hf_model_name"):
+        yield
+        return
+    try:
+        tower = resolve_model_files(str(text["hf_model_name"]))
+    except CardioBenchError as error:
+        raise BadModel(
+            f"{source.name}: its text tower is described in the Hub repository {text['hf_model_name']}, which must be in "
+            f"the cache. {error}"
+        ) from error
+    with safe_folder(tower, {"config.json": transformers_config}) as described:
+        text["hf_model_name"] = str(described)
+        path.write_text(json.dumps(settings), encoding="utf-8")
+        yield
 
 
 class _NotFromOpenClip(logging.Filter):
@@ -156,25 +189,25 @@ class Tokenize:
         return self.tokenizer(list(texts))
 
 
-def _tokenizer(source: ModelFiles) -> tuple[Tokenize | None, str]:
+def _tokenizer(source: ModelFiles, folder: Path) -> tuple[Tokenize | None, str]:
     """The tokenizer and what it is; or None and why there is none."""
     import open_clip
     from open_clip.tokenizer import HFTokenizer
 
-    text = source.json(CONFIG)["model_cfg"].get("text_cfg", {})
+    text = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["model_cfg"]["text_cfg"]
     named = text.get("hf_tokenizer_name")
     try:
         if not named:
-            return Tokenize(
-                open_clip.get_tokenizer(f"local-dir:{source.folder}")
-            ), "the CLIP vocabulary inside open_clip"
-        if any((source.folder / file).is_file() for file in TOKENIZER_FILES):
-            found = Tokenize(open_clip.get_tokenizer(f"local-dir:{source.folder}"))
+            return Tokenize(open_clip.get_tokenizer(f"local-dir:{folder}")), "the CLIP vocabulary inside open_clip"
+        if any((folder / file).is_file() for file in TOKENIZER_FILES):
+            found = Tokenize(open_clip.get_tokenizer(f"local-dir:{folder}"))
             return found, f"{_class(found.tokenizer)}, saved with the model"
         settings = {"context_length": text.get("context_length", 77), "tokenizer_mode": text.get("tokenizer_mode")}
-        found = Tokenize(HFTokenizer(named, **settings, **text.get("tokenizer_kwargs", {})))
+        rules = {"config.json": transformers_config, **TOKENIZER_RULES}
+        with safe_folder(resolve_model_files(str(named)), rules) as words:
+            found = Tokenize(HFTokenizer(str(words), **settings, **(text.get("tokenizer_kwargs") or {})))
         return found, f"{_class(found.tokenizer)}, from {named}"
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, CardioBenchError) as error:
         reason = first_line(error)
         return None, f"no tokenizer files in {source.folder} that can be read, and none of '{named}' ({reason})"
 

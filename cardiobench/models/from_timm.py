@@ -1,17 +1,20 @@
 """Models saved in timm's own layout: `config.json` with `architecture`, and the weights beside it."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from cardiobench.core.errors import BadModel, MissingExtra
-from cardiobench.models.files import ModelFiles, digest
+from cardiobench.models.files import ModelFiles, digest, first_line
 from cardiobench.models.frames import WHOLE, FrameSettings
 from cardiobench.models.image import ImageEncoder, picture_by_picture
 from cardiobench.models.pooling import pool
-from cardiobench.models.weights import difference, read_weights, refuse_difference
+from cardiobench.models.safe_folder import safe_folder, timm_config
+from cardiobench.models.weights import difference, read_weights, refuse_difference, refuse_larger
 
 CONFIG = "config.json"
+RULES = {CONFIG: timm_config}
 WEIGHTS = ("model.safetensors", "pytorch_model.bin", "pytorch_model.pth", "model.pth")
 
 
@@ -45,8 +48,8 @@ def poolings(source: ModelFiles) -> tuple[str, ...]:
     Raises:
         BadModel: an architecture that this timm does not know.
     """
-    with torch.device("meta"):
-        network = _network(source)
+    with safe_folder(source, RULES) as folder, torch.device("meta"):
+        network = _network(source, folder)
     own = NAMES.get(getattr(network, "global_pool", ""))
     if own is None or not getattr(network, "num_prefix_tokens", 0) or not hasattr(network, "fc_norm"):
         return ()
@@ -72,7 +75,11 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
         raise MissingExtra("a timm model", "models", "timm") from error
 
     weights = source.weights(WEIGHTS)
-    network = _loaded(source, read_weights(weights))
+    state = read_weights(weights)
+    with safe_folder(source, RULES) as folder:
+        with torch.device("meta"):
+            refuse_larger(_network(source, folder), weights, source.name)
+        network = _loaded(source, folder, state)
     network.reset_classifier(0)
     data = timm.data.resolve_model_data_config(network)
     own = NAMES.get(getattr(network, "global_pool", ""), "")
@@ -97,7 +104,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
     )
 
 
-def _loaded(source: ModelFiles, state: dict[str, torch.Tensor]) -> Network:
+def _loaded(source: ModelFiles, folder: Path, state: dict[str, torch.Tensor]) -> Network:
     """The network with its classifier and exactly these weights.
 
     timm loads them through the architecture's own filter, which renames the keys of older checkpoints. The filter may
@@ -105,7 +112,7 @@ def _loaded(source: ModelFiles, state: dict[str, torch.Tensor]) -> Network:
     """
     import timm
 
-    network = _network(source)
+    network = _network(source, folder)
     names, background = difference(network, state), network.pretrained_cfg.get("label_offset")
     if background:  # the classifier has one more class than the network: timm's own loader takes it off
         head = network.pretrained_cfg["classifier"]
@@ -116,19 +123,21 @@ def _loaded(source: ModelFiles, state: dict[str, torch.Tensor]) -> Network:
         return network
     given = {"state_dict": state, "source": "", "file": None, "custom_load": False}
     try:
-        return timm.create_model(f"local-dir:{source.folder}", pretrained=True, pretrained_cfg_overlay=given)
+        return timm.create_model(f"local-dir:{folder}", pretrained=True, pretrained_cfg_overlay=given)
     except (RuntimeError, KeyError) as error:
         refuse_difference(names, source.name)
         raise BadModel(f"timm {timm.__version__} cannot load the weights of {source.name}: {error}.") from error
 
 
-def _network(source: ModelFiles) -> Network:
+def _network(source: ModelFiles, folder: Path) -> Network:
     """The architecture that the configuration names, without its weights."""
     try:
         import timm
     except ImportError as error:
         raise MissingExtra("a timm model", "models", "timm") from error
     try:
-        return timm.create_model(f"local-dir:{source.folder}", pretrained=False)
-    except (RuntimeError, KeyError, TypeError, ValueError) as error:
-        raise BadModel(f"timm {timm.__version__} cannot build {source.name} from {CONFIG}: {error}.") from error
+        return timm.create_model(f"local-dir:{folder}", pretrained=False)
+    except (RuntimeError, KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
+        raise BadModel(
+            f"timm {timm.__version__} cannot build {source.name} from {CONFIG}: {first_line(error)}."
+        ) from error

@@ -1,16 +1,17 @@
 """Models that transformers loads by itself: two towers, one image tower, or a video network."""
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
 
-from cardiobench.core.errors import BadModel, MissingExtra
+from cardiobench.core.errors import BadModel, CardioBenchError, MissingExtra
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.models.files import ModelFiles, digest, first_line
 from cardiobench.models.frames import WHOLE, FrameSettings
@@ -25,7 +26,8 @@ from cardiobench.models.processors import (
     settings,
     tokenizer,
 )
-from cardiobench.models.weights import refuse_difference, refuse_unreadable
+from cardiobench.models.safe_folder import LIBRARY_ERRORS, TRANSFORMERS_RULES, safe_folder, without_tokens
+from cardiobench.models.weights import refuse_difference, refuse_larger, refuse_unreadable
 
 CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -41,16 +43,6 @@ POOLINGS = {
     "videomae": ("mean", "max"),
     "vjepa2": ("mean", "max"),
 }
-CANNOT_LOAD = (
-    OSError,
-    ValueError,
-    RuntimeError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    ImportError,
-    StrictDataclassError,
-)
 
 
 Network = Any  # a model of transformers, whose attributes depend on its family
@@ -79,7 +71,7 @@ def load(
     *,
     pooling: str = "",
     frames: FrameSettings = WHOLE,
-    trust_remote_code: bool = False,
+    own_code: bool = False,
 ) -> ImageEncoder:
     """Encoder of a transformers model.
 
@@ -87,7 +79,7 @@ def load(
         source: the files.
         pooling: one of `poolings`; "" for the model's own.
         frames: steps in front of the model's own processor.
-        trust_remote_code: run the Python code that comes with the model.
+        own_code: run the Python code that comes with the model.
 
     Raises:
         BadModel: weights that do not fit the configuration to the last key, or a network that takes no frames.
@@ -96,16 +88,21 @@ def load(
         import transformers  # noqa: F401
     except ImportError as error:
         raise MissingExtra("a transformers model", "models", "transformers") from error
-    with _quiet():
-        return _encoder(source, pooling, frames, trust_remote_code)
-
-
-def _encoder(source: ModelFiles, pooling: str, frames: FrameSettings, trust_remote_code: bool) -> ImageEncoder:
     weights = source.weights(WEIGHTS)
     refuse_unreadable(weights)
-    model, has_pooler = _loaded(source, trust_remote_code)
+    index = source.find([name for name in WEIGHTS if name.endswith(".index.json")])
+    read = [*weights, source.folder / index] if index and len(weights) > 1 else weights
+    hidden = without_tokens() if own_code else nullcontext()
+    with _quiet(), hidden, safe_folder(source, TRANSFORMERS_RULES, read, own_code=own_code) as folder:
+        return _encoder(source, folder, weights, pooling, frames, own_code)
+
+
+def _encoder(
+    source: ModelFiles, folder: Path, weights: Sequence[Path], pooling: str, frames: FrameSettings, own_code: bool
+) -> ImageEncoder:
+    model, has_pooler = _loaded(source, folder, weights, own_code)
     config = model.config
-    found, warnings = processor(source, config, trust_remote_code)
+    found, warnings = processor(source, folder, config, own_code)
     prepare, read, readout, sampling = _plan(model, found, has_pooler, frames.sampling)
     if pooling not in ("", *poolings(config.to_dict())[:1]):
         read, readout = partial(_token_pooling, how=pooling), f"{pooling} of the patch tokens"
@@ -136,7 +133,7 @@ def _encoder(source: ModelFiles, pooling: str, frames: FrameSettings, trust_remo
         return ImageEncoder(
             **common, preprocessing=facts, no_text_reason=f"a {config.model_type} model has no text tower"
         )
-    tokens, named = tokenizer(source, config, trust_remote_code)
+    tokens, named = tokenizer(source, folder, config, own_code)
     if tokens is None:
         return ImageEncoder(**common, preprocessing=facts, no_text_reason=named)
     facts["text"] = _text_facts(tokens, named)
@@ -149,7 +146,7 @@ def _encoder(source: ModelFiles, pooling: str, frames: FrameSettings, trust_remo
     )
 
 
-def _loaded(source: ModelFiles, trust_remote_code: bool) -> tuple[Network, bool]:
+def _loaded(source: ModelFiles, folder: Path, weights: Sequence[Path], own_code: bool) -> tuple[Network, bool]:
     """The network, whole, and whether its pooler was trained.
 
     The checkpoint is loaded into the class it was saved from, head and all, so that every key has its place; the head
@@ -158,22 +155,29 @@ def _loaded(source: ModelFiles, trust_remote_code: bool) -> tuple[Network, bool]
     import transformers
 
     try:
-        config = transformers.AutoConfig.from_pretrained(
-            source.folder, trust_remote_code=trust_remote_code, local_files_only=True
-        )
+        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=own_code, local_files_only=True)
         saved_as = next(iter(config.architectures or ()), "AutoModel")
-        remote = trust_remote_code and "AutoModel" in (getattr(config, "auto_map", None) or {})
-        builder = transformers.AutoModel if remote else getattr(transformers, saved_as, transformers.AutoModel)
-        model, report = builder.from_pretrained(
-            source.folder,
+        remote = own_code and "AutoModel" in (getattr(config, "auto_map", None) or {})
+        builder = _class_of(saved_as)
+        if not remote:
+            with torch.device("meta"):
+                empty = (
+                    transformers.AutoModel.from_config(config) if builder is transformers.AutoModel else builder(config)
+                )
+            refuse_larger(empty, weights, source.name)
+        model, report = (transformers.AutoModel if remote else builder).from_pretrained(
+            folder,
             dtype=torch.float32,
             local_files_only=True,
             output_loading_info=True,
             ignore_mismatched_sizes=True,
             **({"trust_remote_code": True} if remote else {"config": config}),
         )
-    except CANNOT_LOAD as error:
-        raise BadModel(f"transformers cannot load {source.name}: {first_line(error)}") from error
+    except CardioBenchError:
+        raise
+    except (*LIBRARY_ERRORS, StrictDataclassError) as error:
+        told = first_line(error).replace(str(folder), str(source.folder))
+        raise BadModel(f"transformers cannot load {source.name}: {told}") from error
     headless: Any = transformers.MODEL_MAPPING.get(type(config), ())
     base = model if remote or isinstance(model, headless) else model.base_model
     missing = set(report["missing_keys"])
@@ -193,6 +197,15 @@ def _loaded(source: ModelFiles, trust_remote_code: bool) -> tuple[Network, bool]
     if made_up:
         base.pooler = None
     return base, getattr(base, "pooler", True) is not None
+
+
+def _class_of(name: str) -> Any:
+    """The model class of transformers that a checkpoint was saved from; AutoModel for any other name."""
+    import transformers
+
+    found = getattr(transformers, name, None)
+    is_model = isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)
+    return found if is_model else transformers.AutoModel
 
 
 def _pooler_is_optional(model: Network) -> bool:

@@ -119,12 +119,12 @@ def plan_model(
         else:
             source = given_files(name, Path(weights))
         source = replace(source, code=trust_remote_code)
-        found = detect(source, trust_remote_code)
+        found = detect(source)
     elif not card.weights:
         source, found = None, _without_weights(card, weights)
     else:
         source = replace(_files_of(card, revision, weights, trust_remote_code), code=trust_remote_code)
-        found = _of_card(card, source, trust_remote_code)
+        found = _of_card(card, source)
         if not weights and card.revision and revision not in (None, card.revision):
             warnings = (f"revision {revision} was asked for; the card of {card.id} is about {card.revision}",)
     return ModelPlan(
@@ -177,13 +177,13 @@ def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None,
     return replace(source, checksums=card.weights if pinned else {})
 
 
-def _of_card(card: ModelCard, source: ModelFiles, trust_remote_code: bool) -> LoaderMatch:
+def _of_card(card: ModelCard, source: ModelFiles) -> LoaderMatch:
     """The loader of a registered model with weights."""
     if card.adapter == NO_ADAPTER:
         raise BadModel(f"{card.id} has no adapter here, whatever its weights. Its card says what would be needed.")
     if card.adapter != BY_FILES:
         return registered(card, source, f"'{card.id}' is registered -> {card.adapter}")
-    found = {name: detect(source, trust_remote_code, facts_of(card, name)) for name in card.variants or ("",)}
+    found = {name: detect(source, facts_of(card, name)) for name in card.variants or ("",)}
     first = next(iter(found.values()))
     return replace(
         first,

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ FAMILY_DEFAULTS = {
 }
 
 
-def processor(source: ModelFiles, config: Any, trust_remote_code: bool) -> tuple[Any, tuple[str, ...]]:
+def processor(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> tuple[Any, tuple[str, ...]]:
     """The image or video processor saved with a model, or its family's default at the model's image size.
 
     Returns:
@@ -57,8 +58,8 @@ def processor(source: ModelFiles, config: Any, trust_remote_code: bool) -> tuple
     if "video_preprocessor_config.json" in source.files or "video_processor" in source.json("processor_config.json"):
         auto = transformers.AutoVideoProcessor
     try:
-        found = auto.from_pretrained(source.folder, trust_remote_code=trust_remote_code, local_files_only=True)
-    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        found = auto.from_pretrained(folder, trust_remote_code=own_code, local_files_only=True)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
         raise BadModel(f"{source.name}: its image processor cannot be read: {first_line(error)}") from error
     return found, ()
 
@@ -211,17 +212,15 @@ class TextTokenizer:
         return padded["input_ids"]
 
 
-def tokenizer(source: ModelFiles, config: Any, trust_remote_code: bool) -> tuple[TextTokenizer | None, str]:
+def tokenizer(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> tuple[TextTokenizer | None, str]:
     """The tokenizer saved with a two-tower model and its class; or None and why there is none."""
     import transformers
 
     if not any(file in source.files for file in TOKENIZER_FILES):
         return None, f"no tokenizer files in {source.folder}"
     try:
-        found = transformers.AutoTokenizer.from_pretrained(
-            source.folder, trust_remote_code=trust_remote_code, local_files_only=True
-        )
-    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        found = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=own_code, local_files_only=True)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
         return None, f"the tokenizer in {source.folder} cannot be read ({first_line(error)})"
     lower = config.model_type in ("siglip", "siglip2")
     return TextTokenizer(found, config.text_config.max_position_embeddings, lower), type(found).__name__

@@ -127,6 +127,20 @@ def load_exactly(network: torch.nn.Module, state: Mapping[str, torch.Tensor], wh
     network.load_state_dict(state, strict=True, assign=any(tensor.is_meta for tensor in network.parameters()))
 
 
+def refuse_larger(network: torch.nn.Module, weights: Sequence[Path], what: str) -> None:
+    """Raise `BadModel` when a network, made without values, has more numbers than its weights files can hold.
+
+    Settings that ask for a network of any size are told before it takes the memory.
+    """
+    wanted = sum(tensor.numel() for tensor in network.parameters())
+    held = sum(path.stat().st_size for path in weights)  # a number takes one byte or more
+    if wanted > max(held, 1):
+        raise BadModel(
+            f"the configuration of {what} describes a network of {wanted:,} numbers, its weights have {held:,} bytes. "
+            f"Check that configuration and weights belong together."
+        )
+
+
 def difference(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, list[str]]:
     """What keeps weights from fitting a network: `missing`, `unexpected` and `wrong shape`, each a list of names."""
     expected = network.state_dict()

@@ -17,6 +17,7 @@ from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.hubert_ecg import SIZES, build, published_keys, tokens
+from cardiobench.models.safe_folder import plain
 from cardiobench.models.signal import windows
 from cardiobench.models.weights import read_weights
 
@@ -82,7 +83,7 @@ def config(settings: Mapping[str, Any], state: Mapping[str, torch.Tensor], what:
         BadModel: no config.json beside weights of another width.
     """
     if settings:
-        return settings
+        return plain(settings, f"{what}: config.json")
     width = len(state.get("encoder.layer_norm.weight", ()))
     known = {size["hidden_size"]: size for size in SIZES.values()}
     if width not in known:

@@ -10,8 +10,9 @@ from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip
 from cardiobench.models.echo.echoprime_clip import normalised, prepared
 from cardiobench.models.echo.encoder import ClipEncoder
-from cardiobench.models.files import ModelFiles, digest, resolve_model_files
+from cardiobench.models.files import ModelFiles, digest, given_files, resolve_model_files
 from cardiobench.models.nets.echoprime_text import EchoPrimeText
+from cardiobench.models.safe_folder import TOKENIZER_RULES, safe_folder
 from cardiobench.models.weights import load_exactly, read_weights
 
 TEXT = ("echo_prime_text_encoder.pt", "echo_prime_text_encoder.safetensors")
@@ -115,7 +116,9 @@ def _tokenizer(source: ModelFiles, what: str) -> tuple[Any, str]:
 
     found = source.find((VOCABULARY,))
     if found is not None:
-        return BertTokenizer.from_pretrained((source.folder / found).parent, local_files_only=True), VOCABULARY
+        [vocabulary] = source.weights((VOCABULARY,))
+        with safe_folder(given_files(what, vocabulary.parent), TOKENIZER_RULES) as folder:
+            return BertTokenizer.from_pretrained(folder, local_files_only=True), VOCABULARY
     try:
         hub = resolve_model_files(TOKENIZER)
     except BadModel as error:
@@ -123,4 +126,5 @@ def _tokenizer(source: ModelFiles, what: str) -> tuple[Any, str]:
             f"{what}: prompts need the tokenizer of {TOKENIZER}, which is not in the release. Put its {VOCABULARY} beside "
             f"the weights. ({error})"
         ) from error
-    return BertTokenizer.from_pretrained(hub.folder, local_files_only=True), f"{TOKENIZER} at {hub.commit}"
+    with safe_folder(hub, TOKENIZER_RULES) as folder:
+        return BertTokenizer.from_pretrained(folder, local_files_only=True), f"{TOKENIZER} at {hub.commit}"

@@ -1,0 +1,366 @@
+"""Nothing that lies in a model's folder is run, fetched or believed beyond its weights and plain settings."""
+
+import json
+import os
+import pickle
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from cardiobench.cli.doctor import examine
+from cardiobench.cli.main import main
+from cardiobench.core.errors import BadModel
+from cardiobench.models.files import given_files
+from cardiobench.models.load import load_model
+from cardiobench.models.safe_folder import TRANSFORMERS_RULES, plain, safe_folder, without_tokens
+from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
+
+MAKERS = {
+    "siglip": tiny_siglip,
+    "timm": tiny_timm,
+    "open_clip": tiny_open_clip,
+    "open_clip with a tokenizer": lambda folder: tiny_open_clip(folder, text="tokenizer"),
+    "open_clip with BERT": lambda folder: tiny_open_clip(folder, text="bert"),
+}
+CONFIG = {
+    "siglip": "config.json",
+    "timm": "config.json",
+    "open_clip": "open_clip_config.json",
+    "open_clip with a tokenizer": "open_clip_config.json",
+    "open_clip with BERT": "open_clip_config.json",
+}
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    root = tmp_path_factory.mktemp("originals")
+    return {kind: make(root / kind.replace(" ", "-")) for kind, make in MAKERS.items()}
+
+
+@pytest.fixture(params=list(MAKERS))
+def model(request, originals, tmp_path):
+    """A kind of model, and a fresh copy of it."""
+    folder = tmp_path / "model"
+    shutil.copytree(originals[request.param], folder)
+    return request.param, folder
+
+
+def edit(path, change):
+    content = json.loads(path.read_text()) if path.is_file() else {}
+    path.write_text(json.dumps(change(content)))
+
+
+PAYLOAD = """
+from pathlib import Path
+import os
+Path({mark!r}).write_text(os.environ.get("HF_TOKEN", "no token"))
+from transformers import PreTrainedTokenizerFast, SiglipImageProcessor, SiglipConfig, SiglipModel
+class Own(PreTrainedTokenizerFast): pass
+class OwnProcessor(SiglipImageProcessor): pass
+class OwnConfig(SiglipConfig): pass
+class OwnModel(SiglipModel): pass
+"""
+CODE = {
+    "AutoConfig": "payload.OwnConfig",
+    "AutoModel": "payload.OwnModel",
+    "AutoTokenizer": ["payload.Own", "payload.Own"],
+    "AutoImageProcessor": "payload.OwnProcessor",
+    "AutoProcessor": "payload.OwnProcessor",
+}
+
+
+def poisoned(folder, mark):
+    """Every file of a model that a library reads names code, asks for trust, and would leave a mark if it were run."""
+    (folder / "payload.py").write_text(PAYLOAD.format(mark=str(mark)))
+    names = ("config.json", "preprocessor_config.json", "processor_config.json", "tokenizer_config.json")
+    for name in (*names, "video_preprocessor_config.json", "special_tokens_map.json"):
+        if (folder / name).is_file():
+            edit(folder / name, lambda content: {**content, "auto_map": CODE, "trust_remote_code": True})
+    if (folder / "tokenizer_config.json").is_file():
+        edit(folder / "tokenizer_config.json", lambda content: {**content, "tokenizer_class": "Own"})
+    if (folder / "processor_config.json").is_file():
+        edit(
+            folder / "processor_config.json",
+            lambda content: {**content, "image_processor": {**content.get("image_processor", {}), "auto_map": CODE}},
+        )
+
+
+def test_no_code_of_a_model_is_run_by_any_loader(model, tmp_path, capsys):
+    kind, folder = model
+    mark = tmp_path / "was run"
+    poisoned(folder, mark)
+    try:
+        load_model(str(folder))
+    except BadModel:
+        assert kind == "siglip" or "tokenizer" in kind or "BERT" in kind
+    examine(str(folder))
+    examine(str(folder), quick=True)
+    main(["doctor", "--model", str(folder)])
+    main(["list"])
+    assert not mark.exists()
+
+
+def test_an_option_of_the_tokenizer_is_no_way_around_the_flag(originals, tmp_path):
+    folder, mark = tmp_path / "model", tmp_path / "was run"
+    shutil.copytree(originals["open_clip with a tokenizer"], folder)
+    poisoned(folder, mark)
+
+    def trusting(content):
+        content["model_cfg"]["text_cfg"]["tokenizer_kwargs"] = {"trust_remote_code": True}
+        return content
+
+    edit(folder / "open_clip_config.json", trusting)
+    with pytest.raises(BadModel, match="tokenizer_kwargs holds trust_remote_code, which is not passed on"):
+        load_model(str(folder))
+    assert examine(str(folder)).problem is not None
+    assert not mark.exists()
+
+
+class Harmful:
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return os.system, (f"touch '{self.mark}'",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("siglip", "pytorch_model.bin"), ("timm", "pytorch_model.bin"), ("open_clip", "open_clip_pytorch_model.bin")],
+)
+def test_no_pickle_is_run_wherever_a_setting_points(originals, tmp_path, kind, name):
+    folder, mark = tmp_path / "model", tmp_path / "was run"
+    shutil.copytree(originals[kind], folder)
+    for file in folder.glob("*.safetensors"):
+        file.unlink()
+    torch.save({"trap": Harmful(mark)}, folder / name)
+    (folder / "other.bin").write_bytes(pickle.dumps(Harmful(mark)))
+    pointers = {"transformers_weights": "other.bin", "checkpoint_path": str(folder / "other.bin"), "file": "other.bin"}
+    edit(folder / CONFIG[kind], lambda content: {**content, **pointers})
+    with pytest.raises(BadModel, match="could run code"):
+        load_model(str(folder))
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "key", ["quantization_config", "_attn_implementation", "attn_implementation", "transformers_weights", "auto_map"]
+)
+def test_settings_that_name_code_kernels_or_other_weights_do_not_reach_transformers(originals, tmp_path, key):
+    folder = tmp_path / "model"
+    shutil.copytree(originals["siglip"], folder)
+    edit(folder / "config.json", lambda content: {**content, key: "someone/else", "a key of tomorrow": 1})
+    with safe_folder(given_files("m", folder), TRANSFORMERS_RULES) as safe:
+        passed = json.loads((safe / "config.json").read_text())
+        assert key not in passed and "a key of tomorrow" not in passed
+        assert passed["vision_config"]["patch_size"] == 8
+        assert sorted(path.name for path in safe.iterdir() if path.suffix in (".py", ".safetensors", ".bin")) == []
+    assert not safe.exists()
+    clean, poisoned_model = load_model(str(originals["siglip"])), load_model(str(folder))
+    frames = torch.rand(2, 3, 32, 32)
+    assert torch.equal(poisoned_model.encoder.encode(frames), clean.encoder.encode(frames))
+
+
+# ---- the weights that are loaded are those that are digested
+
+
+def shifted(path, target):
+    state = {name: tensor + 1 for name, tensor in load_file(path).items()}
+    save_file(state, target, metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize("pointer", ["transformers_weights", None])
+def test_other_weights_in_the_folder_are_not_loaded(originals, tmp_path, pointer):
+    folder = tmp_path / "model"
+    shutil.copytree(originals["siglip"], folder)
+    shifted(folder / "model.safetensors", folder / "other.safetensors")
+    if pointer:
+        edit(folder / "config.json", lambda content: {**content, pointer: "other.safetensors"})
+    loaded = load_model(str(folder))
+    assert list(loaded.weight_files) == ["model.safetensors"]
+    frames = torch.rand(2, 3, 32, 32)
+    assert torch.equal(loaded.encoder.encode(frames), load_model(str(originals["siglip"])).encoder.encode(frames))
+
+
+def test_weights_of_a_subfolder_are_the_ones_that_are_stamped(originals, tmp_path):
+    """Safetensors in a folder below go before a pickle beside the configuration, for the digest and for the loader."""
+    folder = tmp_path / "model"
+    shutil.copytree(originals["siglip"], folder)
+    (folder / "below").mkdir()
+    (folder / "model.safetensors").rename(folder / "below" / "model.safetensors")
+    other = {name: tensor + 1 for name, tensor in load_file(folder / "below" / "model.safetensors").items()}
+    torch.save(other, folder / "pytorch_model.bin")
+    loaded = load_model(str(folder))
+    assert list(loaded.weight_files) == ["below/model.safetensors"]
+    frames = torch.rand(2, 3, 32, 32)
+    assert torch.equal(loaded.encoder.encode(frames), load_model(str(originals["siglip"])).encoder.encode(frames))
+
+
+# ---- code that was trusted sees no token
+
+
+def test_trusted_code_sees_no_token(originals, tmp_path, monkeypatch):
+    folder, mark = tmp_path / "model", tmp_path / "was run"
+    shutil.copytree(originals["siglip"], folder)
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        monkeypatch.setenv(name, "hf_secret")
+    (folder / "payload.py").write_text(PAYLOAD.format(mark=str(mark)))
+    mapped = {"AutoConfig": "payload.OwnConfig", "AutoModel": "payload.OwnModel"}
+    kind = {"model_type": "own_siglip", "architectures": ["OwnModel"], "auto_map": mapped}
+    edit(folder / "config.json", lambda content: {**content, **kind})
+    with pytest.raises(BadModel, match="--trust-remote-code"):
+        load_model(str(folder))
+    assert not mark.exists()
+    try:
+        load_model(str(folder), trust_remote_code=True)
+    except BadModel:
+        pass  # whether such a class loads is transformers' affair; that its module was run is the point
+    assert mark.read_text() == "no token"
+    assert os.environ["HF_TOKEN"] == os.environ["HUGGING_FACE_HUB_TOKEN"] == "hf_secret"
+
+
+def test_tokens_come_back(monkeypatch, tmp_path):
+    from huggingface_hub import get_token
+
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    monkeypatch.setenv("HF_TOKEN_PATH", str(tmp_path / "token"))
+    with pytest.raises(RuntimeError), without_tokens():
+        assert get_token() != "hf_secret"
+        assert "hf_secret" not in os.environ.values()
+        raise RuntimeError
+    assert get_token() == "hf_secret"
+    assert os.environ["HF_TOKEN_PATH"] == str(tmp_path / "token")
+
+
+# ---- whatever a folder says costs that model only
+
+DEEP = "[" * 100_000
+LONG = "9" * 5000
+
+
+def nested(depth):
+    value = {}
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+STRANGE = {
+    "a list": lambda text: "[]",
+    "a number": lambda text: "7",
+    "not JSON": lambda text: text[: len(text) // 2],
+    "deep JSON": lambda text: DEEP,
+    "thousands of digits": lambda text: text.replace("32", LONG, 1),
+    "bytes that are no text": lambda text: text.encode("utf-16"),
+}
+CHANGES = {
+    "lists where mappings belong": lambda value: [],
+    "texts where mappings belong": lambda value: "text",
+    "null": lambda value: None,
+    "deep mappings": lambda value: nested(50),
+    "a text of a megabyte": lambda value: "x" * 1_000_000,
+    "a huge number": lambda value: 10**12,
+    "a negative number": lambda value: -3,
+    "a list of lists": lambda value: [[[value]]],
+}
+
+
+@pytest.mark.parametrize("how", STRANGE)
+def test_a_configuration_that_is_none(model, how):
+    kind, folder = model
+    file = folder / CONFIG[kind]
+    changed = STRANGE[how](file.read_text())
+    file.write_bytes(changed) if isinstance(changed, bytes) else file.write_text(changed)
+    if file.read_text(errors="replace") == json.dumps(json.loads(json.dumps({}))):
+        return
+    with pytest.raises(BadModel):
+        load_model(str(folder))
+
+
+def paths(content, before=()):
+    for key, value in content.items():
+        yield (*before, key)
+        if isinstance(value, dict):
+            yield from paths(value, (*before, key))
+
+
+@pytest.mark.parametrize("how", CHANGES)
+def test_any_value_of_a_configuration_may_be_anything(model, how):
+    """A model is refused, or loads where the value does not matter; nothing but a BadModel comes out."""
+    kind, folder = model
+    file = folder / CONFIG[kind]
+    original = file.read_text()
+    for path in list(paths(json.loads(original))):
+        content = json.loads(original)
+        holder = content
+        for key in path[:-1]:
+            holder = holder[key]
+        holder[path[-1]] = CHANGES[how](holder[path[-1]])
+        file.write_text(json.dumps(content))
+        try:
+            load_model(str(folder))
+        except BadModel:
+            continue
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("siglip", ("vision_config", "num_hidden_layers")),
+        ("siglip", ("text_config", "num_hidden_layers")),
+        ("timm", ("model_args", "depth")),
+        ("open_clip", ("model_cfg", "vision_cfg", "layers")),
+        ("open_clip", ("model_cfg", "text_cfg", "layers")),
+    ],
+)
+def test_a_million_layers(originals, tmp_path, kind, path):
+    folder = tmp_path / "model"
+    shutil.copytree(originals[kind], folder)
+    content = json.loads((folder / CONFIG[kind]).read_text())
+    holder = content
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = 1_000_000
+    (folder / CONFIG[kind]).write_text(json.dumps(content))
+    with pytest.raises(BadModel, match="expected at most 512"):
+        load_model(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("siglip", ("vision_config", "hidden_size"), 400_000),
+        ("timm", ("model_args", "embed_dim"), 240_000),
+        ("open_clip", ("model_cfg", "vision_cfg", "width"), 320_000),
+        ("open_clip", ("model_cfg", "text_cfg", "vocab_size"), 900_000_000),
+    ],
+)
+def test_a_network_that_its_weights_cannot_fill_is_not_built(originals, tmp_path, kind, path, value):
+    folder = tmp_path / "model"
+    shutil.copytree(originals[kind], folder)
+    content = json.loads((folder / CONFIG[kind]).read_text())
+    holder = content
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = value
+    (folder / CONFIG[kind]).write_text(json.dumps(content))
+    with pytest.raises(BadModel, match="describes a network of"):
+        load_model(str(folder))
+
+
+def test_the_index_of_shards_is_a_mapping_of_texts(originals, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(originals["siglip"], folder)
+    (folder / "model.safetensors").unlink()
+    for strange in ([], {"a": 1}, {"a": ["x"]}, "text", {"a": "../../model.safetensors"}):
+        (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": strange}))
+        with pytest.raises(BadModel):
+            load_model(str(folder))
+
+
+def test_what_is_plain():
+    assert plain({"a": [1, 2.5, None, True, "x"]}, "here") == {"a": [1, 2.5, None, True, "x"]}
+    for strange in (nested(30), {"a": "x" * 10_000}, {"a": 10**10}, {"a": float("inf")}, {"depths": [3, 100_000]}):
+        with pytest.raises(BadModel, match="here"):
+            plain(strange, "here")
