@@ -35,7 +35,7 @@ def test_videos_and_sentences_share_a_space(download, clips):
     assert isinstance(encoder, TextEncoder) and not isinstance(encoder, NativeHeads)
     assert encoder.dim == 512 and loaded.setting == "variant-prompts"
     assert loaded.preprocessing["tokenizer"] == "BertTokenizer from vocab.txt"
-    assert set(loaded.weight_files) == {"model_data/weights/echo_prime_encoder.pt", "model_data/weights/echo_prime_text_encoder.pt"}  # fmt: skip
+    assert set(loaded.weight_files) == {"model_data/weights/echo_prime_encoder.pt", "model_data/weights/echo_prime_text_encoder.pt", "model_data/weights/vocab.txt"}  # fmt: skip
     assert encoder.logit_scale == pytest.approx(1 / 0.07)
     assert any("no learned temperature" in warning for warning in loaded.warnings)
     networks = (encoder.network, encoder.text_network)
