@@ -15,6 +15,7 @@ _KWARGS_DESCRIPTION = """
 Args:
     predictions (list of n lists of d floats): embeddings.
     references (list of int, length n): group of each, such as diagnosis (high is good) or dataset (low is good).
+    variant (str): what the distance is divided by: pooled_radius (default), mean_distance, per_dimension or unscaled.
 Returns:
     dict with `centroid_separation` (float): [0, inf), higher is better when the groups should lie apart; NaN with one
     group or where a pair has no spread at all.
@@ -44,5 +45,5 @@ class CentroidSeparation(evaluate.Metric):
             features=datasets.Features({"predictions": datasets.Sequence(number), "references": number}),
         )
 
-    def _compute(self, predictions, references):
-        return compute(references, predictions)
+    def _compute(self, predictions, references, variant="pooled_radius"):
+        return compute(references, predictions, variant)

@@ -5,6 +5,8 @@ import numbers
 import numpy as np
 
 HIGHER_IS_BETTER = True
+VARIANTS = ("pooled_radius", "mean_distance", "per_dimension", "unscaled")
+"""What the distance of two centroids is divided by; `compute` says how. Papers rarely do."""
 
 
 # copied: the same in every formula that needs it
@@ -47,19 +49,24 @@ def _table(values, name):
     return table.astype(np.float64)
 
 
-def compute(references, predictions):
+def compute(references, predictions, variant="pooled_radius"):
     """Mean distance between centroids of groups over their pooled radius.
 
     Args:
         references: group of each vector, (n,), whole numbers or names.
         predictions: embeddings, (n, d), finite; scale the dimensions beforehand where their units differ.
+        variant: what the distance of two centroids is divided by. `pooled_radius`: the root of the mean squared distance of
+            both groups' vectors to their own centroid. `mean_distance`: the mean of that distance. `per_dimension`: the
+            pooled standard deviation of one dimension, which is the radius over the root of d. `unscaled`: 1.
 
     Returns:
         `centroid_separation`, [0, inf); NaN with one group or where a pair of groups has no spread.
 
     Raises:
-        ValueError: labels or vectors are missing or not finite, or lengths differ; the message counts them.
+        ValueError: labels or vectors are missing or not finite, or lengths differ; the message counts them. No such variant.
     """
+    if variant not in VARIANTS:
+        raise ValueError(f"variant '{variant}': give one of {', '.join(VARIANTS)}.")
     label = np.unique(_labels(references, "references"), return_inverse=True)[1]
     vectors = _table(predictions, "predictions")
     if label.size != len(vectors):
@@ -67,10 +74,16 @@ def compute(references, predictions):
     sizes = np.bincount(label)
     groups = [vectors[label == group] for group in range(sizes.size)]
     centres = [group.mean(axis=0) for group in groups]
-    scatter = [((group - centre) ** 2).sum() for group, centre in zip(groups, centres, strict=True)]
+    distances = [np.linalg.norm(group - centre, axis=1) for group, centre in zip(groups, centres, strict=True)]
     values = []
     for a in range(sizes.size):
         for b in range(a + 1, sizes.size):
-            radius = np.sqrt((scatter[a] + scatter[b]) / (sizes[a] + sizes[b]))
+            within = np.concatenate([distances[a], distances[b]])
+            radius = {
+                "pooled_radius": np.sqrt((within**2).mean()),
+                "mean_distance": within.mean(),
+                "per_dimension": np.sqrt((within**2).mean() / vectors.shape[1]),
+                "unscaled": 1.0,
+            }[variant]
             values.append(np.linalg.norm(centres[a] - centres[b]) / radius if radius > 0 else np.nan)
     return {"centroid_separation": float(np.mean(values)) if values else float("nan")}

@@ -23,20 +23,35 @@ ROW = {"view": "A4C", "sex": "F", "ef": 44.6, "lvidd": 5.5, "ivsd": 0.8, "lvpwd"
 def test_a_caption_by_hand():
     said = make_caption(ROW, (EF,))
     assert said.text == (
-        "Apical four-chamber view. Reduced ejection fraction, left ventricular dilatation, no left ventricular "
-        "hypertrophy. Ejection fraction 45%, LVIDd 5.5 cm, IVSd 0.8 cm."
+        "Apical four-chamber view. Mildly reduced ejection fraction, left ventricular dilatation, no increased septal "
+        "thickness. Ejection fraction 45%, LVIDd 5.5 cm, IVSd 0.8 cm."
     )
-    assert said.negated("reduced ejection fraction").text == said.text.replace("Reduced", "No reduced")
-    assert said.negated("left ventricular hypertrophy").text == said.text.replace(
-        "no left ventricular hyp", "left ventricular hyp"
-    )
+    assert said.negated("mildly reduced ejection fraction").text == said.text.replace("Mildly", "No mildly")
+    assert said.negated("increased septal thickness").text == said.text.replace("no increased", "increased")
 
 
 def test_limits_depend_on_the_sex_and_an_unknown_sex_leaves_open_what_lies_between():
     assert make_caption({**ROW, "sex": "M"}, ()).findings["left ventricular dilatation"] is False
     assert "left ventricular dilatation" not in make_caption({**ROW, "sex": None}, ()).findings
     assert make_caption({**ROW, "sex": None, "lvidd": 6.4}, ()).findings["left ventricular dilatation"] is True
-    assert make_caption({"ef": 50.0}, ()).findings == {"reduced ejection fraction": False}
+    # The guideline's classes: reduced up to 40 %, mildly reduced 41 to 49 %.
+    classes = {ef: make_caption({"ef": ef}, ()).findings for ef in (40.0, 41.0, 49.0, 50.0)}
+    assert classes[40.0] == {"reduced ejection fraction": True}
+    assert classes[41.0] == classes[49.0] == {"mildly reduced ejection fraction": True}
+    assert classes[50.0] == {"reduced ejection fraction": False}
+
+
+def test_no_limit_of_adults_is_applied_to_a_child():
+    pediatric = Task("echonet_pediatric/ef", "regression", "ef", ("mae",), unit="%")
+    for row, tasks in ((ROW | {"age": 12.0}, (EF,)), (ROW, (pediatric,))):
+        said = make_caption(row, tasks)
+        assert not said.findings and "Ejection fraction 45%" in said.text
+    assert make_caption(ROW | {"age": 18.0}, (pediatric,)).findings
+
+
+def test_a_thick_wall_is_no_hypertrophy():
+    said = make_caption({"sex": "M", "ivsd": 1.2, "lvpwd": 1.2}, ())
+    assert said.text == "Increased septal thickness, increased posterior wall thickness. IVSd 1.2 cm, LVPWd 1.2 cm."
 
 
 def test_labels_of_two_classes_become_findings_and_what_is_unknown_is_not_said():
@@ -186,7 +201,7 @@ def test_a_model_is_asked_whether_a_finding_is_there_or_not(hears, expected):
 
 def test_always_yes_is_a_half():
     encoder = Negation()
-    data = task_data(EF, [[1.0, 0.1]] * 6, [30.0, 35, 40, 45, 60, 65], ["test"] * 6)
+    data = task_data(EF, [[1.0, 0.1]] * 6, [30.0, 35, 38, 40, 60, 65], ["test"] * 6)
     (row,) = Retrieval().analyze(study_of(data), encoder).tables["negation"].to_dict("records")
     assert (row["with"], row["without"], row["value"]) == (1, 0, 0.5)
 
@@ -216,4 +231,4 @@ def test_the_figure_has_a_bar_a_recall_and_a_line_a_finding():
     record = AnalysisResult("retrieval", "x", ("x/ef",), finding.values, finding.tables, models=({"name": "m"},))
     axes = figure.draw(record)["recall"].axes
     assert [len(panel.patches) for panel in axes[:3]] == [6, 6, 3]
-    assert len(axes[3].get_yticklabels()) == len(finding.tables["negation"]) == 2
+    assert len(axes[3].get_yticklabels()) == len(finding.tables["negation"]) == 3

@@ -74,6 +74,18 @@ def test_centroid_separation_of_two_gaussians():
     assert CENTROID(label, vectors * 1e5 - 7)["centroid_separation"] == pytest.approx(2, abs=0.02)
 
 
+@pytest.mark.parametrize(
+    ("variant", "expected"),
+    # Centroids 4 apart; distances to them 1, 1 and 3, 3: root mean square sqrt(5), mean 2; two dimensions.
+    [("pooled_radius", 4 / 5**0.5), ("mean_distance", 2.0), ("per_dimension", 4 / 2.5**0.5), ("unscaled", 4.0)],
+)
+def test_every_variant_of_centroid_separation_by_hand(variant, expected):
+    vectors = [[-1.0, 0.0], [1.0, 0.0], [-3.0, 4.0], [3.0, 4.0]]
+    assert CENTROID([0, 0, 1, 1], vectors, variant)["centroid_separation"] == pytest.approx(expected)
+    with pytest.raises(ValueError, match="give one of pooled_radius"):
+        CENTROID([0, 1], [[0.0], [1.0]], "fisher")
+
+
 def test_centroid_separation_without_pairs_or_spread():
     assert np.isnan(CENTROID([0, 0], [[1.0], [2.0]])["centroid_separation"])
     assert np.isnan(CENTROID([0, 1], [[1.0], [2.0]])["centroid_separation"])

@@ -6,7 +6,7 @@ import numpy as np
 
 from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.representation.sample import BalancedSample
-from cardiobench.scoring.metrics import load_metric
+from cardiobench.scoring.metrics import load_formula, load_metric
 
 MEASURES = ("knn_agreement", "centroid_separation", "ari", "silhouette")
 NEIGHBOURS = 10
@@ -29,10 +29,18 @@ def geometry(vectors: np.ndarray, groups: np.ndarray) -> dict[str, float]:
     scores = load_metric("knn_agreement").compute(groups, vectors, k=min(NEIGHBOURS, len(groups) - 1))
     return {
         **scores,
-        **load_metric("centroid_separation").compute(groups, vectors),
+        **separations(vectors, groups),
         **load_metric("ari").compute(groups, vectors, **CLUSTERING),
         **load_metric("silhouette").compute(groups, vectors),
     }
+
+
+def separations(vectors: np.ndarray, groups: np.ndarray) -> dict[str, float]:
+    """Return centroid separation, and under names of their own the other quantities that papers may mean by it."""
+    compute, variants = load_metric("centroid_separation").compute, load_formula("centroid_separation").VARIANTS
+    values = {variant: compute(groups, vectors, variant)["centroid_separation"] for variant in variants}
+    named = {f"centroid_separation_{variant}": value for variant, value in values.items() if variant != variants[0]}
+    return {"centroid_separation": values[variants[0]], **named}
 
 
 def levels(sample: BalancedSample) -> Mapping[str, Mapping[str, float]]:

@@ -69,13 +69,32 @@ class FindingLimit:
         return by_sex[sex] if sex in by_sex else (self.female, self.male)
 
 
-# Normal limits of Lang et al., Recommendations for Cardiac Chamber Quantification, J. Am. Soc. Echocardiogr. 28 (2015),
-# Tables 2 and 6; the ejection fraction's 50 % is the limit of heart failure guidelines (McDonagh et al., ESC 2021).
+# Normal limits of adults: Lang et al., Recommendations for Cardiac Chamber Quantification, J. Am. Soc. Echocardiogr. 28
+# (2015), Tables 2 and 6. A thick wall alone is no hypertrophy, which takes the mass index.
 LIMITS = (
-    FindingLimit("reduced ejection fraction", "ef", 50, 50, above=False),
     FindingLimit("left ventricular dilatation", "lvidd", 5.2, 5.8),
-    FindingLimit("left ventricular hypertrophy", "ivsd", 0.9, 1.0),
+    FindingLimit("increased septal thickness", "ivsd", 0.9, 1.0),
+    FindingLimit("increased posterior wall thickness", "lvpwd", 0.9, 1.0),
 )
+# Heart failure guideline (McDonagh et al., Eur. Heart J. 42 (2021)): reduced up to 40 %, mildly reduced 41 to 49 %.
+REDUCED, PRESERVED = 40.0, 50.0
+ADULT = 18  # years; none of these limits is one of children
+PAEDIATRIC = ("echonet_pediatric",)
+
+
+def ejection_fraction_findings(ef: float) -> dict[str, bool]:
+    """Return the finding about an ejection fraction in %: reduced, mildly reduced, or not reduced."""
+    if REDUCED < ef < PRESERVED:
+        return {"mildly reduced ejection fraction": True}
+    return {"reduced ejection fraction": ef <= REDUCED}
+
+
+def is_child(row: Mapping[str, Any], tasks: tuple[Task, ...]) -> bool:
+    """Return whether a recording is of a child, by the age or, where it is unknown, by the dataset."""
+    age = row.get("age")
+    if age is None or pd.isna(age):
+        return any(task.dataset in PAEDIATRIC for task in tasks)
+    return age < ADULT
 
 
 @dataclass(frozen=True)
@@ -110,10 +129,14 @@ def make_caption(row: Mapping[str, Any], tasks: tuple[Task, ...]) -> Caption:
         words, label = finding_of(task), row.get(task.target)
         if words and label is not None and not pd.isna(label):
             findings[words] = label == task.classes[-1]
-    for limit in LIMITS:
-        present = limit.present(row)
-        if present is not None:
-            findings[limit.words] = present
+    if not is_child(row, tasks):
+        ef = row.get("ef")
+        if ef is not None and not pd.isna(ef):
+            findings |= ejection_fraction_findings(float(ef))
+        for limit in LIMITS:
+            present = limit.present(row)
+            if present is not None:
+                findings[limit.words] = present
     numbers = [
         words.format(f"{row[column]:.{decimals}f}")
         for column, (words, decimals) in MEASUREMENTS.items()
