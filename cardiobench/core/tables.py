@@ -5,14 +5,18 @@ import csv
 import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from cardiobench.core.errors import BadPredictions, MissingData, first_n
 from cardiobench.core.io import write_atomic
 
 _SEPARATORS = ",;\t"
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+\s*)$")
 
 
@@ -112,8 +116,21 @@ def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
 
 
 def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
-    """Write a table as UTF-8 CSV; a reader never sees half a file."""
-    return write_atomic(path, lambda partial: table.to_csv(partial, index=False, encoding="utf-8"))
+    """Write a table as UTF-8 CSV; a reader never sees half a file, and no spreadsheet takes a text for a formula."""
+    safe = table.apply(lambda cells: cells if is_numeric_dtype(cells.dtype) else cells.map(escape_formula))
+    safe = safe.rename(columns=escape_formula)
+    return write_atomic(path, lambda partial: safe.to_csv(partial, index=False, encoding="utf-8"))
+
+
+def escape_formula(cell: Any) -> Any:
+    """Put an apostrophe before a text that a spreadsheet would run as a formula; `unescape_formula` takes it away."""
+    is_formula = isinstance(cell, str) and _FORMULA.match(cell) and not _PLAIN_NUMBER.fullmatch(cell)
+    return f"'{cell}" if is_formula else cell
+
+
+def unescape_formula(cell: Any) -> Any:
+    """Return a cell as it was before `escape_formula`."""
+    return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and _FORMULA.match(cell[1:]) else cell
 
 
 def write_parquet(table: pd.DataFrame, path: str | Path) -> Path:

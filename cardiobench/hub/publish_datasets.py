@@ -31,7 +31,7 @@ def publications(
     namespace: str,
     *,
     private: bool = False,
-    i_may_redistribute: bool = False,
+    i_have_the_right: bool = False,
     prepared: Path | None = None,
 ) -> list[Publication]:
     """Return the two branches of a dataset's repository: `main`, and `script` with the builder as a loading script.
@@ -40,7 +40,7 @@ def publications(
         name: of the dataset.
         namespace: user or organisation.
         private: make the repository private.
-        i_may_redistribute: the user has the right to pass the recordings on to those who see a private repository.
+        i_have_the_right: the user has the right to pass the recordings on to those who see a private repository.
         prepared: folder of `cardiobench prepare`, whose recordings go too; None leaves recordings that are there alone.
 
     Raises:
@@ -58,12 +58,12 @@ def publications(
             )
         note = read_note(folder, spec)
         changed = changed_shards(folder, note)
-        needs_private = not free_to_go(spec, twin=note["twin"] and not changed)
-        if needs_private and not (private and i_may_redistribute):
+        needs_private = not free_to_go(spec)
+        if needs_private and not (private and i_have_the_right):
             raise LicenceError(
                 f"the recordings of {spec.title} may not be published: {spec.licence}. Leave --prepared out to publish the "
                 "card and the split ids; or, if your agreement lets you pass them on to those who will see a private "
-                "repository, give --private --i-may-redistribute."
+                "repository, give --private --i-have-the-right. That holds for a synthetic twin too, whatever its folder says of itself."
             )
         _check_origin(folder, note, changed)
     create = RepoOptions(private)
@@ -94,9 +94,12 @@ def _check_origin(folder: Path, note: Mapping[str, Any], changed: Sequence[str])
         )
 
 
-def free_to_go(spec: DatasetSpec, *, twin: bool) -> bool:
-    """Return whether the recordings may be seen by everybody: generated ones, and those whose licence says so."""
-    return spec.generated or twin or spec.redistributable
+def free_to_go(spec: DatasetSpec) -> bool:
+    """Return whether the recordings may be seen by everybody: phantoms, and those whose licence says so.
+
+    What a folder says of itself, such as that it is a synthetic twin, opens nothing.
+    """
+    return spec.generated or spec.redistributable
 
 
 def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChanges:

@@ -1,13 +1,18 @@
 """Where a leaderboard's results come from: folders, or a dataset of results on the Hub that anybody may have added to."""
 
 import io
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
-from cardiobench.results.collect import Collection, EditedResult, Entry, Problem, assemble, collect, read_result
+from cardiobench.results.collect import Collection, Entry, Problem, assemble, collect, problem_kind, read_result
+from cardiobench.results.record import Name, Part, checksum, type_adapter
 
 
 def load(sources: Sequence[str], revision: str = "main") -> Collection:
@@ -52,34 +57,98 @@ def from_dataset(repository: str, revision: str = "main") -> Collection:
         raise MissingData(
             f"{target} holds no results. Add yours: cardiobench push RESULTS --to-dataset {repository} --yes"
         )
-    entries: dict[str, Entry] = {}
+    entries: dict[tuple[str, str], Entry] = {}
     problems: list[Problem] = []
     for path, content in files.items():
-        for name, text in _texts(path, content, problems):
-            place = f"{path}: {name}"
-            if name in entries:
-                continue
+        for row in _rows(path, content, problems):
             try:
-                entries[name] = Entry(Path(place), read_result(text))
+                entry = _entry(path, row)
             except BadData as error:
-                kind = "edited by hand" if isinstance(error, EditedResult) else "unreadable"
-                problems.append(Problem(place, kind, str(error)))
-    return assemble(entries.values(), problems=problems)
+                problems.append(Problem(f"{path}: {row.result_id}", problem_kind(error), str(error)))
+            else:  # every metric of a result has a row, and each row holds the whole result
+                entries.setdefault((entry.pushed_by, checksum(entry.result.to_json())), entry)
+    return assemble(_by_person(list(entries.values())), problems=problems)
 
 
-def _texts(path: str, content: bytes, problems: list[Problem]) -> list[tuple[str, str]]:
-    """Return (result id, JSON) of a Parquet file, each result once."""
+@dataclass(frozen=True)
+class Row(Part):
+    """What a row must hold to be read; all other columns repeat what its result says.
+
+    Attributes:
+        result_id: name of the result; nothing depends on it.
+        pushed_by: user.
+        result: the whole result as JSON.
+    """
+
+    result_id: Name
+    pushed_by: Name
+    result: Name
+
+
+def _rows(path: str, content: bytes, problems: list[Problem]) -> list[Row]:
+    """Return the rows of a Parquet file that can be read, each once; the others become problems."""
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from pydantic import ValidationError
 
+    columns = [field.name for field in fields(Row)]
     try:
-        table = pq.read_table(io.BytesIO(content), columns=["result_id", "result"])
-        rows = table.to_pydict()
-        pairs = dict(zip(rows["result_id"], rows["result"], strict=True))
-    except (pa.ArrowException, KeyError, OSError) as error:
+        table = pq.read_table(io.BytesIO(content), columns=columns)
+        # A damaged text, or a column of lists, costs its row only.
+        records = [{name: _value(table[name][number]) for name in columns} for number in range(table.num_rows)]
+    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
         problems.append(Problem(path, "unreadable", f"no file of results: {error}"))
         return []
-    odd = sum(not isinstance(text, str) for text in pairs.values())
-    if odd:
-        problems.append(Problem(path, "unreadable", f"{odd} rows without a result"))
-    return [(str(name), text) for name, text in pairs.items() if isinstance(text, str)]
+    rows, wrong = [], 0
+    for record in records:
+        try:
+            rows.append(type_adapter(Row).validate_python(record, strict=False))  # a mapping may become a row
+        except ValidationError:
+            wrong += 1
+    if wrong:
+        problems.append(Problem(path, "unreadable", f"{wrong} rows without the texts {', '.join(columns)}"))
+    return list(dict.fromkeys(rows))
+
+
+def _value(cell: Any) -> Any:
+    try:
+        return cell.as_py()
+    except ValueError:  # bytes that are no UTF-8
+        return None
+
+
+def _entry(path: str, row: Row) -> Entry:
+    """Return the result of a row.
+
+    Raises:
+        BadData: it is no result, or is not what its writer wrote, or comes from somebody else or from the future.
+    """
+    owner = re.fullmatch(r"data/(?P<user>[\w.-]+)-[0-9a-f]{16}\.parquet", path)
+    if owner is None or owner["user"] != row.pushed_by:
+        raise BadData(f"it says that {row.pushed_by} pushed it, and lies in a file that is not theirs: {path}")
+    result = read_result(row.result)
+    try:
+        date = datetime.fromisoformat(str(result.stamp.get("date")))
+        in_future = date.astimezone(UTC) > datetime.now(UTC) + timedelta(days=1)
+    except (ValueError, OverflowError) as error:
+        raise BadData(f"it has no date: {result.stamp.get('date')!r}") from error
+    if in_future:
+        raise BadData(f"it is dated {date.date()}, which is in the future")
+    return Entry(Path(f"{path}: {row.result_id}"), result, pushed_by=row.pushed_by)
+
+
+def _by_person(entries: Sequence[Entry]) -> list[Entry]:
+    """Name the person beside the model where several people pushed results of one, so that each has rows of their own."""
+    people: dict[str, set[str]] = {}
+    for entry in entries:
+        people.setdefault(entry.result.model["name"], set()).add(entry.pushed_by)
+    return [
+        replace(entry, result=replace(entry.result, model={**entry.result.model, "name": _signed(entry)}))
+        if len(people[entry.result.model["name"]]) > 1
+        else entry
+        for entry in entries
+    ]
+
+
+def _signed(entry: Entry) -> str:
+    return f"{entry.result.model['name']} (run by {entry.pushed_by})"

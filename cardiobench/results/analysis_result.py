@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 import pandas as pd
 
 from cardiobench.core.errors import BadData
-from cardiobench.core.tables import write_csv
+from cardiobench.core.tables import unescape_formula, write_csv
 from cardiobench.results.record import DatasetFacts, ModelFacts, Name, Record, Stamp, ValidatedAs
 from cardiobench.results.score_result import Estimate
 
@@ -75,11 +75,15 @@ class AnalysisResult(Record):
         record = super().load(path)
         try:
             tables = {
-                name: pd.read_csv(Path(path).with_name(Path(str(file)).name)) for name, file in record.tables.items()
+                name: _read_table(Path(path).with_name(Path(str(file)).name)) for name, file in record.tables.items()
             }
         except (OSError, ValueError) as error:
             raise BadData(f"{path}: a table of it cannot be read: {error}") from error
         return replace(record, tables=tables)
+
+
+def _read_table(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path).map(unescape_formula).rename(columns=unescape_formula)
 
 
 def is_analysis(text: bytes) -> bool:

@@ -1,7 +1,6 @@
 """Results and records from folders, and what is wrong with those that may not be ranked: nothing is dropped in silence."""
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +22,14 @@ class Entry:
     Attributes:
         path: of its file, or its place in a dataset of results.
         result: the result.
-        predictions: the answers beside it; None where they are not here.
+        predictions: the file of predictions beside it; None where it is not here.
+        pushed_by: who pushed it to a dataset of results; empty for a file of a folder.
     """
 
     path: Path
     result: ScoreResult
     predictions: Path | None = None
+    pushed_by: str = ""
 
     @property
     def setting(self) -> str:
@@ -174,16 +175,20 @@ def _unfinished(folder: Path) -> list[Problem]:
 
 
 def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
-    """Choose one version of each task's data: real before synthetic, whole before part, then the one with most results."""
+    """Choose one version of each task's data: real before synthetic, whole before part, then that of most people.
+
+    Of results that people pushed, a version counts once per person, and the one that was used first wins a tie, so that
+    nobody displaces the others by pushing many results on data of their own. In a folder the version of most results wins.
+    """
     by_task: dict[str, list[Entry]] = {}
     for entry in entries:
         by_task.setdefault(entry.result.task, []).append(entry)
     kept, problems = [], []
     for task, own in by_task.items():
-        count = Counter(version_key(entry.result) for entry in own)
-        chosen = min(
-            count, key=lambda key: (key[2], key[3] is not None, -count[key], [-ord(c) for c in key[0]], str(key))
-        )
+        versions: dict[tuple, list[Entry]] = {}
+        for entry in own:
+            versions.setdefault(version_key(entry.result), []).append(entry)
+        chosen = min(versions, key=lambda key: (*_preference(versions[key]), *_order(key)))
         for entry in own:
             found = version_key(entry.result)
             if found == chosen:
@@ -192,6 +197,19 @@ def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
             what = f"scored on {describe_version(found)}; ranked here: {describe_version(chosen)}. Such scores cannot be compared"
             problems.append(Problem(str(entry.path), "other data", what, f"{entry.setting} on {task}"))
     return kept, problems
+
+
+def _preference(entries: Sequence[Entry]) -> tuple:
+    """Return what decides between versions of data of one kind, the smallest first."""
+    people = {entry.pushed_by for entry in entries}
+    first = min(str(entry.result.stamp.get("date", "")) for entry in entries) if any(people) else ""
+    facts = entries[0].result.dataset
+    most = -len(people) if any(people) else -len(entries)
+    return bool(facts.get("twin")), facts.get("limit") is not None, most, first
+
+
+def _order(key: tuple) -> tuple:
+    return ([-ord(sign) for sign in key[0]], str(key))
 
 
 def _of_ranked_data(
@@ -224,11 +242,11 @@ def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
 
 
 def _newest(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
-    """Keep the newest result of each model, task, protocol and preprocessing."""
+    """Keep the newest result of each model, task, protocol and preprocessing, of each person who pushed some."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         result = entry.result
-        facts = (result.task, result.label, dict(result.model), dict(result.options).get("seed"))
+        facts = (entry.pushed_by, result.task, result.label, dict(result.model), dict(result.options).get("seed"))
         groups.setdefault(json.dumps(facts, sort_keys=True, default=str), []).append(entry)
     kept, problems = [], []
     for own in groups.values():

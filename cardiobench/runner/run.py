@@ -64,6 +64,10 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
         context.summary.config_file = write_settings(config)
         for folder in (config.output_dir, config.cache_dir):
             remove_orphans(folder)
+    if config.push_to_hub and accelerator.is_main_process:
+        from cardiobench.hub.after_run import check_before_run
+
+        notes = [*notes, *check_before_run(config.models)]
     for line in notes:
         console.print(line)
     console.table("data", DATASET_COLUMNS, dataset_rows(datasets))

@@ -104,10 +104,10 @@ def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, pr
     note = {"name": name, "version": spec.version, "digest": "0", "twin": False, "missing": [], "absent": {}}
     note |= {"shards": shards, "linked": []}
     (folder / "cardiobench.json").write_text(json.dumps(note))
-    for rights in ({}, {"i_may_redistribute": True}, {"private": True}):
+    for rights in ({}, {"i_have_the_right": True}, {"private": True}):
         with pytest.raises(LicenceError, match="may not be published"):
             publish_datasets.publications(name, "org", prepared=tmp_path, **rights)
-    both = {"private": True, "i_may_redistribute": True, "prepared": tmp_path}
+    both = {"private": True, "i_have_the_right": True, "prepared": tmp_path}
     hub.store.put("dataset", f"org/{name}", {"README.md": b"public already"})
     with pytest.raises(LicenceError, match="is public"):
         send(publish_datasets.publications(name, "org", **both))
@@ -119,7 +119,10 @@ def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, pr
 
 
 def test_a_twin_says_on_its_page_that_it_is_one(hub, client, prepared):
-    send(publish_datasets.publications("tmed2", "org", prepared=prepared))
+    rights = {"private": True, "i_have_the_right": True}
+    with pytest.raises(LicenceError, match="whatever its folder says of itself"):
+        publish_datasets.publications("tmed2", "org", prepared=prepared)
+    send(publish_datasets.publications("tmed2", "org", prepared=prepared, **rights))
     there = files(hub, "dataset", "org/tmed2")
     card = there["README.md"].decode()
     assert "Synthetic twin" in card and yaml.safe_load(cards.FRONT.match(card)["yaml"])["configs"]

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,8 +28,6 @@ def send(*results):
 
 def consistent(**changes) -> ScoreResult:
     """A result whose numbers belong together."""
-    from dataclasses import replace
-
     one = result(**changes)
     return replace(one, verdict=replace(one.verdict, difference=one.score.value - one.floor.value))
 
@@ -47,17 +46,82 @@ def test_an_edited_result_of_a_stranger_is_shown_and_not_ranked(hub, client):  #
     content = json.loads(rows[0]["result"])
     content["overall"]["f1_macro"]["value"] = 0.99
     rows = [{**rows[0], "result_id": "x", "result": json.dumps(content)}, {**rows[0], "result_id": "y", "result": None}]
-    sink = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows), sink)
     repository = hub.store.repository("dataset", REPOSITORY)
     send_raw(
         repository,
-        {"data/bob-1.parquet": sink.getvalue(), "data/bob-2.parquet": b"PAR1 no", "data/bob-3.parquet": other()},
+        {f"data/bob-{1:016}.parquet": parquet(rows), "data/bob-2.parquet": b"PAR1 no", "data/bob-3.parquet": other()},
     )
     found = load([REPOSITORY])
     assert len(found.entries) == 1
     assert sorted(problem.kind for problem in found.problems) == ["edited by hand", *["unreadable"] * 3]
     assert len(table.problems(found)) == 4
+
+
+def parquet(rows) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), sink)
+    return sink.getvalue()
+
+
+def row(one, user, **changes):
+    return {**records(one, user)[0], **changes}
+
+
+def dated(one, date):
+    return replace(one, stamp={**one.stamp, "date": date})
+
+
+HOSTILE = {
+    "nested JSON": ({"result": "[" * 100_000}, "no JSON"),
+    "no object": ({"result": "[]"}, "holds a list"),
+    "a future date": ({"result": dated(consistent(value=0.99), "2999-01-01T00:00:00+00:00")}, "in the future"),
+    "a date that is none": ({"result": dated(consistent(value=0.99), "soon")}, "no date"),
+    "somebody else's name": ({"pushed_by": "alice"}, "not theirs"),
+    "a list instead of a text": ({"result": ["x"]}, "without the texts"),
+    "no user": ({"pushed_by": None}, "without the texts"),
+    "a lone surrogate": ({"result": '{"task": "\\ud800"}'}, "schema"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_one_hostile_row_costs_itself_only(hub, client, case):  # noqa: F811
+    change, words = HOSTILE[case]
+    send(consistent())
+    content = change.get("result")
+    if isinstance(content, ScoreResult):
+        change = {**change, "result": json.dumps(content.to_json())}
+    bad = row(consistent(value=0.98), "bob", **change)
+    good = row(consistent(protocol="knn", value=0.6), "bob")
+    single = isinstance(content, list)  # a column has one type
+    files = {
+        f"data/bob-{n:016}.parquet": parquet(rows)
+        for n, rows in enumerate([[bad], [good]] if single else [[bad, good]])
+    }
+    send_raw(hub.store.repository("dataset", REPOSITORY), files)
+    found = load([REPOSITORY])
+    assert {entry.pushed_by for entry in found.entries} == {"alice", "bob"} and len(found.entries) == 2
+    (problem,) = found.problems
+    assert words in problem.message
+
+
+def test_nobody_takes_the_place_of_another_person(hub, client):  # noqa: F811
+    """The same model and task by two people, a repeated id, and many results on data of one's own: each stays or is listed."""
+    honest = dated(consistent(), "2026-01-01T00:00:00+00:00")
+    send(honest)
+    known = records(honest, "alice")[0]["result_id"]
+    better = dated(consistent(value=0.99), "2026-02-01T00:00:00+00:00")
+    elsewhere = [
+        dated(consistent(protocol=name, dataset={**honest.dataset, "digest": "other"}), "2026-02-01T00:00:00+00:00")
+        for name in ("knn", "native", "zero_shot", "probe")
+    ]
+    rows = [row(better, "bob", result_id=known), *(row(one, "bob") for one in elsewhere)]
+    send_raw(hub.store.repository("dataset", REPOSITORY), {f"data/bob-{1:016}.parquet": parquet(rows)})
+    found = load([REPOSITORY])
+    assert {(e.pushed_by, e.result.model["name"]) for e in found.entries} == {
+        ("alice", "org/model (run by alice)"),
+        ("bob", "org/model (run by bob)"),
+    }
+    assert [problem.kind for problem in found.problems] == ["other data"] * 4
 
 
 def other() -> bytes:
@@ -132,8 +196,6 @@ def test_without_gradio_the_package_to_install_is_named(tmp_path, capsys):
 
 
 def test_a_measurement_is_shown_in_its_unit(hub, client):  # noqa: F811
-    from dataclasses import replace
-
     one = regression()
     send(replace(one, verdict=replace(one.verdict, difference=2.25)))
     found = load([REPOSITORY])

@@ -24,7 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--prepared", type=Path, metavar="DIR", help="made by `cardiobench prepare`; its recordings go too (datasets)"
     )
     parser.add_argument(
+        "--i-have-the-right",
         "--i-may-redistribute",
+        dest="i_have_the_right",
         action="store_true",
         help="with --private: your agreement lets you pass the recordings on to those who will see the repository",
     )
@@ -48,7 +50,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if name not in known:
             raise unknown_name(arguments.what.rstrip("s"), name, known)
     if arguments.what == "datasets":
-        rights = {"i_may_redistribute": arguments.i_may_redistribute, "prepared": arguments.prepared}
+        rights = {"i_have_the_right": arguments.i_have_the_right, "prepared": arguments.prepared}
         wanted = [
             publication
             for name in names or known

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from cardiobench.core.errors import MissingExtra, UnwritableOutput
+from cardiobench.core.tables import write_csv
 from cardiobench.report.paper.ecg_cells import best_cells
 from cardiobench.report.paper.ecg_figure import ecg_figure, shared_dimensions
 from cardiobench.report.paper.ecg_tables import ecg_grids, ecg_numbers
@@ -44,7 +45,7 @@ def write_tables(folders: Sequence[Path], out: Path) -> tuple[list[Path], tuple[
         files[0].write_text(f"# The papers' tables\n\n{markdown}", encoding="utf-8")
         files[1].write_text("\n".join(grid.latex() for grid in (*echo, *ecg)), encoding="utf-8")
         for name, table in tables.items():
-            table.to_csv(out / f"{name}.csv", index=False)
+            write_csv(table, out / f"{name}.csv")
         images, problems = _draw(overlap, out / "ecg_figure_1.png")
     except OSError as error:
         raise UnwritableOutput(f"{out} cannot be written: {error.strerror or error}") from error

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from cardiobench.core.tables import write_csv
 from cardiobench.report.plots.style import save_figure
 from cardiobench.report.plots.svg import inline_svg
 
@@ -54,5 +55,5 @@ def save_report_figure(figure: ReportFigure, folder: Path, stem: str, *, png: bo
     svg = save_figure(figure.figure, vector, png=png)
     tables = {folder / f"{stem}.{name}.csv": table for name, table in figure.tables.items()}
     for path, table in tables.items():
-        table.to_csv(path, index=False)
+        write_csv(table, path)
     return SavedFigure(figure.name, figure.caption, inline_svg(svg), (vector, *([image] if png else []), *tables))

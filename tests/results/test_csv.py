@@ -1,0 +1,32 @@
+"""CSV files that people open in a spreadsheet: no text of theirs is run as a formula, and all of it comes back."""
+
+import pandas as pd
+import pytest
+
+from cardiobench.core.tables import escape_formula, unescape_formula, write_csv
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.failures import write_failures
+
+TEXTS = ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "'=1", "''=1", "a=1", "'quoted'", "", "–"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_there_and_back(text):
+    assert unescape_formula(escape_formula(text)) == text
+    assert not escape_formula(text).startswith(("=", "+", "-", "@", "\t"))
+
+
+@pytest.mark.parametrize("number", ["-0.5", "+3", "1e-3", "-1.", -0.5, None])
+def test_a_number_stays_a_number(number):
+    assert escape_formula(number) == number
+
+
+def test_every_csv_that_is_written(tmp_path):
+    table = pd.DataFrame({"=name": ["=cmd", "ok"], "value": [-0.5, 1.0], "n": [-1, 2]})
+    assert write_csv(table, tmp_path / "a.csv").read_text() == "'=name,value,n\n'=cmd,-0.5,-1\nok,1.0,2\n"
+    written = write_failures([("=model", "d", "id", "-reason")], tmp_path).read_text()
+    assert written.splitlines()[1] == "'=model,d,id,'-reason"
+    analysis = AnalysisResult("alignment", "camus/ef", ("camus/ef",), {}, tables={"rows": table})
+    path = analysis.save(tmp_path / "camus__ef.json")
+    assert path.with_suffix(".rows.csv").read_text().startswith("'=name")
+    pd.testing.assert_frame_equal(AnalysisResult.load(path).tables["rows"], table)
