@@ -120,8 +120,13 @@ class RunConfig(Settings):
         ),
     ] = ()
     suite: Annotated[
-        Literal["", "quick"],
-        Setting("quick: the generated phantoms, whose scores say nothing about patients", WHAT),
+        str,
+        Setting(
+            "cardiobench_echo_v1, cardiobench_ecg_v1: the tasks and protocols of that benchmark, as everybody runs them; "
+            "quick: the generated phantoms, whose scores say nothing about patients",
+            WHAT,
+            "NAME",
+        ),
     ] = ""
     protocols: Annotated[Names, Setting("names, or all (default: zero_shot, probe, knn)", WHAT, "NAME")] = ()
     prompts: Annotated[Path | None, Setting("JSON with another prompt set than the dataset's own", WHAT, "FILE")] = None

@@ -85,6 +85,7 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
         seen_in_pretraining=seen_in_pretraining(cell.model.name, cell.dataset.spec.name),
     )
     stamp = {
+        **({"suite": config.suite} if config.suite else {}),
         "key": cell.key,
         "embeddings": cell.plan.store.key,
         "code": cell.code,

@@ -79,7 +79,7 @@ def open_datasets(tasks: Sequence[Task], config: RunConfig) -> tuple[dict[str, O
         try:
             datasets[name] = open_dataset(name, config.data_dir, allow_missing=config.allow_missing)
         except MissingData as error:
-            if config.tasks:
+            if config.tasks and not config.suite:
                 raise
             absent[name] = str(error)
     return datasets, absent
@@ -90,8 +90,8 @@ def real_or_quick(
 ) -> tuple[dict[str, OpenDataset], list[str]]:
     """Keep real and generated recordings apart.
 
-    A run takes what its tasks name. Without them it takes the real datasets that are here; the phantoms only with
-    `--suite quick`, or in place of a modality of which no real data is here.
+    A run takes what its tasks or its suite name. Without them it takes the real datasets that are here; the phantoms only in
+    place of a modality of which no real data is here.
 
     Args:
         datasets: those that are here.
@@ -109,12 +109,12 @@ def real_or_quick(
         members = {name: dataset for name, dataset in datasets.items() if dataset.spec.modality == modality}
         real = {name: dataset for name, dataset in members.items() if not dataset.generated}
         phantoms = {name: dataset for name, dataset in members.items() if dataset.spec.generated}
-        if config.suite != "quick" and not real:
+        if not real:
             names = ", ".join(phantoms)
             lines.append(
                 f"no real {modality} data here: the quick suite ({names}) instead, which says nothing about patients"
             )
-        chosen |= real if real and config.suite != "quick" else phantoms
+        chosen |= real or phantoms
     return chosen, lines
 
 

@@ -1,12 +1,13 @@
 """Run the benchmark: plan, encode, evaluate, analyze, summarize."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cardiobench.core.config import RunConfig, absolute, to_yaml
 from cardiobench.core.console import Console
-from cardiobench.core.errors import BadData, BadModel, CardioBenchError, NotApplicable, UnwritableOutput
+from cardiobench.core.errors import BadConfig, BadData, BadModel, CardioBenchError, NotApplicable, UnwritableOutput
 from cardiobench.core.io import remove_orphans, sha256_of_json, write_atomic, write_text
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
@@ -32,6 +33,7 @@ from cardiobench.runner.plan import (
 )
 from cardiobench.runner.processes import start_processes, watch
 from cardiobench.runner.summarize import finalize
+from cardiobench.scoring.suites import load_suite
 
 if TYPE_CHECKING:
     import torch
@@ -50,7 +52,7 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
     Raises:
         CardioBenchError: the request is wrong as a whole: an unknown name, data or a model that is not there.
     """
-    config = apply_profile(config)
+    given, config = config, apply_suite(apply_profile(config))
     protocols = make_protocols(config)
     tasks = resolve_tasks(config.tasks, config.profile)
     datasets, absent = open_datasets(tasks, config)
@@ -61,7 +63,7 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
     console.main = console.main and accelerator.is_main_process
     context = RunContext(config, accelerator, RunSummary(is_main_process=accelerator.is_main_process), console)
     if accelerator.is_main_process:
-        context.summary.config_file = write_settings(config)
+        context.summary.config_file = write_settings(given)
         for folder in (config.output_dir, config.cache_dir):
             remove_orphans(folder)
     if config.push_to_hub and accelerator.is_main_process:
@@ -83,6 +85,22 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
         accelerator.wait_for_everyone()
     accelerator.end_training()
     return context.summary
+
+
+def apply_suite(config: RunConfig) -> RunConfig:
+    """Return the settings with the tasks, protocols and options of their suite.
+
+    Raises:
+        UnknownName: there is no such suite.
+        BadConfig: tasks, protocols or other options were given beside it.
+    """
+    if not config.suite:
+        return config
+    suite = load_suite(config.suite)
+    beside = [name for name in ("tasks", "protocols", "options") if getattr(config, name)]
+    if beside:
+        raise BadConfig(f"--suite {suite.name} fixes {', '.join(beside)}. Leave them out, or leave the suite out.")
+    return replace(config, tasks=suite.tasks, protocols=suite.protocols, options=suite.options)
 
 
 def modalities_of(models: Sequence[str]) -> set[str]:

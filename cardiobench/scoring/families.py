@@ -1,15 +1,13 @@
 """Families of comparisons: a versioned list in the package says what is primary; all else is exploratory and says so."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-SUITE = Path(__file__).parent / "suites" / "suite-1.json"
+from cardiobench.scoring.suites import list_suites, load_suite
+
 LEVEL = 0.05
 
 
@@ -18,7 +16,7 @@ class Family:
     """The primary tasks of one modality under one protocol: the questions that a model is corrected for.
 
     Attributes:
-        name: such as `suite-1 echo/probe`.
+        name: such as `cardiobench_echo_v1/probe`.
         tasks: its members; one that was not run counts as p = 1.
     """
 
@@ -26,24 +24,18 @@ class Family:
     tasks: tuple[str, ...]
 
 
-@cache
-def _suite() -> dict:
-    return json.loads(SUITE.read_text(encoding="utf-8"))
-
-
 def family_of(task: str, protocol: str, variant: str = "") -> Family | None:
     """Find the primary family of a result; None for one that is exploratory."""
-    suite = _suite()
-    for name, family in suite["families"].items():
-        if task in family["tasks"] and variant in family["protocols"].get(protocol, ()):
-            return Family(f"suite-{suite['version']} {name}/{protocol}", tuple(family["tasks"]))
+    for suite in map(load_suite, list_suites()):
+        if task in suite.primary_tasks and variant in suite.primary_variants.get(protocol, ()):
+            return Family(f"{suite.name}/{protocol}", suite.primary_tasks)
     return None
 
 
 def margin(metric: str, unit: str = "") -> float | None:
-    """Difference below which two models are equivalent, as the suite states it beforehand; None where it states none."""
-    margins = _suite()["margins"]
-    return margins.get(f"{metric} {unit}".strip())
+    """Difference below which two models are equivalent, as a suite states it beforehand; None where none states it."""
+    name = f"{metric} {unit}".strip()
+    return next((suite.margins[name] for suite in map(load_suite, list_suites()) if name in suite.margins), None)
 
 
 def holm(p_values: Sequence[float]) -> npt.NDArray[np.float64]:

@@ -36,11 +36,12 @@ def print_list(
 ) -> None:
     """Print the tables, or the records behind them as JSON."""
     from cardiobench.protocols import list_protocols
+    from cardiobench.scoring.suites import list_suites, load_suite
 
     datasets = [] if models_only else dataset_records(data_dir)
     models = model_records()
     if as_json:
-        console.json({"datasets": datasets, "models": models, "protocols": list_protocols()})
+        console.json({"datasets": datasets, "models": models, "protocols": list_protocols(), "suites": list_suites()})
         return
     console.table("datasets", DATASET_COLUMNS, [_dataset_row(record) for record in datasets])
     console.table("models", MODEL_COLUMNS, [_model_row(record) for record in models])
@@ -50,6 +51,8 @@ def print_list(
         [(record["model"], record["licence"], record["access"]) for record in models],
     )
     console.print(f"protocols: {', '.join(list_protocols())}")
+    for name in list_suites():
+        console.print(f"suite {name}: {load_suite(name).title}")
 
 
 def dataset_records(data_dir: Path | None) -> list[dict[str, Any]]:

@@ -1,0 +1,55 @@
+"""Versioned suites: which tasks, protocols and options make a benchmark, frozen as data.
+
+One JSON file per suite and version. A changed split, label or primary metric is a new version under a new name.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cardiobench.core.registry import unknown_name
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named benchmark.
+
+    Attributes:
+        name: with its version, such as `cardiobench_echo_v1`.
+        title: one line.
+        tasks: that are run; a dataset's name stands for all its tasks.
+        protocols: that are run.
+        options: of protocols: protocol -> option -> value.
+        primary_tasks: on which ranks and corrections are computed; empty where a suite ranks nobody.
+        primary_variants: protocol -> its variants that are ranked.
+        margins: metric and unit -> difference below which two models are equivalent.
+    """
+
+    name: str
+    title: str
+    tasks: tuple[str, ...]
+    protocols: tuple[str, ...]
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    primary_tasks: tuple[str, ...] = ()
+    primary_variants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    margins: Mapping[str, float] = field(default_factory=dict)
+
+
+def list_suites() -> tuple[str, ...]:
+    """Return the names of all suites, in alphabetical order."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
+
+
+@cache
+def load_suite(name: str) -> Suite:
+    """Return the suite of that name; `UnknownName` with the nearest name otherwise."""
+    if name not in list_suites():
+        raise unknown_name("suite", name, list_suites())
+    record = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    lists = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
+    return Suite(name=name, **lists)

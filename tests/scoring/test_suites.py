@@ -1,0 +1,36 @@
+"""Suites: every name in them exists, and what is frozen stays as it was released."""
+
+import pytest
+
+from cardiobench.core.errors import UnknownName
+from cardiobench.core.io import sha256_of_json, to_plain
+from cardiobench.data import catalog
+from cardiobench.protocols import list_protocols
+from cardiobench.runner.plan import resolve_tasks
+from cardiobench.scoring.families import family_of, margin
+from cardiobench.scoring.suites import list_suites, load_suite
+
+# A released suite never changes; a change is a new version under a new name.
+RELEASED = {"cardiobench_ecg_v1": "ab36385f8fea", "cardiobench_echo_v1": "1c8884daf9e1"}
+
+
+@pytest.mark.parametrize("name", list_suites())
+def test_every_name_of_a_suite_exists(name):
+    suite = load_suite(name)
+    assert suite.title and resolve_tasks(suite.tasks) and set(suite.protocols) <= set(list_protocols())
+    assert set(suite.primary_tasks) <= {*catalog.list_tasks(), "echo/view"}
+    assert set(suite.primary_variants) <= set(suite.protocols) and set(suite.options) <= set(suite.protocols)
+
+
+def test_released_suites_are_frozen():
+    assert {name: sha256_of_json(to_plain(load_suite(name)))[:12] for name in RELEASED} == RELEASED
+
+
+def test_families_are_those_of_the_suites():
+    assert family_of("camus/ef", "probe").name == "cardiobench_echo_v1/probe"
+    assert family_of("ptb_xl/af", "cross_validation", "L.logistic").name == "cardiobench_ecg_v1/cross_validation"
+    assert family_of("ptb_xl/af", "cross_validation", "XS.tree") is None
+    assert family_of("phantom_ecg/cd", "probe") is None
+    assert margin("f1_macro") == 0.02 and margin("mae", "cm") == 0.05 and margin("mae", "kg") is None
+    with pytest.raises(UnknownName, match="Did you mean 'cardiobench_ecg_v1'"):
+        load_suite("cardiobench_ecg")
