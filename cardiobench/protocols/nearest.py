@@ -5,7 +5,7 @@ ones go by position, so that vectors that are equal tie however the products wer
 asked for are kept, and their order is settled in float64.
 """
 
-from importlib.util import find_spec
+import sys
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -15,9 +15,8 @@ from cardiobench.protocols.features import UnitRows
 QUERY_ROWS, TRAIN_ROWS = 2048, 4096
 FIRST_ROWS = 1024  # of the first block: the bar is low while few vectors have been seen, and many would pass it
 GRID = 2.0**-20
-TURN = (
-    2**21
-)  # similarities, between -2**20 and 2**20 in units of GRID, are subtracted from it: less is nearer, none below 0
+TURN = 2**21
+"""Similarities, from -2**20 to 2**20 in units of GRID, are subtracted from it: less is nearer, and none is below 0."""
 POSITION_BITS = 31
 POSITIONS = 2**POSITION_BITS - 1
 ROW_SHIFT = 53  # a key's bits above the 22 of its similarity and the 31 of its position; QUERY_ROWS needs the other 11
@@ -53,11 +52,9 @@ def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str | None 
 
 
 def _device(work: int) -> str:
-    if work < GPU_WORK or find_spec("torch") is None:
-        return "cpu"
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    # A run has imported torch. Importing it here, only to find no GPU, would take half a gigabyte.
+    torch = sys.modules.get("torch")
+    return "cuda" if torch is not None and work >= GPU_WORK and torch.cuda.is_available() else "cpu"
 
 
 def _on_cpu(train: UnitRows, query: np.ndarray, count: int) -> np.ndarray:

@@ -1,0 +1,115 @@
+"""Memory and time at a size where copies show: peak memory in embeddings, and how time grows with twice the recordings."""
+
+import gc
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from cardiobench.embeddings.store import EmbeddingStore
+from cardiobench.protocols.base import TaskData
+from cardiobench.protocols.few_shot import FewShot
+from cardiobench.protocols.knn import NearestNeighbours
+from cardiobench.protocols.probe import LinearProbe
+from tests.protocols.analyses import study_of
+from tests.protocols.conftest import BINARY, task_data
+
+BUFFERS = 90  # MB: blocks of rows and of similarities, whatever the number of recordings
+
+
+def stored(folder, count, dim):
+    """Embeddings of so many recordings in shards of 4,096, and the task's rows."""
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(count) < 0.1, "yes", "no")
+    split = np.array(["train", "validation", "test"])[np.searchsorted([0.7, 0.8], rng.random(count))]
+    patients = [f"p{n // 2}" for n in range(count)]
+    rows = task_data(BINARY, np.zeros((count, 1)), labels.tolist(), split.tolist(), patients).rows
+    # A patient's two recordings are in one split.
+    rows["split"] = rows.groupby("patient_id")["split"].transform("first")
+    store = EmbeddingStore(folder, "org/name", "toy", {"revision": "1"})
+    for start in range(0, count, 4096):
+        ids = list(rows["id"][start : start + 4096])
+        vectors = rng.standard_normal((len(ids), 1, dim), dtype=np.float32) / np.arange(1, dim + 1, dtype=np.float32)
+        vectors[:, 0, 0] += 0.5 * (labels[start : start + 4096] == "yes")
+        store.append(ids, ["1"] * len(ids), list(vectors))
+    return store, rows
+
+
+def load(store, rows):
+    data = TaskData(BINARY, rows, store.load(rows["id"], ["1"] * len(rows)), "mean")
+    return data, data.features
+
+
+def probe(store, rows):
+    return LinearProbe().predict(load(store, rows)[0], None, "")
+
+
+def knn(store, rows):
+    return NearestNeighbours(max_queries=2000).predict(load(store, rows)[0], None, "")
+
+
+def few_shot(store, rows):
+    return FewShot(sizes=(1, 8), draws=2).analyze(study_of(load(store, rows)[0], resamples=10), None)
+
+
+STAGES = {stage.__name__: stage for stage in (load, probe, knn, few_shot)}
+
+
+def status(name):
+    return (
+        next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if name in line) / 1e3
+    )
+
+
+def extra_memory(stage, store, rows):
+    """MB that this process holds at the peak of a stage, above what it held before."""
+    STAGES[stage](store, rows.iloc[::50].reset_index(drop=True))  # what is imported and compiled once
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    before = status("VmRSS")
+    with threadpool_limits(1):
+        STAGES[stage](store, rows)
+    return status("VmHWM") - before
+
+
+def seconds(stage, store, rows):
+    """CPU seconds of a stage, the less of two runs."""
+    taken = []
+    for _ in range(2):
+        start = time.process_time()
+        STAGES[stage](store, rows)
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+linux = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="the peak of a stage is known on Linux only"
+)
+
+
+@linux
+def test_probing_holds_no_copies_of_the_embeddings(tmp_path):
+    store, rows = stored(tmp_path, 8000, 512)
+    assert extra_memory("probe", store, rows) <= 2.5 * 8000 * 512 * 4 / 1e6 + BUFFERS
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", STAGES)
+def test_peak_memory_is_a_small_multiple_of_the_embeddings(tmp_path, stage):
+    for count, dim in ((40_000, 64), (40_000, 256)):
+        store, rows = stored(tmp_path / str(dim), count, dim)
+        assert extra_memory(stage, store, rows) <= 2.5 * count * dim * 4 / 1e6 + BUFFERS, (count, dim)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage, most", [("load", 2.5), ("probe", 2.5), ("few_shot", 2.5), ("knn", 4)])
+def test_twice_the_recordings_take_about_twice_the_time(tmp_path, stage, most):
+    """Of neighbours four times: every test recording is compared with every training recording."""
+    store, rows = stored(tmp_path, 40_000, 64)
+    half = rows.iloc[:20_000]
+    with threadpool_limits(1):
+        STAGES[stage](store, half)
+        assert seconds(stage, store, rows) / seconds(stage, store, half) <= most
