@@ -129,7 +129,10 @@ class RunConfig(Settings):
         ),
     ] = ""
     protocols: Annotated[Names, Setting("names, or all (default: zero_shot, probe, knn)", WHAT, "NAME")] = ()
-    prompts: Annotated[Path | None, Setting("JSON with another prompt set than the dataset's own", WHAT, "FILE")] = None
+    prompts: Annotated[
+        Path | None,
+        Setting("JSON with another prompt set, or a clone of the echo benchmark's repository", WHAT, "PATH"),
+    ] = None
     profile: Annotated[
         Literal["default", "paper"], Setting("paper: the published recipes, where a protocol has one", WHAT)
     ] = "default"

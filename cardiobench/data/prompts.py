@@ -9,6 +9,7 @@ from typing import Any
 from cardiobench.core.errors import BadData, NotApplicable
 from cardiobench.core.registry import unknown_name
 from cardiobench.data import catalog
+from cardiobench.data.published_prompts import clone_files, read_clone
 from cardiobench.data.spec import Task
 
 # Views and measurements are asked for in the same words in every echo dataset.
@@ -27,7 +28,7 @@ def _read(path: Path) -> dict[str, Any]:
 def prompt_files(task: Task, file: Path | None = None) -> list[Path]:
     """Return the files in which the prompts of a task may stand, the first that has them counts."""
     if file:
-        return [file]
+        return clone_files(file) if file.is_dir() else [file]
     dataset_prompts = catalog.dataset_folder(task.dataset) / "prompts.json"
     return [dataset_prompts, COMMON] if dataset_prompts.is_file() else [COMMON]
 
@@ -39,21 +40,22 @@ def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], st
 
     Args:
         task: the task.
-        file: a JSON of the same form as a dataset's `prompts.json`, used instead of it.
+        file: a JSON of the same form as a dataset's `prompts.json`, or a clone of the echo benchmark's repository; used
+            instead of the dataset's own.
 
     Raises:
         NotApplicable: the set has no prompts for this task.
     """
-    for path in prompt_files(task, file):
-        content = _read(path)
-        if task.target in content:
-            break
-    else:
+    contents = [read_clone(file)] if file and file.is_dir() else map(_read, prompt_files(task, file))
+    content = next((content for content in contents if task.target in content), None)
+    if content is None:
         source = file or f"hf_datasets/{task.dataset}/prompts.json"
         raise NotApplicable(f"there are no prompts for {task.name} (none for '{task.target}' in {source})")
     chosen = content[task.target]
     needed = ("templates",) if task.kind == "regression" else task.classes
     for key in needed:
+        if not chosen.get(key) and task.target == "view":
+            raise NotApplicable(f"{file} has no prompts for the view {key}. Run {task.dataset}/view_named")
         if not chosen.get(key):
             raise unknown_name(f"prompts of {task.name} for", key, chosen)
     return chosen, str(content["version"])

@@ -115,9 +115,10 @@ def make_protocols(config: RunConfig) -> list[PredictionProtocol | AnalysisProto
     Raises:
         CardioBenchError: an unknown name or option, options of a protocol that is not run, or no such prompt set.
     """
-    if config.prompts and not config.prompts.is_file():
+    if config.prompts and not config.prompts.exists():
         raise BadData(
-            f"there is no prompt set {config.prompts}. Give --prompts a JSON file like a dataset's prompts.json."
+            f"there is no prompt set {config.prompts}. Give --prompts a JSON file like a dataset's prompts.json, "
+            "or a clone of the echo benchmark's repository."
         )
     names = choose(config.protocols)
     for name in config.options:

@@ -1,0 +1,91 @@
+"""Prompts of arXiv:2510.00520, read from a clone of its repository; they have no licence, so none of them is in this package.
+
+The files are Python: their literals are parsed, nothing in them is run.
+"""
+
+import ast
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cardiobench.core.errors import BadData
+
+FILES = ("src/prompts.py", "src/regression.py")
+VERSION = "arXiv:2510.00520, released code"
+# Target -> class -> key of `zero_shot_prompts`.
+_CLASSES: Mapping[str, Mapping[str, str]] = {
+    "as": {"no_AS": "as_absent", "AS": "as_present"},
+    "asd": {"no_ASD": "asd_absent", "ASD": "asd_present"},
+    "pah": {"no_PAH": "pah_absent", "PAH": "pah_present"},
+    "rwma": {"normal": "normal_wall_motion", "abnormal": "wall_motion_abnormality"},
+    "stemi": {"no_STEMI": "no_stemi", "STEMI": "stemi"},
+}
+_MEASUREMENTS = ("lvidd", "ivsd", "lvpwd")
+
+
+def clone_files(folder: Path) -> list[Path]:
+    """Return the files of a clone that hold prompts; `BadData` where it is no clone."""
+    files = [folder / name for name in FILES]
+    missing = [name for name, file in zip(FILES, files, strict=True) if not file.is_file()]
+    if missing:
+        raise BadData(
+            f"{folder} is no clone of the echo benchmark's repository: it lacks {', '.join(missing)}. Give --prompts the folder "
+            "that `git clone https://github.com/BioMedIA-MBZUAI/CardioBench` made, or a JSON file."
+        )
+    return files
+
+
+@cache
+def read_clone(folder: Path) -> Mapping[str, Any]:
+    """Return the prompts of all tasks, in the form of a dataset's `prompts.json`.
+
+    Sentences for classes lose the blanks around them, as the released code strips them; those for numbers keep them.
+
+    Raises:
+        BadData: it is no clone, or its files have another form.
+    """
+    literals: dict[str, Any] = {}
+    for file in clone_files(folder):
+        literals |= _literals(file)
+    try:
+        sentences, views = literals["zero_shot_prompts"], literals["view_prompt"]
+        return {
+            "version": VERSION,
+            "ef": {"templates": list(sentences["ejection_fraction"])},
+            **{name: {"templates": list(literals[f"{name}_prompts"])} for name in _MEASUREMENTS},
+            **{
+                target: {label: _stripped(sentences[key]) for label, key in classes.items()}
+                for target, classes in _CLASSES.items()
+            },
+            "view": {name: _stripped(texts) for name, texts in views.items()},
+        }
+    except KeyError as error:
+        raise BadData(
+            f"{folder} has no prompts under {error}: its files have another form than the released ones."
+        ) from None
+
+
+def _stripped(texts: list[str]) -> list[str]:
+    return [text.strip() for text in texts]
+
+
+def _literals(file: Path) -> dict[str, Any]:
+    """Return name -> value of every assignment of a literal, in the module or in a class of it."""
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError) as error:
+        raise BadData(f"{file} is no Python file: {error}") from None
+    found: dict[str, Any] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(
+            node.value, ast.Dict | ast.Tuple | ast.List
+        ):
+            continue
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(target, ast.Name):
+                try:
+                    found[target.id] = ast.literal_eval(node.value)
+                except ValueError:
+                    continue  # an expression, and so none of the prompts
+    return found

@@ -1,0 +1,66 @@
+"""Prompts of a clone of the echo benchmark's repository: files of its form, with other words."""
+
+import json
+
+import pytest
+
+from cardiobench.core.errors import BadData, NotApplicable
+from cardiobench.data import catalog
+from cardiobench.data.prompts import prompt_digest, prompt_files, prompts
+
+KEYS = ["as", "asd", "pah"]
+BINARY = [f"{key}_{state}" for key in KEYS for state in ("present", "absent")]
+BINARY += ["wall_motion_abnormality", "normal_wall_motion", "stemi", "no_stemi"]
+VIEWS = ["A2C", "A3C", "A4C", "PSAX", "PLAX"]
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A clone with sentences that name where they came from; running its files would fail."""
+    source = tmp_path / "CardioBench" / "src"
+    source.mkdir(parents=True)
+    sentences = {key: [f"{key} {n}. " for n in range(3)] for key in BINARY}
+    sentences["ejection_fraction"] = ["EF <#>% ", "IT IS <#>%. "]
+    views = {name: [f"{name} first", f"{name} second"] for name in VIEWS}
+    text = f"zero_shot_prompts = {json.dumps(sentences, indent=4)}\n\n\nview_prompt = {json.dumps(views)}\n"
+    (source / "prompts.py").write_text(text + "raise RuntimeError('run')\n")
+    fields = "".join(f'    {k}_prompts: Tuple[str, ...] = ("{k} IS <#> CM. ",)\n' for k in ("lvidd", "ivsd", "lvpwd"))
+    code = f'@dataclass\nclass LvhRegressionConfig(TextModelConfig):\n    csv_name: str = "lvh.csv"\n{fields}'
+    (source / "regression.py").write_text(f"import torch\n\n\n{code}\n\nTOP = max(1, int(2))\n")
+    return source.parent
+
+
+def test_one_clone_has_the_words_of_every_task_of_the_paper(clone):
+    expected = {
+        "camus/ef": {"templates": ["EF <#>% ", "IT IS <#>%. "]},
+        "echonet_lvh/ivsd": {"templates": ["ivsd IS <#> CM. "]},
+        "tmed2/as": {"no_AS": [f"as_absent {n}." for n in range(3)], "AS": [f"as_present {n}." for n in range(3)]},
+        "segrwma/rwma_a3c": {
+            "normal": [f"normal_wall_motion {n}." for n in range(3)],
+            "abnormal": [f"wall_motion_abnormality {n}." for n in range(3)],
+        },
+        "hmc_qu/view_named": {name: [f"{name} first", f"{name} second"] for name in VIEWS},
+    }
+    for name, texts in expected.items():
+        assert prompts(catalog.task(name), clone) == (texts, "arXiv:2510.00520, released code")
+    for name in ("cardiacnet/asd", "cardiacnet/pah", "hmc_qu/stemi", "echonet_lvh/lvidd", "echonet_lvh/lvpwd"):
+        assert prompts(catalog.task(name), clone)[0]
+
+
+def test_the_sixth_view_has_no_published_prompt(clone):
+    with pytest.raises(NotApplicable, match=r"no prompts for the view Other\. Run tmed2/view_named"):
+        prompts(catalog.task("tmed2/view"), clone)
+
+
+def test_another_word_is_another_digest_and_both_files_count(clone):
+    task = catalog.task("echonet_lvh/ivsd")
+    assert [file.name for file in prompt_files(task, clone)] == ["prompts.py", "regression.py"]
+    assert prompt_digest(task, clone) != prompt_digest(task)
+
+
+def test_a_folder_that_is_no_clone_says_what_it_lacks(clone, tmp_path):
+    with pytest.raises(BadData, match=r"lacks src/prompts.py, src/regression.py.*git clone"):
+        prompts(catalog.task("camus/ef"), tmp_path)
+    (clone / "src" / "prompts.py").write_text("zero_shot_prompts = {}\nview_prompt = {}\n")
+    with pytest.raises(BadData, match="ejection_fraction"):
+        prompts(catalog.task("camus/ef"), clone)
