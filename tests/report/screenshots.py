@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.report.browser import chromium, watched
 
-TASK = "phantom_echo/ef"
+TASK = "ptb_xl_sample/cd"
 
 
 def take(page: Path, out: Path) -> list[Path]:
@@ -23,7 +23,7 @@ def take(page: Path, out: Path) -> list[Path]:
             "document.documentElement.style.scrollBehavior = 'auto'; document.querySelector('#overview').scrollIntoView()"
         )
         tab.evaluate("document.querySelectorAll('.legend').forEach((one) => { one.hidden = true; })")
-        tab.locator(".heat").last.locator("td.cell").nth(4).hover()
+        tab.locator(".heat").first.locator("td.cell").nth(4).hover()
         tab.screenshot(path=files[0])
         tab.set_viewport_size({"width": 1280, "height": 1060})
         tab.locator("details.part", has_text=TASK).first.locator("summary").first.click()

@@ -106,14 +106,20 @@ def minute_row(entries: Sequence[Entry]) -> dict[str, Any]:
     } - {best.model["name"]}
     gaps = {name: breakdown for name, breakdown in best.groups.items() if not math.isnan(breakdown.gap.excess)}
     widest = max(gaps, key=lambda name: gaps[name].gap.excess, default=None)
-    weak = "no groups scored" if widest is None else f"{widest}, worst {gaps[widest].worst}: "
+    weak = "no groups scored"
+    if widest is not None:
+        gap, expected = (tables.number(value, best) for value in (gaps[widest].gap.value, gaps[widest].gap.expected))
+        p = naming.p_text(gaps[widest].gap.p_adjusted)
+        weak = (
+            f"{widest.replace('_', ' ')}: worst {gaps[widest].worst}, gap {gap} where {expected} is expected, p = {p}"
+        )
     return {
         **naming.score_row(by_result[id(best)]),
         "task": best.task,
         "metric": tables.metric_name(best),
         "near": len(near),
         "generated": best.generated,
-        "weak": weak + (tables.gap_text(gaps[widest], best) if widest is not None else ""),
+        "weak": weak,
     }
 
 

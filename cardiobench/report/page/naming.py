@@ -82,6 +82,8 @@ def score_row(entry: Entry) -> dict[str, Any]:
         "gain": _difference(result),
         "gain_sort": result.verdict.difference,
         "verdict": tables.verdict(result),
+        "word": result.verdict.word,
+        "note": tables.OLDER_RULES if result.outdated else "exploratory" if result.verdict.exploratory else "",
         "sentence": result.verdict.sentence,
         "sign": MARKS[result.verdict.word][0],
         "p": p_text(result.verdict.p_adjusted),

@@ -66,14 +66,18 @@ def scores_figure(results: Sequence[ScoreResult], published: Sequence[PublishedS
     for ceiling in ceilings:
         low, high = factor * ceiling.low, factor * ceiling.high
         text = f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
-        axes.axvspan(low, high, color=PEOPLE, alpha=0.35, linewidth=1.5, label=f"people {text} ({ceiling.n})", zorder=0)
+        axes.axvspan(low, high, color=PEOPLE, alpha=0.35, linewidth=1.5, label=f"people {text}", zorder=0)
     axes.set_xlabel(f"{tables.metric_name(first)} ({'higher' if first.higher_is_better else 'lower'} is better)")
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0)
     caption = (
         f"Scores on {first.task} with 95 % intervals over patients, n = {_range(full['n'])} "
         f"({_range(full['n_patients'])} patients); hollow circles: collapsed"
         f"{'; diamonds: published by others, on their own runs' if len(published) else ''}.{note}"
-        + (" Green: agreement of people in other studies, with other settings." if ceilings else "")
+        + (
+            f" Green: agreement of people in other studies and settings ({'; '.join(dict.fromkeys(c.n for c in ceilings))})."
+            if ceilings
+            else ""
+        )
     )
     return ReportFigure("scores", caption, figure, {"scores": full})
 
