@@ -1,0 +1,108 @@
+"""The information test: exact where patients are exchangeable, and not fooled by patients with many rows."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.information import (
+    donors,
+    information_test,
+    p_of_classes,
+    p_of_correlation,
+    p_of_numbers,
+    p_of_ranking,
+)
+from cardiobench.scoring.metrics import ScoringInput
+
+
+def alone(n):
+    return Clusters.of(np.arange(n))
+
+
+def shares(scores):
+    positive = 1 / (1 + np.exp(-scores))
+    return np.stack([1 - positive, positive], axis=1)
+
+
+def test_two_by_two_is_fishers_exact_test():
+    """At fixed margins macro F1 grows with the hits, so the p of 1999 random tables estimates Fisher's one-sided p."""
+    truth = np.repeat([0, 1], (12, 10))
+    answer = np.array([0] * 9 + [1] * 3 + [0] * 4 + [1] * 6)
+    exact = stats.fisher_exact([[9, 3], [4, 6]], alternative="greater").pvalue
+    assert p_of_classes(truth, answer, alone(22), 2, 9999) == pytest.approx(exact, abs=0.012)
+
+
+def test_constant_answers_and_one_class_carry_nothing():
+    truth = np.repeat([0, 1], (44, 4))
+    assert p_of_classes(truth, np.zeros(48, int), alone(48), 2) == 1
+    assert p_of_classes(np.zeros(20, int), np.arange(20) % 2, alone(20), 2) == 1
+    assert p_of_ranking(truth, np.full((48, 2), 0.5), alone(48)) == 1
+    assert p_of_numbers(np.arange(20.0), np.full(20, 5.0), alone(20)) == 1
+
+
+def test_dealing_keeps_patients_together():
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(30), rng.integers(1, 6, 30))
+    for row in donors(Clusters.of(who), 50, rng):
+        assert all(len(set(who[row[who == patient]])) == 1 for patient in range(30))
+
+
+def test_dealing_within_strata_stays_there():
+    rng, strata = np.random.default_rng(0), np.arange(30) % 3
+    who = np.repeat(np.arange(30), 2)
+    for row in donors(Clusters.of(who), 20, rng, strata):
+        assert (strata[who[row]] == strata[who]).all()
+
+
+def test_one_of_each_view_per_patient_is_seen():
+    """Dealing whole patients in their own order would give a perfect model p = 1."""
+    patients, truth = np.repeat(np.arange(40), 2), np.tile([0, 1], 40)
+    assert p_of_classes(truth, truth, Clusters.of(patients), 2) < 0.01
+
+
+TESTS = {  # of patients' values: p from true classes, true numbers, answers, clusters and seed
+    "classes": lambda ill, value, score, clusters, seed: p_of_classes(
+        ill, (score > 0).astype(int), clusters, 2, 199, seed
+    ),
+    "ranking": lambda ill, value, score, clusters, seed: p_of_ranking(ill, shares(score), clusters, 199, seed),
+    "numbers": lambda ill, value, score, clusters, seed: p_of_numbers(value, score, clusters, 199, seed),
+    "correlation": lambda ill, value, score, clusters, seed: p_of_correlation(value, score, clusters, 199, seed),
+}
+
+
+@pytest.mark.parametrize("kind", TESTS)
+def test_rows_of_a_patient_do_not_count_as_patients(kind):
+    """Truth and answers that stay within a patient, no relation: about 5 in 100 by patients, 20 to 40 by rows."""
+    by_patient, by_row = [], []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        who = np.repeat(np.arange(40), rng.integers(1, 8, 40))
+        ill, value = (rng.random(40) < 0.4)[who].astype(int), rng.normal(size=40)[who]
+        score = rng.normal(size=40)[who] + 0.3 * rng.normal(size=len(who))
+        by_patient.append(TESTS[kind](ill, value, score, Clusters.of(who), seed) < 0.05)
+        by_row.append(TESTS[kind](ill, value, score, alone(len(who)), seed) < 0.05)
+    assert np.mean(by_patient) <= 0.10 < np.mean(by_row)
+
+
+def test_answers_that_are_all_too_low_still_show_what_they_know():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(55, 10, 50)
+    assert p_of_numbers(truth, 0.7 * truth - 60 + rng.normal(0, 5, 50), alone(50)) < 0.01
+
+
+def test_several_classes_with_probabilities():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 4, 80)
+    table = rng.dirichlet(np.ones(4), 80)
+    assert p_of_ranking(truth, table, alone(80), 999) > 0.01
+    table[np.arange(80), truth] += 0.5
+    assert p_of_ranking(truth, table / table.sum(axis=1, keepdims=True), alone(80), 999) == pytest.approx(0.001)
+
+
+def test_many_patients_are_tested_on_a_selection():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=30_000)
+    sample = ScoringInput(truth, truth + rng.normal(0, 3, 30_000))
+    found = information_test(sample, alone(30_000), 0, draws=99)
+    assert found.n_patients == 10_000 and found.p_value == 0.01

@@ -1,0 +1,164 @@
+"""Intervals against closed forms and against what they promise."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import roc_auc_score
+
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.estimates import METHODS, Sampler, estimate_metric
+from cardiobench.scoring.information import macro_f1
+from cardiobench.scoring.intervals import (
+    auroc_interval,
+    auroc_variance,
+    placements,
+    quantile_interval,
+    smoothed_tables,
+    standard_error,
+    t_interval,
+    wilson_interval,
+)
+from cardiobench.scoring.metrics import ScoringInput, list_metrics, load_formula, load_metric
+
+BOTH = np.array([True, True])
+
+
+def one_row_each(n):
+    return Clusters.of(np.arange(n))
+
+
+def test_one_row_per_patient_gives_jeffreys_interval():
+    """Sensitivity of 3 of 4: the draws are Beta(3.5, 1.5), the interval that Brown, Cai and DasGupta recommend."""
+    truth, answer = np.repeat([0, 1], (44, 4)), np.repeat([0, 1, 1], (40, 5, 3))
+    answer[44:] = [1, 1, 1, 0]
+    tables = smoothed_tables(truth, answer, one_row_each(48), 2, 40_000)
+    drawn = tables[:, 1, 1] / tables[:, 1].sum(axis=1)
+    assert stats.kstest(drawn, stats.beta(3.5, 1.5).cdf).pvalue > 0.001
+    assert tables.sum(axis=(1, 2)).mean() == pytest.approx(48, rel=0.02), "the made-up patients do not add rows"
+
+
+def test_patients_that_share_a_pattern_share_a_draw_without_changing_the_law():
+    """Two rows each: shared gammas against exponential weights patient by patient."""
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(40), 2)
+    truth, answer = rng.integers(0, 2, 80), rng.integers(0, 2, 80)
+    shared = smoothed_tables(truth, answer, Clusters.of(who), 2, 20_000)
+    cells = np.zeros((40, 4))
+    np.add.at(cells, (who, truth * 2 + answer), 1)
+    plain = (rng.standard_exponential((20_000, 40)) @ cells).sum(axis=1)
+    assert shared.sum(axis=(1, 2)).std() == pytest.approx(plain.std(), rel=0.03)
+
+
+def test_no_resample_loses_a_class_and_a_perfect_score_keeps_a_width():
+    truth = np.repeat([0, 1], (44, 4))
+    drawn = macro_f1(smoothed_tables(truth, truth, one_row_each(48), 2, 2000), BOTH)
+    low, high, _ = quantile_interval(drawn, 1.0)
+    assert not np.isnan(drawn).any() and high == 1 and 0.5 < low < 0.95
+
+
+def test_auroc_is_scikit_learns_and_its_variance_delongs():
+    rng = np.random.default_rng(0)
+    positive = rng.random(200) < 0.3
+    scores = np.round(rng.normal(size=200) + positive, 1)
+    theta, share = placements(positive, scores)
+    assert theta == pytest.approx(roc_auc_score(positive, scores))
+    v10 = np.var(share[positive], ddof=1) / positive.sum() + np.var(share[~positive], ddof=1) / (~positive).sum()
+    assert auroc_variance(positive, share, one_row_each(200)) == pytest.approx(v10, rel=1e-9)
+
+
+def test_newcombes_interval_by_its_equation():
+    """Both ends solve (A - t)^2 = z^2 V(t) with V of Newcombe's method 5; a perfect AUROC ends at 1."""
+    rng = np.random.default_rng(1)
+    positive = np.repeat([False, True], (26, 13))
+    scores = rng.normal(size=39) + 1.2 * positive
+    low, high, _ = auroc_interval(positive, scores, one_row_each(39))
+    theta, (m, n) = roc_auc_score(positive, scores), (13, 26)
+    for end in (low, high):
+        half = (m + n) / 2 - 1
+        variance = end * (1 - end) * (1 + half * (1 - end) / (2 - end) + half * end / (1 + end)) / (m * n)
+        assert (theta - end) ** 2 == pytest.approx(1.959964**2 * variance, rel=1e-4)
+    perfect = auroc_interval(positive, positive + 0.0, one_row_each(39))
+    assert perfect.high == 1 and 0.5 < perfect.low < 0.95
+
+
+def test_rows_that_are_copies_widen_the_auroc_as_far_as_their_patients():
+    rng = np.random.default_rng(2)
+    positive = rng.random(60) < 0.4
+    scores = rng.normal(size=60) + positive
+    alone = auroc_interval(positive, scores, one_row_each(60))
+    copies = auroc_interval(np.repeat(positive, 4), np.repeat(scores, 4), Clusters.of(np.repeat(np.arange(60), 4)))
+    by_rows = auroc_interval(np.repeat(positive, 4), np.repeat(scores, 4), one_row_each(240))
+    assert (copies.low, copies.high) == pytest.approx((alone.low, alone.high), abs=0.02)
+    assert by_rows.high - by_rows.low < 0.6 * (alone.high - alone.low)
+
+
+def test_log_t_and_t_against_scipy():
+    errors = np.random.default_rng(0).gamma(1.2, 5, 30)
+    clusters, influence = one_row_each(30), (errors - errors.mean()) / 30
+    se = standard_error(influence, clusters)
+    assert se == pytest.approx(stats.sem(errors))
+    low, high, _ = t_interval(errors.mean(), se, 30)
+    assert (low, high) == pytest.approx(stats.t.interval(0.95, 29, errors.mean(), stats.sem(errors)))
+    low, high, _ = t_interval(errors.mean(), se, 30, "log")
+    assert np.log([low, high]) == pytest.approx(stats.t.interval(0.95, 29, np.log(errors.mean()), se / errors.mean()))
+
+
+def test_wilson_against_scipy():
+    expected = stats.binomtest(9, 12).proportion_ci(method="wilson")
+    found = wilson_interval(0.75, np.sqrt(0.75 * 0.25 / 12), 12)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert wilson_interval(1.0, 0.0, 12).low == pytest.approx(
+        stats.binomtest(12, 12).proportion_ci(method="wilson").low
+    )
+
+
+@pytest.mark.parametrize("name", [n for n in list_metrics() if hasattr(load_formula(n), "influence")])
+def test_influence_is_the_derivative_in_the_weight_of_a_row(name):
+    """Against weights by finite differences; where a formula takes none, against a row counted twice."""
+    rng, formula = np.random.default_rng(0), load_formula(name)
+    given = {"references": np.round(rng.normal(48, 8, 60)), "predictions": np.round(rng.normal(48, 8, 60))}
+    if name in ("classification_report", "calibration_report"):
+        shares = np.round(rng.dirichlet([1, 1], 60), 2)
+        given = {"references": rng.integers(0, 2, 60), "predictions": shares}
+    influence = formula.influence(**given)
+    step = 1e-5
+    for row in range(0, 60, 7):
+        if hasattr(formula, "compute_resamples"):
+            weights = np.ones((2, 60))
+            weights[:, row] += [step, -step]
+            ends = formula.compute_resamples(**given, weights=weights)
+            for key, column in influence.items():
+                assert (ends[key][0] - ends[key][1]) / (2 * step) == pytest.approx(column[row], abs=1e-6), key
+        else:
+            copies = {key: np.concatenate([values, values[[row]]]) for key, values in given.items()}
+            more, once = formula.compute(**copies), formula.compute(**given)
+            for key, column in influence.items():
+                assert more[key] - once[key] == pytest.approx(column[row], abs=0.02), key
+
+
+def test_every_metric_names_a_known_interval():
+    for name in list_metrics():
+        metric = load_metric(name)
+        assert {metric.interval[key].partition(":")[0] for key in metric.direction} <= set(METHODS), name
+
+
+def test_fewer_than_ten_patients_have_no_interval():
+    sample = ScoringInput(np.arange(30.0), np.arange(30.0) + 1)
+    found = estimate_metric(load_metric("mae"), Sampler(sample, Clusters.of(np.arange(30) % 9), np.zeros(0, bool)))[
+        "mae"
+    ]
+    assert found.value == 1 and np.isnan(found.low) and found.reason == "fewer than 10 patients: no interval"
+
+
+def test_every_number_of_a_binary_report_lies_in_its_interval():
+    rng = np.random.default_rng(0)
+    truth = (rng.random(120) < 0.4).astype(int)
+    share = np.clip(0.3 * truth + 0.7 * rng.random(120), 0.01, 0.99)
+    sample = ScoringInput(truth, (share > 0.5).astype(int), np.stack([1 - share, share], axis=1))
+    rows = Sampler(sample, Clusters.of(np.arange(120) // 2), BOTH)
+    for name in ("f1_macro", "classification_report", "calibration_report"):
+        for key, found in estimate_metric(load_metric(name), rows).items():
+            if key == "ece":
+                assert np.isnan(found.low) and "biased" in found.reason
+            else:
+                assert found.low < found.value < found.high and found.method, key

@@ -1,0 +1,140 @@
+"""The six words, and what may never be said."""
+
+import importlib.util
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.results.score_result import Estimate, Floor, Word
+from cardiobench.scoring.bounds import completed
+from cardiobench.scoring.families import Family, family_of, margin
+from cardiobench.scoring.information import Information
+from cardiobench.scoring.metrics import ScoringInput, load_metric
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
+from cardiobench.scoring.variability import training_spread, training_weights, widen
+from cardiobench.scoring.verdict import Rarest, judge
+
+from .factories import BINARY, VALUE, references, test_rows
+
+
+@pytest.fixture(scope="module")
+def simulations(root):
+    """The file `benchmarks/validity.py`."""
+    spec = importlib.util.spec_from_file_location("validity", Path(root) / "benchmarks" / "validity.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def word(low, high, p, patients=100, rarest=None, floor=0.5, family=None, higher=True):
+    estimate = Estimate((low + high) / 2, low, high, patients, patients, se=(high - low) / 4)
+    return judge(estimate, Floor(floor, reason="why"), Information(p, "auroc", patients), family, higher, rarest)
+
+
+@pytest.mark.parametrize(
+    ("expected", "found"),
+    [
+        ("above the floor", word(0.55, 0.7, 0.01)),
+        ("no information shown", word(0.55, 0.7, 0.05)),
+        ("carries information, not above the floor", word(0.45, 0.7, 0.01)),
+        ("no information shown", word(0.45, 0.7, 0.3)),
+        ("below the floor", word(0.3, 0.45, 0.3)),
+        ("below the floor", word(0.3, 0.45, 0.01)),
+        ("too few to say", word(0.55, 0.7, 0.01, rarest=Rarest("ill", 4))),
+        ("above the floor", word(0.55, 0.7, 0.01, rarest=Rarest("ill", 5))),
+        ("too few to say", word(0.45, 0.7, 0.3, rarest=Rarest("ill", 9))),
+        ("no information shown", word(0.45, 0.7, 0.3, rarest=Rarest("ill", 10))),
+        ("too few to say", word(0.3, 0.4, 0.3, rarest=Rarest("ill", 9))),
+        ("too few to say", word(np.nan, np.nan, 0.001, patients=9)),
+        ("no comparison possible", word(0.9, 1.0, 0.001, floor=np.nan)),
+        ("above the floor", word(5, 7, 0.01, floor=8, higher=False)),
+        ("below the floor", word(9, 11, 0.01, floor=8, higher=False)),
+    ],
+)
+def test_the_word(expected, found):
+    assert found.word == expected and expected in get_args(Word) and found.sentence
+
+
+def test_a_negative_word_says_what_could_have_been_seen():
+    assert "differences above about 0.22 are usually seen with these 100 patients" in word(0.45, 0.7, 0.3).sentence
+    assert "carry information" in word(0.3, 0.45, 0.01).sentence
+
+
+def test_the_family_counts_members_that_were_not_run():
+    family = Family("suite-1 echo/probe", tuple("abcdefghij"))
+    assert word(0.55, 0.7, 0.004, family=family).p_adjusted == pytest.approx(0.04)
+    assert word(0.55, 0.7, 0.006, family=family).word == "no information shown"
+    assert word(0.55, 0.7, 0.006).exploratory and not word(0.55, 0.7, 0.004, family=family).exploratory
+
+
+def test_the_suite_names_what_is_primary():
+    assert family_of("camus/ef", "probe").name == "suite-1 echo/probe"
+    assert family_of("camus/ef", "probe", "linear") is None and family_of("phantom_echo/ef", "probe") is None
+    assert (margin("mae", "%"), margin("f1_macro"), margin("rmse")) == (1.0, 0.02, None)
+
+
+def test_a_coin_that_leaves_out_its_errors_is_judged_on_the_worst_case():
+    rng, table = np.random.default_rng(3), references(BINARY, n_test=100, per_patient=1)
+    truth = test_rows(table)
+    answers = pd.DataFrame({"id": truth["id"], "y_pred": rng.choice(BINARY.classes, 100)})
+    wrong = np.flatnonzero((answers["y_pred"] != truth["y_true"]).to_numpy())[:30]
+    joined = Predictions.join(table, answers.drop(index=wrong), BINARY, allow_missing=True)
+    found = score(joined, table)
+    assert found.score.value > 0.6 and found.verdict.word != "above the floor"
+    assert found.bounds.missing == 30 and found.bounds.worst < found.score.value < found.bounds.best
+
+
+def test_the_bounds_hold_whatever_the_missing_answers_were():
+    metric = load_metric("f1_macro")
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        truth, answer, gone = rng.integers(0, 3, 60), rng.integers(0, 3, 60), rng.random(60) < 0.2
+        kept = ScoringInput(truth[~gone], answer[~gone])
+        whole = metric.value(ScoringInput(truth, answer))["f1_macro"]
+        low, high = (metric.value(completed(kept, truth[gone], 3, worst=worst))["f1_macro"] for worst in (True, False))
+        assert low - 1e-12 <= whole <= high + 1e-12
+
+
+def test_a_missing_number_may_lie_at_the_far_end_of_its_range():
+    found = completed(ScoringInput(np.array([50.0]), np.array([50.0])), np.array([30.0, 80.0]), 0, (0, 100))
+    assert found.y_pred.tolist() == [50, 100, 0]
+
+
+def test_generated_recordings_say_so():
+    table = references(VALUE)
+    truth = test_rows(table)
+    joined = Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"]), VALUE)
+    found = score(joined, table, dataset={"name": "toy", "twin": True})
+    assert found.generated and "say" in found.warnings[0] and "nothing about patients" in found.warnings[0]
+    assert not score(joined, table).generated
+
+
+def test_training_sets_widen_the_interval():
+    one = Estimate(0.8, 0.7, 0.88, 100, 100, se=0.05)
+    found = widen(one, 0.04)
+    assert found.low == pytest.approx(0.8 - np.hypot(0.1, 1.959964 * 0.04)) and found.se == pytest.approx(
+        np.hypot(0.05, 0.04)
+    )
+    assert found.covers == "test and training patients" and one.covers == "test patients"
+    weights = list(training_weights(np.repeat(["a", "b", "c"], 4), 20))
+    assert len(weights) == 20 and all(len(set(row[:4])) == 1 and row.sum() == 12 for row in weights)
+    assert training_spread([0.7, 0.8, 0.9]) == pytest.approx(0.1)
+
+
+def test_coins_are_not_above_the_floor(simulations):
+    """A short version of benchmarks/validity.py: three test sets, each at its worst rate."""
+    for counts, rate in (((25, 94), 0.8), ((26, 26), 0.5), ((44, 4), 0.1)):
+        assert simulations.rates(simulations.coin(counts, rate), 120)[2] <= 5 + simulations.noise(5, 120)
+
+
+def test_a_good_model_is_above_the_floor(simulations):
+    assert simulations.rates(simulations.binormal((25, 94), 0.8, "even"), 40)[2] >= 80
+
+
+@pytest.mark.slow
+def test_every_promise_of_the_verdicts(simulations):
+    assert simulations.main(200) == 0
