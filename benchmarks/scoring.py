@@ -5,21 +5,30 @@ Prints the ratio of CPU times on one core, both sides in one process, taken in t
     python benchmarks/scoring.py
 """
 
+import resource
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import scipy
 import sklearn
 from scipy.stats import pearsonr, spearmanr
 from sklearn import metrics as sk
 from threadpoolctl import threadpool_limits
 
+from cardiobench.data.references import read_references
+from cardiobench.data.spec import Group, Task
 from cardiobench.scoring.bootstrap import percentile_interval, resample
-from cardiobench.scoring.groups import resamples_by_group
 from cardiobench.scoring.metrics import ScoringInput, load_metric
+from cardiobench.scoring.predictions import Predictions, read_predictions
+from cardiobench.scoring.score import score
 
 B = 1000
 GOALS = {("regression", 1277): 40, ("regression", 3602): 20}  # elsewhere 60
@@ -143,25 +152,87 @@ def scaling() -> None:
         print(f"{kind:16}{more_rows / base:6.2f}{more_draws / base:6.2f}")
 
 
-def groups() -> None:
-    print("\n12 groups of four breakdowns over the overall interval at n = 1277 (goal 3)")
-    rng = np.random.default_rng(1)
-    for name, make in (("mae", regression_sample), ("f1_macro", classification_sample)):
-        sample, metric = make(1277, rng), load_metric(name)
-        rows = {
-            f"{b}{g}": np.flatnonzero(labels == g)
-            for b in range(4)
-            for labels in [rng.integers(0, 3, 1277)]
-            for g in range(3)
-        }
-        patients = [f"{i:06d}" for i in range(1277)]
+SIZES = {  # rows, patients, breakdowns of three groups, goals in CPU seconds and MB
+    "3,602 rows of 577 patients, 12 groups": (3602, 577, 4, 2, 2000),
+    "70,000 rows of 36,000 patients, 12 groups": (70_000, 36_000, 4, 20, 2000),
+}
+FOREIGN = (1_000_000, 15, 1200)  # rows, goals in CPU seconds and MB
 
-        def by_group(weights, metric=metric, name=name, sample=sample, rows=rows):
-            return metric.resamples(sample, weights) | resamples_by_group(metric, name, sample, rows, weights)
 
-        overall = seconds(lambda m=metric, s=sample, p=patients: resample(lambda w: m.resamples(s, w), p, B, 0), 5)
-        everything = seconds(lambda by_group=by_group, p=patients: resample(by_group, p, B, 0), 5)
-        print(f"{name:16}{everything / overall - 1:6.2f}")
+def toy_task(kind: str, breakdowns: int) -> Task:
+    groups = tuple(Group(f"g{number}", f"g{number}") for number in range(breakdowns))
+    if kind == "regression":
+        return Task("toy/ef", "regression", "ef", ("mae",), unit="%", label_range=(0, 100), groups=groups)
+    classes = ("no", "yes") if kind == "binary" else tuple("ABCDEF")
+    return Task(f"toy/{kind}", kind, kind, ("f1_macro",), classes, groups=groups)
+
+
+def toy_tables(task: Task, rows: int, patients: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """References and answers of a task, with probabilities where it has classes."""
+    rng, count = np.random.default_rng(0), len(task.classes)
+    who = np.sort(rng.integers(0, patients, rows))
+    references = pd.DataFrame(
+        {"id": [f"r{i}" for i in range(rows)], "patient_id": [f"p{i}" for i in who], "split": "test"}
+    )
+    for group in task.groups:
+        references[group.column] = np.array(list("abc"))[rng.integers(0, 3, patients)][who]
+    if not count:
+        truth = np.round(np.clip(rng.normal(55, 10, rows), 1, 99), 1)
+        return references.assign(y_true=truth), references[["id"]].assign(y_pred=truth + rng.normal(0, 8, rows))
+    truth = rng.integers(0, count, rows)
+    shares = rng.dirichlet(np.ones(count), rows)
+    shares[np.arange(rows), truth] += 0.3
+    shares /= shares.sum(axis=1, keepdims=True)
+    answers = references[["id"]].assign(**{f"p_{name}": shares[:, code] for code, name in enumerate(task.classes)})
+    return references.assign(y_true=np.array(task.classes, dtype=object)[truth]), answers
+
+
+def whole_result(kind: str, rows: int, patients: int, breakdowns: int) -> None:
+    """Join and score in this process: every metric, floors, verdict, groups with their tests."""
+    task = toy_task(kind, breakdowns)
+    references, answers = toy_tables(task, rows, patients)
+    start = time.process_time()
+    score(Predictions.join(references, answers, task), references)
+    print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def foreign_file(kind: str, rows: int, folder: str) -> None:
+    """Read, join and score files that somebody else wrote, in this process."""
+    task, files = toy_task(kind, 0), (Path(folder) / "references.csv", Path(folder) / "answers.csv")
+    start = time.process_time()
+    references = read_references(files[0], task)
+    score(Predictions.join(references, read_predictions(files[1], task), task), references)
+    print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def results() -> None:
+    """Whole results and foreign files, each in a process of its own for its peak memory."""
+    print("\na whole result: every metric with its interval, floors, verdict, groups and their tests")
+    print(f"{'':44}{'kind':12}{'CPU s':>8}{'goal':>6}{'MB':>8}{'goal':>7}")
+    for name, (rows, patients, breakdowns, seconds_goal, memory_goal) in SIZES.items():
+        for kind in ("binary", "multiclass", "regression"):
+            line(name, kind, ["whole_result", kind, rows, patients, breakdowns], seconds_goal, memory_goal)
+    rows, seconds_goal, memory_goal = FOREIGN
+    for kind in ("binary", "regression"):
+        with tempfile.TemporaryDirectory() as folder:
+            references, answers = toy_tables(toy_task(kind, 0), rows, rows // 2)
+            references.to_csv(Path(folder) / "references.csv", index=False)
+            answers.to_csv(Path(folder) / "answers.csv", index=False)
+            del references, answers
+            line(
+                "a foreign file of 1,000,000 rows",
+                kind,
+                ["foreign_file", kind, rows, folder],
+                seconds_goal,
+                memory_goal,
+            )
+
+
+def line(name: str, kind: str, call: list, seconds_goal: float, memory_goal: float) -> None:
+    """Run a function of this file in a process of its own and print what it took."""
+    done = subprocess.run([sys.executable, __file__, *map(str, call)], capture_output=True, text=True, check=True)
+    taken, peak = map(float, done.stdout.split())
+    print(f"{name:44}{kind:12}{taken:8.1f}{seconds_goal:6}{peak:8.0f}{memory_goal:7}")
 
 
 def areas() -> None:
@@ -170,7 +241,11 @@ def areas() -> None:
     print(f"{'weights s':16}{seconds(partial(product, KINDS['view'][2], sample, B, areas=True)):6.2f}")
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and len(sys.argv) > 1:
+    function, *given = sys.argv[1:]
+    with threadpool_limits(1):
+        globals()[function](*(int(word) if word.isdigit() else word for word in given))
+elif __name__ == "__main__":
     warnings.simplefilter("ignore")
     print(
         f"numpy {np.__version__}, scipy {scipy.__version__}, scikit-learn {sklearn.__version__}; B = {B}; CPU seconds, one core\n"
@@ -178,5 +253,5 @@ if __name__ == "__main__":
     with threadpool_limits(1):
         compare_with_peer()
         scaling()
-        groups()
         areas()
+        results()

@@ -16,6 +16,8 @@ from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisPro
 from cardiobench.protocols.zero_shot import embed_texts, no_text_tower, numeric_sentences
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.scoring.bootstrap import estimate, resample
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.information import p_of_correlation
 from cardiobench.scoring.metrics import ScoringInput, load_formula, load_metric
 
 
@@ -64,13 +66,14 @@ class Alignment(AnalysisProtocol):
             analysis.resamples,
             analysis.seed,
         )
+        p_value = p_of_correlation(sample.y_pred, labels, Clusters.of(patients), seed=analysis.seed)
         r = "text_axis_pearson"
         values = {
             r: estimate(scores[r], draws["pearson"], patients),
             "spearman": estimate(scores["spearman"], draws["spearman"], patients),
             "r2": estimate(scores["r2"], draws["pearson"] ** 2, patients),
             "explained_variance": point_estimate(scores["explained_variance"], n=len(texts)),
-            "p_value": point_estimate(scores["p_value"], n=len(test), n_patients=len(set(patients))),
+            "p_value": point_estimate(p_value, n=len(test), n_patients=len(set(patients))),
         }
         second = second_axis(texts, axis)
         return AnalysisOutput(

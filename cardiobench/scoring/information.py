@@ -84,13 +84,11 @@ def donors(
     start = (np.cumsum(size) - size).astype(np.int32)
     rank = np.empty(len(clusters), np.int32)
     rank[order] = np.arange(len(clusters), dtype=np.int32) - start[clusters.of_row[order]]
-    sizes, begin = size.take(donor), rng.random(donor.shape, dtype=np.float32)
-    begin = np.minimum((begin * sizes).astype(np.int32), sizes - 1)
-    first, begin, sizes = (each.take(clusters.of_row, axis=1) for each in (start.take(donor), begin, sizes))
-    begin += rank
-    again = np.flatnonzero(begin.ravel() >= sizes.ravel())  # past the donor's last row: from its first row on
-    begin.ravel()[again] %= sizes.ravel()[again]
-    return order.take(first + begin)
+    donor_size, share = size.take(donor), rng.random(donor.shape, dtype=np.float32)
+    begin = np.minimum((share * donor_size).astype(np.int32), donor_size - 1)
+    donor_size, begin = donor_size.take(clusters.of_row, axis=1), begin.take(clusters.of_row, axis=1)
+    place = (begin + rank) % donor_size
+    return order.take(start.take(donor).take(clusters.of_row, axis=1) + place)
 
 
 def _exchanged(count: int, draws: int, rng: np.random.Generator, strata: np.ndarray | None) -> npt.NDArray[np.int32]:

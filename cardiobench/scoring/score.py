@@ -22,6 +22,7 @@ from cardiobench.scoring.information import information_test
 from cardiobench.scoring.intervals import MIN_PATIENTS
 from cardiobench.scoring.metrics import Metric, load_metric, metrics_of
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.variability import training_spread, widen
 from cardiobench.scoring.verdict import Rarest, judge
 
 FEW_PATIENTS = 20
@@ -41,6 +42,7 @@ def score(
     dataset: Mapping[str, Any] | None = None,
     model: Mapping[str, Any] | None = None,
     seen_in_pretraining: bool | None = None,
+    refit_scores: Sequence[float] = (),
 ) -> ScoreResult:
     """Score predictions against their references.
 
@@ -56,6 +58,8 @@ def score(
         dataset: name, version, digest; `twin` where it is synthetic.
         model: name, revision, loaded_by, preprocessing; by default the source of the predictions.
         seen_in_pretraining: whether the model saw this dataset before; None when nobody knows.
+        refit_scores: ranking metric of a probe refitted on reweighted training patients (`training_weights`), on the same
+            test rows; with them the interval covers test and training patients.
 
     Returns:
         The result. A number that cannot be had is NaN and says why.
@@ -69,10 +73,13 @@ def score(
         loaded = list(dict.fromkeys((*loaded, ranking)))
     sampler = Sampler(sample, clusters, present, resamples, seed)
     overall = estimate_metrics(loaded, sampler)
+    spread = training_spread(refit_scores) if len(refit_scores) > 1 else None
+    if spread is not None:
+        overall[key] = widen(overall[key], spread)
     table = floors(ranking, key, task, references, sample.y_true, seed)
     groups, skipped = _groups(ranking, key, sampler, predictions)
     verdict, bounds = _judge(
-        ranking, key, sampler, overall[key], table["best_uninformed"], predictions, protocol, variant
+        ranking, key, sampler, overall[key], table["best_uninformed"], predictions, protocol, variant, spread
     )
     facts = dict(dataset or {"name": task.dataset})
     collapsed, generated = is_collapsed(task, sample), is_generated(task, facts)
@@ -134,6 +141,7 @@ def _judge(
     predictions: Predictions,
     protocol: str,
     variant: str,
+    spread: float | None,
 ) -> tuple[Verdict, Bounds | None]:
     """Judge the score; where answers are missing, with all of them as wrong as they can be."""
     task, missing, bounds = predictions.task, predictions.missing, None
@@ -147,6 +155,7 @@ def _judge(
         )
         sampler = Sampler(worst, Clusters.of(patients), present, sampler.resamples, sampler.seed)
         estimate = estimate_metric(ranking, sampler, [key])[key]
+        estimate = estimate if spread is None else widen(estimate, spread)
         floor = best_uninformed(key, worst.y_true, len(task.classes), best_constant(ranking, key, task, worst.y_true))
         bounds = Bounds(len(missing), estimate.value, float(ranking.value(best)[key]))
     information = information_test(sampler.sample, sampler.clusters, sampler.classes, seed=sampler.seed)
