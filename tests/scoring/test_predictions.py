@@ -170,7 +170,7 @@ def test_missing_predictions_can_be_allowed_and_lower_the_coverage():
         ("id,y_pred,id\na,sick,b\n", "stands twice"),
         ("id,y_pred\na,sick,1,2\nb,well,1,2\n", "cannot be read"),
         ("id,y_pred\n,sick\n", "1 of 1 rows have no id"),
-        (b"id,y_pred\n\xff\xfe\x00a,sick\n", "UTF-8"),
+        (b"id,y_pred\n\xff\xfea,sick\n", "UTF-8"),
     ],
 )
 def test_files_that_are_no_predictions(tmp_path, text, words):
