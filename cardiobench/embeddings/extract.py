@@ -39,8 +39,8 @@ class RecordingSource(Protocol):
         """One row per recording: id, fingerprint and what it is read from."""
         ...
 
-    def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
-        """Return the recording of a row; raises `BadMedia` naming it."""
+    def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg | list[Clip | Ecg]:
+        """Return the recording of a row, or its clips where the encoder cuts it; raises `BadMedia` naming it."""
         ...
 
 

@@ -1,6 +1,6 @@
 """What a model is to the benchmark: a frozen encoder together with its own preprocessing. Nothing has to be inherited."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
-    from cardiobench.data.media.types import FrameSampling
+    from cardiobench.data.media.types import Clip, FrameSampling
 
 
 @runtime_checkable
@@ -32,9 +32,11 @@ class Encoder(Protocol):
             and part of the embedding key.
         warnings: sentences that every result of the model carries.
 
-    Two further attributes are optional. `frame_wise = True` says that the parts are the frames of a clip, each encoded
+    Three further attributes are optional. `frame_wise = True` says that the parts are the frames of a clip, each encoded
     by itself: clips whose frames are shown in another order are then not encoded again. `no_text_reason` says why an
-    encoder without a text tower has none.
+    encoder without a text tower has none. An encoder that cuts a recording into several clips says how with
+    `cut(recording) -> list[Clip]`, and its `transform` takes such a list too: where the order of frames is perturbed, it
+    is the order of the frames that the network sees together.
     """
 
     name: str
@@ -163,6 +165,11 @@ class LoadedModel:
     def own_code(self) -> bool:
         """Whether Python files that came with the model were run."""
         return any(file.endswith(".py") for file in self.configuration)
+
+    @property
+    def cut(self) -> "Callable[[Clip], list[Clip]] | None":
+        """How a recording becomes the clips that the network sees; None where it sees the recording as it is sampled."""
+        return getattr(self.encoder, "cut", None)
 
     @property
     def frame_wise(self) -> bool:

@@ -1,7 +1,7 @@
 """Encode what a model lacks of a dataset, or put it together from embeddings that are stored."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +49,7 @@ def encode_missing(
     shared = share([plan.to_encode for plan in plans.values()])
     for (perturbation, plan), to_encode in zip(plans.items(), shared, strict=True):
         indices = to_encode[rank::processes]
-        source = cached if perturbation is None else PerturbedDataset(cached, perturbation, config.seed)
+        source = cached if perturbation is None else PerturbedDataset(cached, perturbation, config.seed, model.cut)
         if isinstance(source, PerturbedDataset) and source.perturbation.order and clean and model.frame_wise:
             indices = reorder(source, indices, clean, plan, rank)
         jobs += [EncodeJob(source, int(index), plan.store) for index in indices]
@@ -99,21 +99,26 @@ class PerturbedDataset:
         dataset: the recordings as they are.
         perturbation: applied to each.
         seed: of its draws, together with the recording's id.
+        cut: how the model cuts a recording into the clips that it sees; None where it does not.
     """
 
     dataset: CachedDataset
     perturbation: Perturbation
     seed: int
+    cut: Callable[[Clip], list[Clip]] | None = None
 
     @property
     def frame(self) -> pd.DataFrame:
         """One row per recording."""
         return self.dataset.frame
 
-    def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
-        """Return the perturbed recording of a row."""
-        recording = self.dataset.recording(number, sampling)
-        return self.perturbation.apply(recording, self.perturbation.severity, self.generator(number))
+    def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg | list[Clip | Ecg]:
+        """Return the perturbed recording of a row; another order of frames for each of the clips that the model sees."""
+        recording, generator = self.dataset.recording(number, sampling), self.generator(number)
+        apply, severity = self.perturbation.apply, self.perturbation.severity
+        if self.perturbation.order and self.cut and isinstance(recording, Clip):
+            return [apply(clip, severity, generator) for clip in self.cut(recording)]
+        return apply(recording, severity, generator)
 
     def generator(self, number: int) -> np.random.Generator:
         """Return the random generator of a row's perturbation."""

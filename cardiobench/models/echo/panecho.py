@@ -1,7 +1,7 @@
 """PanEcho: clips of 16 consecutive frames to embeddings, and from embeddings to the answers of its 40 heads."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,16 +21,14 @@ RESIZED, SIZE = 256, 224
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 VARIANTS = {"four_clips": 4, "one_clip": 1}  # clips of a recording
 
-# Target of a task -> head that answers it. Wall motion is one question about all segments, whatever the view.
+# Target of a task -> head that answers it. Wall motion is one question about all segments, whatever the view of a task.
 ANSWERS = {
     "ef": "EF",
     "lvidd": "LVIDd",
     "ivsd": "IVSd",
     "lvpwd": "LVPWd",
     "as": "AVStenosis",
-    "rwma_a2c": "LVWallMotionAbnormalities",
-    "rwma_a3c": "LVWallMotionAbnormalities",
-    "rwma_a4c": "LVWallMotionAbnormalities",
+    "rwma": "LVWallMotionAbnormalities",
 }
 
 
@@ -87,15 +85,18 @@ class PanEchoEncoder(ClipEncoder):
     clips: int
     native: tuple[str, ...] = tuple(ANSWERS)
 
-    def transform(self, recording: Clip) -> torch.Tensor:
-        """The clips of a recording, uint8 (clips, 16, 224, 224, 3)."""
-        frames = recording.frames[..., ::-1]
-        return torch.stack(
-            [
-                prepared(np.ascontiguousarray(frames[first : first + FRAMES]))
-                for first in starts(len(frames), self.clips)
-            ]
-        )
+    def cut(self, recording: Clip) -> list[Clip]:
+        """Cut a recording into its clips of at most 16 frames."""
+        frames, indices = recording.frames, recording.indices
+        return [
+            replace(recording, frames=frames[first : first + FRAMES], indices=indices[first : first + FRAMES])
+            for first in starts(len(frames), self.clips)
+        ]
+
+    def transform(self, recording: Clip | list[Clip]) -> torch.Tensor:
+        """Prepare the clips of a recording, or clips as `cut` gives them: uint8 (clips, 16, 224, 224, 3)."""
+        clips = recording if isinstance(recording, list) else self.cut(recording)
+        return torch.stack([prepared(np.ascontiguousarray(clip.frames[..., ::-1])) for clip in clips])
 
     def answers(self, vectors: np.ndarray) -> dict[str, np.ndarray]:
         """Answers of all heads to stored embeddings (n, 768): head -> float64 numbers or probabilities (n, width)."""

@@ -1,0 +1,96 @@
+"""Every `native:` entry of every card is a target of a task, and its head answers that task through the protocol."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.data import catalog
+from cardiobench.data.media.types import Clip
+from cardiobench.data.open import open_dataset
+from cardiobench.data.twin import write_twin
+from cardiobench.embeddings.store import Embeddings
+from cardiobench.models.base import NativeHeads
+from cardiobench.models.cards import card, list_models
+from cardiobench.models.load import load_model
+from cardiobench.protocols.analysis import Perturbation
+from cardiobench.protocols.base import TaskData
+from cardiobench.protocols.native import NativePrediction
+from cardiobench.protocols.stress import echo
+from cardiobench.runner.encode import PerturbedDataset
+from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
+
+WITH_HEADS = [name for name in list_models() if card(name).native]
+
+
+def tasks_of(target, modalities):
+    specs = [catalog.spec(name) for name in catalog.list_datasets()]
+    return [task for spec in specs if spec.modality in modalities for task in spec.tasks if task.target == target]
+
+
+@pytest.fixture(scope="module")
+def datasets(tmp_path_factory):
+    """Gives a dataset: generated, or its synthetic twin."""
+    opened = {}
+
+    def dataset(name):
+        if name not in opened:
+            raw = tmp_path_factory.mktemp(name) / name
+            if not catalog.spec(name).generated:
+                write_twin(name, raw, patients=6)
+            opened[name] = open_dataset(name, raw.parent, allow_missing=True)
+        return opened[name]
+
+    return dataset
+
+
+def data_of(task, source, dim):
+    """The rows of a task with made-up vectors, two parts per recording, whose last numbers are the one-hot of a view."""
+    rows = source.task_rows(task).groupby("split", sort=False).head(8).reset_index(drop=True)
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(2 * len(rows), dim)).astype(np.float32)
+    if dim == 523:
+        vectors[:, 512:] = np.eye(11)[rng.integers(0, 11, len(vectors))]
+    embeddings = Embeddings(tuple(rows["id"]), vectors, np.arange(0, len(vectors) + 1, 2), ("cpu",))
+    return TaskData(task, rows, embeddings, "mean", None)
+
+
+@pytest.mark.parametrize("name", WITH_HEADS)
+def test_every_native_entry_answers_its_tasks(name, datasets, tmp_path, monkeypatch):
+    change_card(monkeypatch, name)
+    (tmp_path / "files").mkdir()
+    with smaller_networks():
+        encoder = load_model(name, weights=CHECKPOINTS[name](tmp_path / "files")).encoder
+    assert isinstance(encoder, NativeHeads) and set(encoder.native) == set(card(name).native)
+    for target in card(name).native:
+        tasks = tasks_of(target, card(name).modalities)
+        assert tasks, f"no task has the target '{target}' that the card of {name} names"
+        # One dataset with each target, and every task of it: the views of wall motion are three tasks.
+        first = min(tasks, key=lambda task: ("phantom" not in task.dataset, task.dataset)).dataset
+        for task in (task for task in tasks if task.dataset == first):
+            data = data_of(task, datasets(first), encoder.dim)
+            output = NativePrediction().predict(data, encoder, "")
+            units = data.rows.loc[data.rows["split"] == "test", task.unit_column].nunique()
+            assert len(output.values) == units > 0, task.name
+            assert np.isfinite(output.values).all()
+
+
+@pytest.mark.parametrize("count", [76, 18, 5])
+def test_an_order_of_frames_is_that_of_the_frames_a_network_sees_together(count, tmp_path, monkeypatch):
+    """PanEcho's clips are shuffled one by one: each holds the frames that it held before."""
+    change_card(monkeypatch, "CarDS-Yale/PanEcho")
+    with smaller_networks():
+        model = load_model("CarDS-Yale/PanEcho", weights=CHECKPOINTS["CarDS-Yale/PanEcho"](tmp_path))
+    levels = np.linspace(3, 250, count).astype(np.uint8)
+    clip = Clip(np.broadcast_to(levels[:, None, None, None], (count, 24, 24, 3)).copy(), np.arange(count), count)
+    dataset = SimpleNamespace(frame=pd.DataFrame({"id": ["a"]}), recording=lambda number, sampling=None: clip)
+    order, apply = echo.ORDERS["shuffle"][0], echo.KINDS["shuffle"][0]
+    shuffle = Perturbation("shuffle", 1.0, apply, order=order)
+    perturbed = PerturbedDataset(dataset, shuffle, 0, model.cut).recording(0, model.sampling)
+    before, after = (model.encoder.transform(one)[:, :, 0, 0, 0].numpy() for one in (clip, perturbed))
+    assert before.shape == after.shape and (before != after).any()
+    for one, other in zip(before, after, strict=True):
+        assert set(one) == set(other)
+    usual = PerturbedDataset(dataset, shuffle, 0).recording(0, model.sampling)
+    assert isinstance(usual, Clip)
