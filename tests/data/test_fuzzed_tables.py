@@ -37,7 +37,8 @@ class Table:
     Attributes:
         dataset: its name.
         path: pattern below the twin's folder; the first match is taken.
-        label: column of the label, or None where the file has no columns.
+        key: column that names the recording.
+        label: column of its label; None where the label is in another table.
         target: column of the rows.
         meaning: cell -> label; None where the cell states none.
         text: whether the file can be spoilt cell by cell.
@@ -45,6 +46,7 @@ class Table:
 
     dataset: str
     path: str
+    key: str = ""
     label: str | None = None
     target: str = ""
     meaning: Callable[[str], object] = lambda cell: None
@@ -58,19 +60,19 @@ def positive(system: str) -> Callable[[str], object]:
 
 FLAG = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 TABLES = (
-    Table("echonet_dynamic", "*/FileList.csv", "EF", "ef", number_in),
-    Table("echonet_pediatric", "A4C/FileList.csv", "EF", "ef", number_in),
-    Table("echonet_pediatric", "PSAX/FileList.csv", "EF", "ef", number_in),
+    Table("echonet_dynamic", "*/FileList.csv", "FileName", "EF", "ef", number_in),
+    Table("echonet_pediatric", "A4C/FileList.csv", "FileName", "EF", "ef", number_in),
+    Table("echonet_pediatric", "PSAX/FileList.csv", "FileName", "EF", "ef", number_in),
     Table("echonet_lvh", "MeasurementsList.csv"),
-    Table("ptb_xl", "ptbxl_database.csv", "scp_codes", "cd", positive("scp")),
-    Table("code15", "exams.csv", "AF", "af", lambda cell: "AF" if FLAG.get(cell.strip().lower()) else "no AF"),
-    Table("tmed2", "*/DEV479/TMED2_fold0_labeledpart.csv", "diagnosis_label", "as",
+    Table("ptb_xl", "ptbxl_database.csv", "ecg_id", "scp_codes", "cd", positive("scp")),
+    Table("code15", "exams.csv", "exam_id", "AF", "af", lambda cell: "AF" if FLAG.get(cell.strip().lower()) else "no AF"),
+    Table("tmed2", "*/DEV479/TMED2_fold0_labeledpart.csv", "query_key", "diagnosis_label", "as",
           lambda cell: "no_AS" if cell.strip().lower() == "no_as" else "AS"),
     Table("tmed2", "*/labels_per_image.csv"),
     Table("mimic_iv_echo", "echo-record-list.csv"),
     Table("mimic_iv_echo", "echo-study-list.csv"),
     Table("mimic_iv_echo", "structured-measurement.csv.gz", text=False),
-    Table("segrwma", "*/segrwma_split.csv", "abnormal", "rwma",
+    Table("segrwma", "*/segrwma_split.csv", "path", "abnormal", "rwma",
           lambda cell: {"0": "normal", "1": "abnormal"}.get(cell.strip())),
     Table("hmc_qu", "*/A2C.xlsx", text=False),
     Table("camus", "*/database_nifti/*/Info_2CH.cfg", text=False),
@@ -133,8 +135,8 @@ def same(before: object, after: object) -> bool:
     return math.isclose(before, after) if isinstance(before, float) else before == after
 
 
-def check_labels(release: Release, after: pd.DataFrame | None, spoilt: set[str], stated: object = None) -> None:
-    """Compare labels with those before; the rows of `spoilt` ids may be gone, or have the label that is stated."""
+def check_labels(release: Release, after: pd.DataFrame | None, spoilt: set[str], key: str = "", stated: object = None):
+    """Compare labels with those before; rows of `spoilt` ids may be gone or differ, that of `key` has the stated label."""
     if after is None:
         return
     targets = [task.target for task in catalog.spec(release.table.dataset).tasks]
@@ -142,7 +144,8 @@ def check_labels(release: Release, after: pd.DataFrame | None, spoilt: set[str],
     after = after.set_index("id")
     for row in release.rows.to_dict("records"):
         if row["id"] in spoilt:
-            if stated is not None and row["id"] in after.index and release.table.target:
+            names = {row["id"].lstrip("0"), row["id"].removesuffix(".avi"), row["media"]}
+            if stated is not None and row["id"] in after.index and key.removesuffix(".avi") in names:
                 got = after.loc[row["id"], release.table.target]
                 assert pd.isna(got) or same(stated, got), (row["id"], stated, got)
         else:
@@ -177,8 +180,11 @@ def spoil(release: Release, data: st.DataObject) -> None:
     cells[column] = '"' + cell.replace('"', '""') + '"' if quoted else cell
     changed = [*lines[:number], ",".join(cells), *lines[number + 1 :]]
     after = release.read("\n".join(changed).encode("utf-8", "surrogatepass"))
-    known = header[column] == release.table.label and quoted
-    check_labels(release, after, touched, release.table.meaning(cell) if known else None)
+    if header[column] == release.table.label and quoted:
+        key = cells[header.index(release.table.key)]
+        check_labels(release, after, touched, key, release.table.meaning(cell))
+    else:
+        check_labels(release, after, touched)
 
 
 def split_cells(line: str) -> list[str]:
