@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 import pandas as pd
 
@@ -12,6 +12,8 @@ from cardiobench.data import catalog
 from cardiobench.data.media import METADATA, Clip, Ecg, FrameSampling
 from cardiobench.data.rows import RowTable
 from cardiobench.data.spec import DatasetSpec, Task
+
+Profile = Literal["default", "paper"]
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,13 @@ class OpenDataset:
         spec: what is known of it.
         raw: its raw folder; None for generated data.
         table: its checked rows and the count of what is missing.
+        profile: "paper" represents the units of a task by the rows that the published benchmark chose (`Task.paper_rows`).
     """
 
     spec: DatasetSpec
     raw: Path | None
     table: RowTable
+    profile: Profile = "default"
 
     @property
     def generated(self) -> bool:
@@ -44,6 +48,14 @@ class OpenDataset:
         ids = set(self.frame["id"])
         groups = (tuple(name for name in group if name in ids) for group in self.spec.duplicates)
         return [group for group in groups if len(group) > 1]
+
+    def with_profile(self, profile: Profile) -> Self:
+        """Return the dataset with the rows that a profile chooses; another digest where that makes a difference."""
+        if profile == self.profile:
+            return self
+        differs = any(task.paper_rows for task in self.spec.tasks)
+        digest = sha256_of_json([self.table.digest, profile])[:16] if differs else self.table.digest
+        return replace(self, profile=profile, table=replace(self.table, digest=digest))
 
     def without_duplicates(self) -> Self:
         """Return the dataset with one recording of each group of duplicates: that of the last split, test before train."""
@@ -76,11 +88,11 @@ class OpenDataset:
         return replace(recording, facts=facts)
 
     def task_rows(self, task: Task) -> pd.DataFrame:
-        """Return the rows that represent the units of a task: labelled, in the task, and of a unit's rows the preferred ones."""
+        """Return the rows that represent the units of a task: labelled, and in the task."""
         frame = self.frame[self.frame[task.target].notna()]
         for column, accepted in task.where.items():
             frame = frame[frame[column].isin(accepted)]
-        for column, preferred in task.prefer.items():
+        for column, preferred in task.paper_rows.items() if self.profile == "paper" else ():
             preferred_rows = frame[column].isin(preferred)
             frame = frame[preferred_rows | ~preferred_rows.groupby(frame[task.unit_column]).transform("any")]
         return frame

@@ -3,7 +3,7 @@
 import os
 
 from cardiobench.data import catalog
-from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.dataset import OpenDataset, Profile
 from cardiobench.data.prepared import find_prepared, open_prepared
 
 
@@ -15,6 +15,7 @@ def open_dataset(
     need_media: bool = True,
     verify: bool = False,
     drop_duplicates: bool = False,
+    profile: Profile = "default",
 ) -> OpenDataset:
     """Find a dataset: a folder made by `cardiobench prepare`, or the raw folder, whose tables are then read and checked.
 
@@ -25,6 +26,7 @@ def open_dataset(
         need_media: False where only labels are wanted.
         verify: fingerprints of recordings by the content of their files, read now, instead of by size and change time.
         drop_duplicates: leave out all but one of the recordings that are known to be the same (`DatasetSpec.duplicates`).
+        profile: "paper" represents the units of tasks by the rows that the published benchmark chose.
 
     Raises:
         UnknownName: no such dataset.
@@ -39,4 +41,4 @@ def open_dataset(
     else:
         table = builder.table(data_dir, allow_missing=allow_missing, need_media=need_media, verify=verify)
         dataset = OpenDataset(builder.SPEC, builder.find_raw(data_dir), table)
-    return dataset.without_duplicates() if drop_duplicates else dataset
+    return (dataset.without_duplicates() if drop_duplicates else dataset).with_profile(profile)

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pandas as pd
 
@@ -65,10 +65,15 @@ def safe_join(raw: Path, relative: str) -> Path:
     Raises:
         BadData: the path is absolute or leads out of the folder.
     """
-    parts = PurePosixPath(relative).parts
-    if not parts or relative.startswith(("/", "\\")) or ".." in parts or "\0" in relative or ":" in parts[0]:
-        raise BadData(f"{relative!r} leads out of the raw folder {raw}. Correct the table that names it.")
+    check_relative(raw, relative)
     return raw / relative
+
+
+def check_relative(raw: Path, relative: str) -> None:
+    """Refuse a path that leads out of the raw folder by itself (`safe_join`)."""
+    parts = relative.split("/")
+    if parts[0] == "" or relative[0] == "\\" or ".." in parts or "\0" in relative or ":" in parts[0]:
+        raise BadData(f"{relative!r} leads out of the raw folder {raw}. Correct the table that names it.")
 
 
 def links_out(raw: Path) -> tuple[str, ...]:
@@ -115,8 +120,7 @@ class FileIndex:
 
 def companions(relative: str) -> tuple[str, ...]:
     """Return the files that a recording is read from: of WFDB the header too, which says leads, rate and amplitude."""
-    path = PurePosixPath(relative)
-    return (relative, path.with_suffix(".hea").as_posix()) if path.suffix.lower() in (".dat", ".mat") else (relative,)
+    return (relative, f"{relative[:-4]}.hea") if relative[-4:].lower() in (".dat", ".mat") else (relative,)
 
 
 def _digest(*parts: str) -> str:
@@ -260,8 +264,12 @@ def _find_files(
     spelled: dict[str, str] = {}
     foreign: list[str] = []
     for relative in media:
-        safe_join(raw, relative)
-        name = spelled[relative] = index.find(relative) or relative
+        check_relative(raw, relative)
+        found = index.find(relative)
+        if found is None:
+            missing[relative] = spelled[relative] = relative
+            continue
+        name = spelled[relative] = found
         files = []
         for part in companions(name):
             path = index.find(part)

@@ -77,7 +77,9 @@ def open_datasets(tasks: Sequence[Task], config: RunConfig) -> tuple[dict[str, O
     absent: dict[str, str] = {}
     for name in dict.fromkeys(task.dataset for task in tasks):
         try:
-            datasets[name] = open_dataset(name, config.data_dir, allow_missing=config.allow_missing)
+            datasets[name] = open_dataset(
+                name, config.data_dir, allow_missing=config.allow_missing, profile=config.profile
+            )
         except MissingData as error:
             if config.tasks and not config.suite:
                 raise

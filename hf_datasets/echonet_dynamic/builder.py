@@ -1,6 +1,5 @@
 """EchoNet-Dynamic: 10,030 apical four-chamber videos with their ejection fraction (Stanford)."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,15 +69,15 @@ class EchonetDynamic(CardioBuilder):
         """Yield one row per video, which is also a patient: the release has one video of each."""
         base = cls.base(raw)
         table = read_columns(base / "FileList.csv", COLUMNS)
-        videos = base.relative_to(raw) / "Videos"
+        videos = (base.relative_to(raw) / "Videos").as_posix()
         for row in table.itertuples():
             # the release writes the name without its ending; copies of it with one exist
-            stem = re.sub(r"\.avi$", "", row.FileName, flags=re.IGNORECASE)
+            stem = row.FileName[:-4] if row.FileName[-4:].lower() == ".avi" else row.FileName
             yield {
                 "id": stem,
                 "patient_id": stem,
                 "split": row.Split,
-                "media": (videos / f"{stem}.avi").as_posix(),
+                "media": f"{videos}/{stem}.avi",
                 "view": "A4C",
                 "key_frame": 0,
                 "fps": row.FPS,

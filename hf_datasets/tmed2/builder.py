@@ -50,8 +50,8 @@ SPEC = DatasetSpec(
             ("f1_macro",),
             CLASSES,
             unit_column="study_id",
-            prefer={"view": ("PLAX", "PSAX")},
-            description="aortic stenosis of any severity, a study at a time: mean probability over its PLAX and PSAX images, over all its images where it has none of these",
+            paper_rows={"view": ("PLAX", "PSAX")},
+            description="aortic stenosis of any severity, a study at a time: mean probability over all its images; with the profile paper over those labelled PLAX or PSAX",
         ),
         Task("tmed2/view", "multiclass", "view", ("f1_macro",), VIEWS, description="echo view, an image at a time"),
     ),
@@ -114,14 +114,14 @@ class Tmed2(CardioBuilder):
             raise BadData(
                 f"TMED-2: study {mixed[0]} has images with different diagnoses ({len(mixed)} such studies). Check {FOLD}."
             )
-        folder = cls.base(raw).relative_to(raw) / PICTURES
+        folder = (cls.base(raw).relative_to(raw) / PICTURES).as_posix()
         for row in table.itertuples():
             yield {
                 "id": row.query_key,
                 "patient_id": row.patient_id,
                 "study_id": row.study_id,
                 "split": row.split,
-                "media": (folder / row.query_key).as_posix(),
+                "media": f"{folder}/{row.query_key}",
                 "key_frame": 0,
                 "view": row.view_label,
                 "diagnosis": row.diagnosis_label,

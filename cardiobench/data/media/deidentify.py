@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.file import COPY_AGAIN
+from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
 
 # What decoding and display need (PS3.3 C.7.6.3 pixels, C.7.6.5 cine, C.7.9 palettes, C.11.1-2 lookup tables), and nothing else.
@@ -41,6 +42,7 @@ def deidentified(path: Path) -> bytes:
         BadMedia: the file cannot be read as DICOM.
     """
     pydicom = require("pydicom", "reading DICOM")
+    check_size(str(path), path.stat().st_size)
     try:
         dataset = pydicom.dcmread(path)
         _strip(dataset)

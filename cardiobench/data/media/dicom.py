@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cardiobench.data.media.file import MediaFile
+from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.types import Clip, FrameSampling
 
@@ -15,6 +16,7 @@ from cardiobench.data.media.types import Clip, FrameSampling
 COLOUR = frozenset({"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT"})
 GREY = frozenset({"MONOCHROME1", "MONOCHROME2"})
 
+LONGEST_ELEMENT = 1 << 20  # bytes; a longer value of a header is not read: nothing that decoding needs is so long
 JPEG_BASELINE = "1.2.840.10008.1.2.4.50"
 _LIBJPEG = "pip install pylibjpeg pylibjpeg-libjpeg (GPL, so it does not come with cardiobench)"
 _LOSSLESS, _LS = (
@@ -40,16 +42,17 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
     pixels = require("pydicom.pixels", "reading DICOM")
     try:
         with file.open() as stream:
-            header = pydicom.dcmread(stream, stop_before_pixels=True)
+            header = pydicom.dcmread(stream, stop_before_pixels=True, defer_size=LONGEST_ELEMENT)
             _check_decoder(file, header.file_meta.TransferSyntaxUID)
             if header.file_meta.TransferSyntaxUID.is_encapsulated:
                 _check_fragments(file, stream)
         if "Rows" not in header or "PhotometricInterpretation" not in header:
             raise file.bad("is a DICOM file without a picture", "Take it out of the dataset's table.")
         n_frames = int(header.get("NumberOfFrames") or 1)
-        if n_frames < 1:
-            raise file.bad(f"declares {n_frames} frames")
+        if not 1 <= n_frames <= file.size:
+            raise file.bad(f"declares {n_frames} frames and has {file.size} bytes")
         wanted = sampling.indices(n_frames, key_frame)
+        _check_size(file, header, n_frames, len(wanted))
         kind = header.PhotometricInterpretation
         if kind in COLOUR:
             frames = _eight_bit(file, _stored(file, header, wanted))
@@ -76,6 +79,14 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
     ) as error:
         raise file.bad(f"cannot be decoded as DICOM ({' '.join(str(error).split())})") from error
     return Clip(np.ascontiguousarray(frames), wanted, n_frames, rate)
+
+
+def _check_size(file: MediaFile, header: Any, n_frames: int, wanted: int) -> None:
+    """Refuse a recording whose decoded frames, as float64 where grey, exceed the limit."""
+    pixels = int(header.Rows) * int(header.Columns)
+    grey = header.PhotometricInterpretation in GREY
+    frames = n_frames if grey and int(header.get("BitsStored") or 8) > 8 else wanted
+    check_size(file.name, frames * pixels * (8 if grey else 3) * max(1, int(header.get("BitsAllocated") or 8) // 8))
 
 
 def _check_decoder(file: MediaFile, syntax: Any) -> None:

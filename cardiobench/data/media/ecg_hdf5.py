@@ -1,5 +1,6 @@
 """ECGs in HDF5, in the layout of CODE-15% (Zenodo 4916206)."""
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy as np
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.file import COPY_AGAIN
+from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.signal import lead_order, twelve_leads
 from cardiobench.data.media.types import LEADS, Ecg
@@ -65,12 +67,16 @@ def _opened(path: str, version: tuple[int, int]) -> "Tracings":
         version: its size and change time, so that a replaced file is opened again.
     """
     file = require("h5py", "reading HDF5").File(path, "r")
-    tracings, ids = file.get("tracings"), file.get("exam_id")
+    tracings, ids = _own_dataset(path, file, "tracings"), _own_dataset(path, file, "exam_id")
     if getattr(tracings, "ndim", None) != 3:
         raise BadMedia(
             f"{path} has no `tracings` of shape (records, samples, 12); it has {', '.join(file) or 'nothing'}. "
             f"{COPY_AGAIN}"
         )
+    chunk = math.prod(tracings.chunks) if tracings.chunks else 0
+    check_size(f"a record of {path}", tracings.dtype.itemsize * max(math.prod(tracings.shape[1:]), chunk))
+    if ids is not None:
+        check_size(f"exam_id of {path}", ids.size * ids.dtype.itemsize)
     offset = tracings.id.get_offset()
     # In one piece and not compressed, as the release is: a record is then a run of bytes, read in half the time of h5py.
     plain = offset is not None and not file.userblock_size and tracings.dtype.kind in "iuf"
@@ -81,6 +87,25 @@ def _opened(path: str, version: tuple[int, int]) -> "Tracings":
         Path(path).open("rb", buffering=0) if plain else None,
         offset,
     )
+
+
+def _own_dataset(path: str, file: Any, name: str) -> Any:
+    """Return a dataset of that name, None where there is none; refuse one whose content lies in another file.
+
+    Raises:
+        BadMedia: the dataset is a link, or its values are stored outside of the file.
+    """
+    h5py = require("h5py", "reading HDF5")
+    link = file.get(name, getlink=True)
+    if link is None:
+        return None
+    dataset = file.get(name) if isinstance(link, h5py.HardLink) else None
+    if not isinstance(dataset, h5py.Dataset):
+        kind = "group" if isinstance(link, h5py.HardLink) else "link"
+        raise BadMedia(f"{path}: `{name}` is a {kind}, not a dataset of the file itself. {COPY_AGAIN}")
+    if dataset.external or dataset.is_virtual:
+        raise BadMedia(f"{path}: `{name}` is stored in another file, which is not read. {COPY_AGAIN}")
+    return dataset
 
 
 os.register_at_fork(after_in_child=_opened.cache_clear)  # h5py's handles must not be shared with a worker

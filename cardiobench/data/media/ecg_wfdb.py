@@ -15,6 +15,7 @@ import numpy as np
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.file import COPY_AGAIN, either_case
+from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.signal import lead_order, millivolts, twelve_leads
 from cardiobench.data.media.types import Ecg
 
@@ -111,6 +112,8 @@ def parse_header(path: Path) -> Header:
             raise BadMedia(f"{path} is a record of several segments, which is not read here. Give one segment.")
         fs = float(re.split(r"[/(]", rate)[0])
         samples = int(more[0]) if more else 0
+        if samples < 0:
+            raise ValueError(line)
         channels = []
         for line in lines[1 : int(count) + 1]:
             channels.append(_channel(path, line))
@@ -153,6 +156,7 @@ def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -
         raise BadMedia(f"{header} gives the signals of {path.name} different formats or offsets. Correct the header.")
     form, offset = layout.pop()
     try:
+        check_size(str(header), max(path.stat().st_size, 8 * len(channels) * (samples or 0)))
         content = path.read_bytes()
     except FileNotFoundError as error:
         raise BadMedia(f"{header} names {path.name}, which is not beside it. Copy the signal file there.") from error

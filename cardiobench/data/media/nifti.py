@@ -8,6 +8,7 @@ import zlib
 import numpy as np
 
 from cardiobench.data.media.file import MediaFile
+from cardiobench.data.media.limits import check_size, max_bytes
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.types import Clip, FrameSampling
 
@@ -64,16 +65,29 @@ def _volume(file: MediaFile) -> np.ndarray:
     try:
         content = file.read()
         if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
+            content = _decompressed(file, content)
         image_class = nibabel.Nifti2Image if content[4:8] == b"n+2\0" else nibabel.Nifti1Image
         header = image_class.header_class.from_fileobj(io.BytesIO(content))
-        needed = math.prod(header.get_data_shape()) * header.get_data_dtype().itemsize + int(header["vox_offset"])
+        scaled = header.get_slope_inter() not in ((None, None), (1.0, 0.0))
+        count, itemsize = math.prod(header.get_data_shape()), header.get_data_dtype().itemsize
+        check_size(file.name, count * max(itemsize, 8 if scaled else 0))
+        needed = count * itemsize + int(header["vox_offset"])
         if needed > len(content):
             raise file.bad(f"is cut short: its header declares {needed} bytes, it has {len(content)}")
         volume = np.asanyarray(image_class.from_bytes(content).dataobj)
     except errors as error:
         raise file.bad(f"cannot be decoded as NIfTI ({' '.join(str(error).split())})") from error
     return _three_axes(file, volume)
+
+
+def _decompressed(file: MediaFile, content: bytes) -> bytes:
+    """Return what a gzip file holds, if it is no more than a recording may have."""
+    limit = max_bytes()
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
+        data = stream.read(limit + 1)
+    if len(data) > limit:
+        check_size(file.name, math.inf)
+    return data
 
 
 def _three_axes(file: MediaFile, volume: np.ndarray) -> np.ndarray:

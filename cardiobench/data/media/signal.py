@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.limits import RATES
 from cardiobench.data.media.types import LEADS, Ecg
 
 TAKE_OUT = "Take the record out of the dataset's table, or copy it again."
@@ -61,8 +62,10 @@ def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:
         )
     if len(signal) == 0:
         raise BadMedia(f"{name} has no samples. {TAKE_OUT}")
-    if not (math.isfinite(fs) and fs > 0):
-        raise BadMedia(f"{name}: a sampling rate of {fs} Hz. Correct it in the header or the table.")
+    if not RATES[0] <= fs <= RATES[1]:
+        raise BadMedia(
+            f"{name}: a sampling rate of {fs:g} Hz; expected {RATES[0]:g} to {RATES[1]:g}. Correct it in the header or the table."
+        )
     if signal.dtype != np.float32:
         with np.errstate(over="ignore"):  # what single precision cannot hold becomes infinite, which is refused next
             signal = signal.astype(np.float32)

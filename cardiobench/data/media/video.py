@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cardiobench.data.media.file import Format, MediaFile
+from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.types import Clip, FrameSampling
 
@@ -36,6 +37,7 @@ def read_video(file: MediaFile, form: Format, sampling: FrameSampling, key_frame
                     n_frames = sum(1 for packet in _packets(file, container, stream) if _holds_picture(packet))
                     continue  # counting has used the container up
                 wanted = sampling.indices(n_frames, key_frame)
+                check_size(file.name, 3 * stream.width * stream.height * len(wanted))
                 frames, shown = _decode(file, container, stream, wanted, n_frames)
                 if len(frames) == len(wanted):
                     rate = stream.average_rate

@@ -7,8 +7,9 @@ import numpy as np
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import TaskData
 
-SAME_RECORDINGS = {"ptb_xl_500": "ptb_xl", "ptb_xl_sample": "ptb_xl"}
-"""Dataset -> the one that holds the same recordings in another form; the two are never compared with each other."""
+FORMS = ("ptb_xl_500", "ptb_xl", "ptb_xl_sample")
+"""Datasets that hold the same recordings in other forms, which are never compared with each other: the first that is here
+is taken. Other ECG sources have 400 or 500 Hz, so that at 100 Hz the rate alone would tell PTB-XL from them."""
 
 EF_EDGES = (40.0, 50.0)
 EF_CLASSES = ("reduced", "mildly reduced", "preserved")
@@ -19,7 +20,7 @@ def labels_across(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
     """Return label -> its tasks, one per dataset: `cd` -> ptb_xl/cd, georgia/cd; numbers other than EF are left out.
 
     A task on a part of a dataset, such as one hospital, is left out where the whole is there; of datasets with the same
-    recordings the first is taken.
+    recordings the first of `FORMS` is taken.
     """
     labels: dict[str, dict[str, Task]] = {}
     for task in tasks:
@@ -28,8 +29,10 @@ def labels_across(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         part_of_another = bool(task.where) and task.name != whole and whole in {other.name for other in tasks}
         if part_of_another or (task.kind == "regression" and label != "ef"):
             continue
-        recordings = SAME_RECORDINGS.get(task.dataset, task.dataset)
-        labels.setdefault(label, {}).setdefault(recordings, task)
+        recordings = FORMS[0] if task.dataset in FORMS else task.dataset
+        chosen = labels.setdefault(label, {}).setdefault(recordings, task)
+        if task.dataset in FORMS and FORMS.index(task.dataset) < FORMS.index(chosen.dataset):
+            labels[label][recordings] = task
     return {label: tuple(members.values()) for label, members in labels.items()}
 
 

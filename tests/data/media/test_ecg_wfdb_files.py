@@ -253,7 +253,7 @@ def test_a_header_that_leads_elsewhere(tmp_path, digital, file):
         (("rec 12 100 50", "rec/3 12 100 50"), "several segments"),
         (("rec 12 100 50", "rec 12"), "the line 'rec 12' is not what a WFDB header says"),
         (("rec 12 100 50", "rec twelve 100 50"), "is not what a WFDB header says"),
-        (("rec 12 100 50", "rec 12 0 50"), "a sampling rate of 0.0 Hz"),
+        (("rec 12 100 50", "rec 12 0 50"), "a sampling rate of 0 Hz"),
         (("rec 12 100 50", "rec 13 100 50"), "declares 13 channels and describes 12"),
         (("rec.dat 16 ", "rec.dat 311 "), "format 311; formats 16, 80 and 212 are read"),
         (("rec.dat 16 ", "rec.dat 16x2 "), "format 16x2"),

@@ -1,0 +1,46 @@
+"""How large a recording may be once it is decoded: known before anything is allocated, so that a false header costs one recording."""
+
+import math
+import os
+
+from cardiobench.core.errors import BadData, BadMedia
+
+LIMIT_VARIABLE = "CARDIOBENCH_MAX_RECORDING_MB"
+DEFAULT_LIMIT_MB = 2048
+"""MB of decoded frames or samples; a colour cine of 1,000 frames of 600 x 800 pixels has 1,440."""
+RATES = (10.0, 100_000.0)
+"""Least and greatest sampling rate of an ECG, Hz."""
+
+
+def max_bytes() -> int:
+    """Return the limit: of the environment variable CARDIOBENCH_MAX_RECORDING_MB, else the default.
+
+    Raises:
+        BadData: the variable is no positive number.
+    """
+    text = os.environ.get(LIMIT_VARIABLE, "")
+    try:
+        limit = float(text) if text else float(DEFAULT_LIMIT_MB)
+    except ValueError:
+        limit = math.nan
+    if not 0 < limit < math.inf:
+        raise BadData(f"{LIMIT_VARIABLE} is {text!r}; expected a number of MB above 0.")
+    return int(limit * 1_000_000)
+
+
+def check_size(name: str, size: float) -> None:
+    """Refuse a recording that would take more memory than the limit.
+
+    Args:
+        name: what messages call it.
+        size: bytes that decoding would allocate.
+
+    Raises:
+        BadMedia: above the limit.
+    """
+    limit = max_bytes()
+    if size > limit:
+        raise BadMedia(
+            f"{name} would take {size / 1e6:,.0f} MB once decoded, and the limit is {limit / 1e6:,.0f} MB. "
+            f"Take it out of the dataset's table, or raise {LIMIT_VARIABLE} if it is really so large."
+        )

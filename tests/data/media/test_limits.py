@@ -1,0 +1,175 @@
+"""Headers that lie about sizes cost one recording and no memory; HDF5 that leads into other files is refused."""
+
+import gzip
+import tracemalloc
+
+import h5py
+import nibabel
+import numpy as np
+import pydicom
+import pytest
+from pydicom.data import get_testdata_file
+
+from cardiobench.core.errors import BadData, BadMedia
+from cardiobench.data.media import read_clip, read_ecg
+from cardiobench.data.media.limits import LIMIT_VARIABLE, max_bytes
+
+
+@pytest.fixture
+def cheap():
+    """Whatever is refused may not have taken more than 150 MB."""
+    tracemalloc.start()
+    yield
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 150e6, f"{peak / 1e6:.0f} MB"
+
+
+def nifti_header(shape, dtype=np.uint8):
+    header = nibabel.Nifti1Header()
+    header.set_data_shape(shape)
+    header.set_data_dtype(dtype)
+    header["magic"], header["vox_offset"] = b"n+1", 352
+    return header.binaryblock + b"\0" * 4
+
+
+def test_a_nifti_header_of_terabytes(tmp_path, cheap):
+    path = tmp_path / "a.nii"
+    path.write_bytes(nifti_header((30_000, 30_000, 3_000)))
+    with pytest.raises(BadMedia, match=r"a\.nii would take 2,700,000 MB once decoded, and the limit is 2,048 MB"):
+        read_clip(path)
+
+
+def test_a_gzip_that_unpacks_to_more_than_the_limit(tmp_path, monkeypatch, cheap):
+    monkeypatch.setenv(LIMIT_VARIABLE, "20")
+    path = tmp_path / "a.nii.gz"
+    with gzip.open(path, "wb", 1) as stream:
+        stream.write(nifti_header((64, 64, 10)))
+        for _ in range(300):
+            stream.write(b"\0" * 1_000_000)
+    with pytest.raises(BadMedia, match=r"a\.nii\.gz would take"):
+        read_clip(path)
+
+
+@pytest.mark.parametrize("change", [{"Rows": 60_000, "Columns": 60_000}, {"NumberOfFrames": 2_000_000_000}])
+def test_a_dicom_header_of_gigabytes(tmp_path, change, cheap):
+    file = pydicom.dcmread(get_testdata_file("CT_small.dcm"))
+    for name, value in change.items():
+        setattr(file, name, value)
+    file.save_as(tmp_path / "a.dcm")
+    with pytest.raises(BadMedia, match=r"a\.dcm (would take|declares 2000000000 frames)"):
+        read_clip(tmp_path / "a.dcm")
+
+
+def test_a_long_element_of_a_dicom_header_is_not_read(tmp_path):
+    file = pydicom.dcmread(get_testdata_file("CT_small.dcm"))
+    expected = read_clip(get_testdata_file("CT_small.dcm")).frames
+    file.private_block(0x0011, "x", create=True).add_new(1, "OB", b"\0" * 200_000_000)
+    file.save_as(tmp_path / "a.dcm")
+    tracemalloc.start()
+    np.testing.assert_array_equal(read_clip(tmp_path / "a.dcm").frames, expected)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 450e6  # once, when pydicom looks for the pixels; not kept
+
+
+LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
+
+
+@pytest.mark.parametrize(
+    "rate, samples, message",
+    [
+        ("0.001", "100", "a sampling rate of 0.001 Hz; expected 10 to 100000"),
+        ("1e30", "100", r"a sampling rate of 1e\+30 Hz"),
+        ("500", "-100", "is not what a WFDB header says"),
+        ("500", "99999999999", "would take 9,600,000 MB"),
+    ],
+)
+def test_wfdb_headers_that_cannot_be(tmp_path, rate, samples, message, cheap):
+    lines = [f"r 12 {rate} {samples}", *(f"r.dat 16 1000/mV 16 0 0 0 0 {lead}" for lead in LEADS)]
+    (tmp_path / "r.hea").write_text("\n".join(lines))
+    (tmp_path / "r.dat").write_bytes(np.arange(1, 1201, dtype="<i2").tobytes())
+    with pytest.raises(BadMedia, match=message):
+        read_ecg(tmp_path / "r.hea")
+
+
+def hdf5(path, **datasets):
+    with h5py.File(path, "w") as file:
+        for name, value in datasets.items():
+            file[name] = value
+    return path
+
+
+def test_an_hdf5_record_of_gigabytes(tmp_path, cheap):
+    with h5py.File(tmp_path / "a.hdf5", "w") as file:
+        file.create_dataset("tracings", (2, 10**9, 12), "f4", chunks=(1, 1000, 12))
+        file["exam_id"] = [1, 2]
+    with pytest.raises(BadMedia, match=r"a record of .*a\.hdf5 would take 48,000 MB"):
+        read_ecg(tmp_path / "a.hdf5", 0)
+
+
+def test_hdf5_that_leads_into_other_files(tmp_path):
+    signal = np.ones((1, 100, 12), np.float32)
+    other = hdf5(tmp_path / "other.hdf5", tracings=signal, exam_id=[1])
+    secret = tmp_path / "secret"
+    secret.write_bytes(signal.tobytes())
+
+    def link(file):
+        file["tracings"] = h5py.ExternalLink(str(other), "tracings")
+
+    def soft(file):
+        file["real"] = signal
+        file["tracings"] = h5py.SoftLink("/real")
+
+    def stored_outside(file):
+        file.create_dataset("tracings", signal.shape, "f4", external=[(str(secret), 0, h5py.h5f.UNLIMITED)])
+
+    def virtual(file):
+        layout = h5py.VirtualLayout(signal.shape, "f4")
+        layout[:] = h5py.VirtualSource(str(other), "tracings", signal.shape)
+        file.create_virtual_dataset("tracings", layout)
+
+    def group(file):
+        file.create_group("tracings")
+
+    for number, write in enumerate((link, soft, stored_outside, virtual, group)):
+        path = tmp_path / f"{number}.hdf5"
+        with h5py.File(path, "w") as file:
+            file["exam_id"] = [1]
+            write(file)
+        with pytest.raises(BadMedia, match=r"`tracings` is (a link|a group|stored in another file)"):
+            read_ecg(path, 0)
+
+
+def test_the_limit_is_a_setting(tmp_path, monkeypatch):
+    assert max_bytes() == 2_048_000_000
+    monkeypatch.setenv(LIMIT_VARIABLE, "0.001")
+    volume = np.random.default_rng(0).integers(0, 255, (32, 32, 4), dtype=np.uint8)
+    nibabel.save(nibabel.Nifti1Image(volume, np.eye(4)), tmp_path / "a.nii")
+    with pytest.raises(BadMedia, match="raise CARDIOBENCH_MAX_RECORDING_MB"):
+        read_clip(tmp_path / "a.nii")
+    for wrong in ("0", "-1", "many", "nan", "inf"):
+        monkeypatch.setenv(LIMIT_VARIABLE, wrong)
+        with pytest.raises(BadData, match="expected a number of MB above 0"):
+            max_bytes()
+
+
+def test_what_compresses_without_a_decoder_says_which_to_install(tmp_path):
+    file = pydicom.dcmread(get_testdata_file("SC_rgb_jpeg_dcmtk.dcm"))
+    for syntax, package in (("70", "pylibjpeg-libjpeg"), ("80", "pyjpegls")):
+        file.file_meta.TransferSyntaxUID = f"1.2.840.10008.1.2.4.{syntax}"
+        file.save_as(tmp_path / "a.dcm")
+        with pytest.raises(BadMedia, match=rf"no decoder of that is installed\. Install one: .*{package}"):
+            read_clip(tmp_path / "a.dcm")
+
+
+def test_an_empty_item_of_a_lookup_table(tmp_path):
+    file = pydicom.dcmread(get_testdata_file("CT_small.dcm"))
+    expected = read_clip(get_testdata_file("CT_small.dcm")).frames
+    file.ModalityLUTSequence = []
+    file.save_as(tmp_path / "a.dcm")
+    np.testing.assert_array_equal(read_clip(tmp_path / "a.dcm").frames, expected)
+    file.ModalityLUTSequence = [pydicom.Dataset()]
+    file.save_as(tmp_path / "a.dcm")
+    with pytest.raises(BadMedia, match="an item in ModalityLUTSequence without a lookup table"):
+        read_clip(tmp_path / "a.dcm")
