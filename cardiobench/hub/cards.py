@@ -64,21 +64,40 @@ def results_block(card: str, source: str) -> str:
     """Return the text of the `model-index` in a card's front matter; empty where there is none."""
     match = FRONT.match(card)
     text = match["yaml"] if match else ""
+    start, stop = _span(text, INDEX, source)
+    return text[start:stop]
+
+
+def _span(text: str, key: str, source: str) -> tuple[int, int]:
+    """Return where a key of a front matter begins and where the next one does; twice the end where it has no such key."""
     tree = yaml_text.parse(text, source)[1]
     pairs = tree.value if isinstance(tree, yaml.MappingNode) else []
     starts = [name.start_mark.index for name, _ in pairs] + [len(text)]
     for number, (name, _) in enumerate(pairs):
-        if name.value == INDEX:
-            return text[starts[number] : starts[number + 1]]
-    return ""
+        if name.value == key:
+            return starts[number], starts[number + 1]
+    return len(text), len(text)
+
+
+def front_matter_block(card: str) -> re.Match[str]:
+    """Return the match of a card's front matter; `BadData` for a card without one."""
+    match = FRONT.match(card)
+    if match is None:
+        raise BadData("the card has no front matter")
+    return match
+
+
+def replace_block(card: str, key: str, block: str) -> str:
+    """Return the card with the block of a key of its front matter replaced, or added at its end."""
+    match = front_matter_block(card)
+    start, stop = _span(match["yaml"], key, "the card")
+    offset = match.start("yaml")
+    return card[: offset + start] + block + card[offset + stop :]
 
 
 def with_block(card: str, block: str) -> str:
     """Return the card with a block of text at the end of its front matter."""
-    match = FRONT.match(card)
-    if match is None:
-        raise BadData("the card has no front matter to add results to")
-    return insert(card, match.end("yaml"), block)
+    return insert(card, front_matter_block(card).end("yaml"), block)
 
 
 def insert(text: str, position: int, addition: str) -> str:

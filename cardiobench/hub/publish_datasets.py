@@ -9,11 +9,15 @@ from cardiobench.data import catalog
 from cardiobench.data.prepare import NOTE, companion_files
 from cardiobench.data.prepared import changed_shards, find_prepared, read_note
 from cardiobench.data.spec import DatasetSpec
-from cardiobench.hub.cards import FRONT, insert
+from cardiobench.hub.cards import front_matter_block, insert
 from cardiobench.hub.commit import Content, PlanChanges, RepoOptions, Snapshot, Target
+from cardiobench.hub.dataset_index import FOLDER as INDEX
+from cardiobench.hub.dataset_index import index_files
 from cardiobench.hub.publish import Publication
 
 SCRIPT = "script"
+FRAMEWORK_REGISTERED = False
+"""Whether the Hub knows `evaluation_framework: cardiobench`; until then its pages show an eval.yaml of it as an error."""
 TWIN = (
     "\n> **Synthetic twin.** The recordings of this copy were generated to rehearse with. None is of a patient, and no score "
     "on them says anything about patients.\n"
@@ -106,12 +110,12 @@ def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChange
     """Return files of the main branch; recordings are those of a prepared folder, where one is given."""
     card = companion_files(name)["README.md"].decode()
     files: dict[str, Content] = dict(companion_files(name))
+    if not FRAMEWORK_REGISTERED:
+        del files["eval.yaml"]
     files["builder.py"] = (catalog.dataset_folder(name) / "builder.py").read_bytes()
-    ours = ["splits/"]
     if folder is not None:
         files |= {f"data/{path.name}": path for path in sorted((folder / "data").glob("*.parquet"))}
         files[NOTE] = (folder / NOTE).read_bytes()
-        ours.append("data/")
         if read_note(folder, catalog.spec(name))["twin"]:
             files["README.md"] = _after_front_matter(card, TWIN).encode()
 
@@ -121,8 +125,12 @@ def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChange
                 f"{snapshot.target} is public, and the recordings of {name} may only go to a private repository. Make it "
                 "private on the Hub first, or choose another --namespace."
             )
-        stale = [path for path in snapshot.files if path.startswith(tuple(ours)) and path not in files]
-        return {**files, **dict.fromkeys(stale)}
+        # Recordings that were published before stay, and so does the card that names them.
+        has_data = folder is not None or any(path.startswith("data/") for path in snapshot.files)
+        wanted: dict[str, Content | None] = {**files, **({} if has_data else index_files(name))}
+        ours = ("splits/", f"{INDEX}/", "eval.yaml", *(("data/",) if folder is not None else ()))
+        stale = [path for path in snapshot.files if path.startswith(ours) and path not in wanted]
+        return {**wanted, **dict.fromkeys(stale)}
 
     return plan_changes
 
@@ -135,5 +143,4 @@ def plan_script(name: str, repository: str) -> PlanChanges:
 
 
 def _after_front_matter(card: str, text: str) -> str:
-    match = FRONT.match(card)
-    return insert(card, match.end() if match else 0, text)
+    return insert(card, front_matter_block(card).end(), text)
