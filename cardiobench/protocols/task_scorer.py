@@ -9,7 +9,7 @@ from cardiobench.data.spec import Task
 from cardiobench.protocols.base import ProtocolOutput, TaskData, aggregate
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, percentile_interval, resample
-from cardiobench.scoring.floors import best_constant
+from cardiobench.scoring.floors import best_constant, best_uninformed
 from cardiobench.scoring.metrics import Metric, load_metric
 from cardiobench.scoring.predictions import Predictions
 
@@ -76,8 +76,9 @@ class TaskScorer:
         return ScoreDraws(metric.value(sample)[key], draws[key], joined.patients)
 
     def floor(self) -> float:
-        """Return the score of the best constant prediction on the test units."""
+        """Return the best score reachable on average on the test units without looking at a recording."""
         truth = self.references.loc[self.references["split"] == "test", "y_true"]
         code = {name: index for index, name in enumerate(self.task.classes)}
         values = truth.map(code).to_numpy(np.int64) if code else truth.to_numpy(np.float64)
-        return best_constant(self.metric, self.key, self.task, values).value
+        constant = best_constant(self.metric, self.key, self.task, values)
+        return best_uninformed(self.key, values, len(code), constant).value

@@ -76,4 +76,4 @@ def test_the_figure_has_a_point_a_size_and_the_floor(two_clouds):
     record = AnalysisResult("few_shot", "toy/as", ("toy/as",), finding.values, finding.tables, models=({"name": "m"},))
     axes = figure.draw(record)["curve"].axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "4", "8", "16", "all 60"]
-    assert any("best constant" in text.get_text() for text in axes.get_legend().get_texts())
+    assert any("floor" in text.get_text() for text in axes.get_legend().get_texts())

@@ -172,7 +172,7 @@ def test_the_probe_is_fitted_once_and_asked_again_under_each_change():
     study = study_of(base, lambda change: base if change is None else changed)
     finding = Stress(kinds=("gain",)).analyze(study, load_model("cardiobench/constant"))
     table = finding.tables["scores"]
-    assert table["score"].tolist() == [1.0, 0.0, 0.0] and table["floor"].unique() == pytest.approx(1 / 3)
+    assert table["score"].tolist() == [1.0, 0.0, 0.0] and table["floor"].unique() == pytest.approx(1 / 2)
     assert finding.values["probe: gain 1, change"].value == -1.0
     record = AnalysisResult("stress", "x/as", ("x/as",), finding.values, finding.tables, models=({"name": "m"},))
     panels = [axes for axes in figure.draw(record)["severity"].axes if axes.get_visible()]

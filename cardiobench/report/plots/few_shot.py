@@ -19,7 +19,7 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
     last = 1.8 * max(samples["patients"].max() if len(samples) else 1, 1)
     spread = [[whole["score"] - whole["low"]], [whole["high"] - whole["score"]]]
     axes.errorbar([last], [whole["score"]], spread, fmt="s", color=INK, label="probe on all patients")
-    axes.axhline(first["floor"], label=f"best constant {first['floor']:.3g}", **FLOOR_LINE)
+    axes.axhline(first["floor"], label=f"floor {first['floor']:.3g}", **FLOOR_LINE)
     axes.set_xscale("log", base=2)
     axes.set_xticks([*samples["patients"], last], [*map(str, samples["patients"]), f"all {whole['patients']}"])
     axes.minorticks_off()

@@ -21,7 +21,7 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
         height = -np.arange(len(part))
         axes.hlines(height, part["low"], part["high"], color=MODEL, linewidth=1.6)
         axes.plot(part["score"], height, "o", color=MODEL, markersize=5)
-        axes.axvline(first["floor"], label=f"best constant {first['floor']:.3g}", **FLOOR_LINE)
+        axes.axvline(first["floor"], label=f"floor {first['floor']:.3g}", **FLOOR_LINE)
         labels = [
             ("" if r.kind == "one sentence" else f"{r.kind}: ") + shorten(r.wording, LONGEST) for r in part.itertuples()
         ]

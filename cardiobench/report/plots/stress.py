@@ -23,7 +23,7 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
             spread = [part["score"] - part["low"], part["high"] - part["score"]]
             style = {"fmt": "-o", "color": COLOURS[protocol], "markersize": 4, "capsize": 2}
             axes.errorbar(part["severity"], part["score"], spread, label=protocol, **style)
-        axes.axhline(first["floor"], label="best constant", **FLOOR_LINE)
+        axes.axhline(first["floor"], label="floor", **FLOOR_LINE)
         axes.set(title=change.replace("_", " "), xlabel="severity")
         axes.grid(axis="y")
     for axes in grid.flat[len(changes) :]:
