@@ -30,12 +30,13 @@ def primary_family(contest: Contest) -> Family | None:
 
 
 def by_task_and_protocol(entries: Sequence[Entry]) -> dict[tuple[str, ...], list[Entry]]:
-    """Return the results that may be ranked by task and protocol, where there are two or more."""
+    """Return the results that may be ranked by task and protocol, where there are two or more; generated recordings last."""
     groups: dict[tuple[str, ...], list[Entry]] = {}
     for entry in entries:
         if find_task(entry.result.task) and ranked(entry.result):
             groups.setdefault((entry.result.task, entry.result.label), []).append(entry)
-    return {key: group for key, group in sorted(groups.items()) if len(group) > 1}
+    order = sorted(groups, key=lambda key: (groups[key][0].result.generated, key))
+    return {key: groups[key] for key in order if len(groups[key]) > 1}
 
 
 def comparable_models(entries: Sequence[Entry]) -> tuple[Comparable, list[str]]:
@@ -101,6 +102,23 @@ def rank_rows(pairs: Sequence[Pair], entries: Sequence[Entry]) -> list[tuple[str
     return rows
 
 
+def outcome(pair: Pair, like: ScoreResult) -> str:
+    """Return which model is better, or within which margin they are equivalent, or what could have been seen.
+
+    Args:
+        pair: that was compared.
+        like: a result with its metric and unit.
+    """
+    comparison = pair.comparison
+    texts = {
+        "a": f"{pair.a} is better",
+        "b": f"{pair.b} is better",
+        "equivalent": f"equivalent within {tables.number(comparison.margin or 0.0, like)}",
+        "undecided": f"undecided (could have seen {tables.number(comparison.detectable, like)})",
+    }
+    return texts.get(pair.better, pair.better) + ("" if pair.family else ", exploratory")
+
+
 def pair_rows(pairs: Sequence[Pair], entries: Sequence[Entry]) -> list[tuple[str, ...]]:
     """Return the cells of `PAIR_COLUMNS`."""
     examples = _example_results(entries)
@@ -111,18 +129,8 @@ def pair_rows(pairs: Sequence[Pair], entries: Sequence[Entry]) -> list[tuple[str
             tables.number(value, like)
             for value in (pair.comparison.difference, pair.comparison.low, pair.comparison.high)
         )
-        outcome = pair.comparison.sentence + ("" if pair.family else " (exploratory, unadjusted)")
-        rows.append(
-            (
-                *_named(pair.contest, like),
-                pair.a,
-                pair.b,
-                difference,
-                f"{low} – {high}",
-                f"{pair.adjusted:.4f}",
-                outcome,
-            )
-        )
+        cells = (pair.a, pair.b, difference, f"{low} – {high}", f"{pair.adjusted:.4f}", outcome(pair, like))
+        rows.append((*_named(pair.contest, like), *cells))
     return rows
 
 

@@ -1,6 +1,7 @@
 """Several models in one results folder: pairs, ranks, the page and the command."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult, Verdict
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
+from tests.results.test_formatting import result
 
 TASK = catalog.task("phantom_echo/ef")
 
@@ -115,3 +117,19 @@ def test_one_class_is_in_no_ranking_and_generated_tasks_are_called_so(results):
     verdict = Verdict("no comparison possible", "one class")
     one_class = [dataclasses.replace(e, result=dataclasses.replace(e.result, verdict=verdict)) for e in entries]
     assert ranks.by_task_and_protocol(one_class) == {}
+
+
+@pytest.mark.parametrize(
+    ("better", "family", "text"),
+    [
+        ("a", "suite-1", "org/a is better"),
+        ("b", "", "org/b is better, exploratory"),
+        ("equivalent", "suite-1", "equivalent within 2.00"),
+        ("undecided", "suite-1", "undecided (could have seen 11.00)"),
+        ("too few to say", "", "too few to say, exploratory"),
+    ],
+)
+def test_what_may_be_said_of_two_models(better, family, text):
+    comparison = SimpleNamespace(margin=0.02, detectable=0.11)
+    pair = SimpleNamespace(a="org/a", b="org/b", better=better, family=family, comparison=comparison)
+    assert ranks.outcome(pair, result(0.5)) == text

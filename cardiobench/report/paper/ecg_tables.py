@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from cardiobench.data.ecg_subsets import SIZES
+from cardiobench.data.ecg_subsets import SIZES, SizeName
 from cardiobench.report.paper.contamination import contamination
 from cardiobench.report.paper.ecg_cells import ALWAYS_POSITIVE, CELL, best_cells, is_of_patients
 from cardiobench.report.paper.grid import NONE, Block, Grid, GridCell, mark_best
@@ -113,7 +113,7 @@ def table_3(best: pd.DataFrame) -> Grid | None:
     return Grid("ecg_table_3", title, ("", *columns), (floor, tuple(filled)), note)
 
 
-def _records(best: pd.DataFrame, dataset: str, size: str) -> str:
+def _records(best: pd.DataFrame, dataset: str, size: SizeName) -> str:
     """Return how many records of ours are in a row of Table 3, and how many the paper's size may have."""
     least, most = SIZES[size]
     published = f"{least}-{most}" if most else f"{least} or more"
