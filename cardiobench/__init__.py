@@ -3,6 +3,7 @@
 from importlib import import_module
 
 _LAZY = {
+    "BaseEncoder": "cardiobench.models.custom",
     "evaluate": "cardiobench.api",
     "score": "cardiobench.api",
     "compare": "cardiobench.api",

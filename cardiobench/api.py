@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.config import RunConfig, make_config
 
@@ -10,31 +10,37 @@ if TYPE_CHECKING:
     import datasets
     import pandas as pd
 
+    from cardiobench.models.base import Encoder
     from cardiobench.results.score_result import ScoreResult
     from cardiobench.scoring.compare import Comparison
 
 
 def evaluate(
-    model: str | Sequence[str], tasks: str | Sequence[str] = (), protocols: str | Sequence[str] = (), **options
+    model: "str | Encoder | Sequence[str | Encoder]",
+    tasks: str | Sequence[str] = (),
+    protocols: str | Sequence[str] = (),
+    **options: Any,
 ) -> "list[ScoreResult]":
     """Evaluate models on tasks, as `python -m cardiobench.eval` does.
 
     Args:
-        model: Hub id or local folder, or several.
+        model: Hub id, local folder, `package.module:Class`, `path/to/file.py:Class`, an encoder object, or several.
         tasks: task or dataset names; empty = every task of the model's modality that has data here.
         protocols: names; empty = the default ones.
         options: further fields of `RunConfig`, such as `data_dir`, `output_dir`, `allow_missing`, `limit`.
 
     Returns:
-        The results, new and kept; also saved below `output_dir`.
+        The results, new and cached; also saved below `output_dir`.
 
     Raises:
         CardioBenchError: the request is wrong, or nothing could be evaluated.
     """
     from cardiobench.runner.run import run
 
-    config = make_config(RunConfig, {"models": model, "tasks": tasks, "protocols": protocols, **options})
-    return run(config).results
+    models = list(model) if isinstance(model, Sequence) and not isinstance(model, str) else [model]
+    names = [str(one) for one in models if isinstance(one, str | Path)]
+    config = make_config(RunConfig, {"models": names, "tasks": tasks, "protocols": protocols, **options})
+    return run(config, encoders=[one for one in models if not isinstance(one, str | Path)]).results
 
 
 def score(

@@ -111,7 +111,13 @@ class RunConfig(Settings):
     """One run of the benchmark; the annotations document its fields."""
 
     models: Annotated[
-        Names, Setting("Hub id, local folder or weights file; several allowed", WHAT, "ID", flag="model")
+        Names,
+        Setting(
+            "Hub id, local folder, weights file, or module:Class or file.py:Class of your own; several allowed",
+            WHAT,
+            "ID",
+            flag="model",
+        ),
     ] = ()
     tasks: Annotated[
         Names,

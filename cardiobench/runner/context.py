@@ -1,12 +1,13 @@
 """What every step of a run shares: its settings, its processes, its console, and the summary that it fills."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
+from cardiobench.models.base import Encoder
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.record import Record
 from cardiobench.results.score_result import ScoreResult
@@ -73,9 +74,11 @@ class RunContext:
         accelerator: of this process.
         summary: filled by the steps of the run.
         console: silent on all processes but the main one.
+        encoders: name -> what gives a model of the user's own.
     """
 
     config: RunConfig
     accelerator: "Accelerator"
     summary: RunSummary
     console: Console
+    encoders: Mapping[str, Callable[[], Encoder]] = field(default_factory=dict)

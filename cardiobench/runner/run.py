@@ -1,8 +1,10 @@
 """Run the benchmark: plan, encode, evaluate, analyze, summarize."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cardiobench.core.config import RunConfig, absolute, to_yaml
@@ -11,7 +13,7 @@ from cardiobench.core.errors import BadConfig, BadData, BadModel, CardioBenchErr
 from cardiobench.core.io import remove_orphans, sha256_of_json, write_atomic, write_text
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
-from cardiobench.models.base import LoadedModel, TextEncoder
+from cardiobench.models.base import Encoder, LoadedModel, TextEncoder
 from cardiobench.models.cards import find_card
 from cardiobench.protocols import choose, protocol
 from cardiobench.protocols.analysis import AnalysisProtocol
@@ -39,12 +41,13 @@ if TYPE_CHECKING:
     import torch
 
 
-def run(config: RunConfig, console: Console | None = None) -> RunSummary:
+def run(config: RunConfig, console: Console | None = None, encoders: Sequence[Encoder] = ()) -> RunSummary:
     """Evaluate models on tasks; running the same configuration again finishes what is missing.
 
     Args:
         config: the settings.
         console: where plan and progress are printed; silent when None.
+        encoders: models of the user's own, evaluated beside those that the settings name.
 
     Returns:
         Results, failures and files, on the main process.
@@ -53,6 +56,7 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
         CardioBenchError: the request is wrong as a whole: an unknown name, data or a model that is not there.
     """
     given, config = config, apply_suite(apply_profile(config))
+    config = replace(config, models=(*config.models, *(encoder.name for encoder in encoders)))
     protocols = make_protocols(config)
     tasks = resolve_tasks(config.tasks, config.profile)
     datasets, absent = open_datasets(tasks, config)
@@ -61,7 +65,9 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
     accelerator = start_processes()
     console = console or Console(main=False)
     console.main = console.main and accelerator.is_main_process
-    context = RunContext(config, accelerator, RunSummary(is_main_process=accelerator.is_main_process), console)
+    summary = RunSummary(is_main_process=accelerator.is_main_process)
+    own = {encoder.name: partial(_same, encoder) for encoder in encoders}
+    context = RunContext(config, accelerator, summary, console, own)
     if accelerator.is_main_process:
         context.summary.config_file = write_settings(given)
         for folder in (config.output_dir, config.cache_dir):
@@ -85,6 +91,10 @@ def run(config: RunConfig, console: Console | None = None) -> RunSummary:
         accelerator.wait_for_everyone()
     accelerator.end_training()
     return context.summary
+
+
+def _same(encoder: Encoder) -> Encoder:
+    return encoder
 
 
 def apply_suite(config: RunConfig) -> RunConfig:
@@ -137,7 +147,7 @@ def load_models(config: RunConfig, context: RunContext) -> Iterator[LoadedModel]
     for name in config.models:
         try:
             for pooling, variant in model_choices(name, config):
-                model = load(name, config, context.accelerator.device, pooling, variant)
+                model = load(name, config, context.accelerator.device, pooling, variant, context.encoders)
                 yield profile_warning(model, variant, config)
         except (BadModel, NotApplicable) as error:
             if len(config.models) == 1:
@@ -147,7 +157,12 @@ def load_models(config: RunConfig, context: RunContext) -> Iterator[LoadedModel]
 
 
 def load(
-    name: str, config: RunConfig, device: "torch.device", pooling: str | None = None, variant: str | None = None
+    name: str,
+    config: RunConfig,
+    device: "torch.device",
+    pooling: str | None = None,
+    variant: str | None = None,
+    encoders: Mapping[str, Callable[[], Encoder]] = MappingProxyType({}),
 ) -> LoadedModel:
     """Load a model onto the device.
 
@@ -155,8 +170,12 @@ def load(
         BadModel: it cannot be loaded whole.
         NotApplicable: prompts were given for a model that has no text tower.
     """
+    from cardiobench.models.custom import find_custom, loaded
     from cardiobench.models.load import load_model
 
+    if make := encoders.get(name) or find_custom(name):
+        precision = "fp32" if config.precision == "auto" else config.precision
+        return loaded(make(), f"{name} is a model of the user's own", precision, device)
     model = load_model(
         name,
         revision=config.revision,

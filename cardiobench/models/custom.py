@@ -1,0 +1,137 @@
+"""Models of one's own: a class in a file or a package, an installed plug-in, or an object; three members are enough."""
+
+import importlib.util
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from inspect import getfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_type_hints
+
+from cardiobench.core.errors import BadModel
+from cardiobench.core.io import sha256_of_file
+from cardiobench.data.media.types import Clip, Ecg, FrameSampling
+from cardiobench.models.base import Encoder, LoadedModel
+
+if TYPE_CHECKING:
+    import torch
+
+GROUP = "cardiobench.models"
+"""Entry points of installed packages: name of the model -> its class, or a function that makes its encoder."""
+
+
+class BaseEncoder(ABC):
+    """Base class for a model of one's own: `name`, `transform` and `encode` are enough, the rest has defaults.
+
+    Attributes:
+        name: such as `lab/name`; results lie below it.
+        pooling: how the vectors of a recording's parts become one.
+        sampling: frames of a clip that `transform` gets.
+        preprocessing: facts about `transform`, printed and stamped.
+        warnings: sentences that every result carries.
+    """
+
+    name: ClassVar[str]
+    pooling: Literal["mean", "mean_l2"] = "mean"
+    sampling: FrameSampling | None = FrameSampling()
+    preprocessing: Mapping[str, Any] = {}
+    warnings: tuple[str, ...] = ()
+
+    @abstractmethod
+    def transform(self, recording: Any) -> "torch.Tensor":
+        """Turn a recording into its parts, (P, ...), P >= 1; annotate it with `Clip` or `Ecg` where it takes only one."""
+
+    @abstractmethod
+    def encode(self, parts: "torch.Tensor") -> "torch.Tensor":
+        """Encode parts (N, ...) as vectors (N, dim), float32."""
+
+    @property
+    def revision(self) -> str:
+        """Digest of the source file; give a `revision` of your own where other files hold the weights."""
+        return sha256_of_file(getfile(type(self)))[:12]
+
+    @property
+    def modalities(self) -> tuple[str, ...]:
+        """Kinds of recordings, from the annotation of `transform`; both without one."""
+        hints = get_type_hints(self.transform)
+        kinds = [hint for name, hint in hints.items() if name != "return"]
+        if kinds in ([Clip], [Ecg]):
+            return ("echo",) if kinds == [Clip] else ("ecg",)
+        return ("echo", "ecg")
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector; 0: as it comes."""
+        return 0
+
+    @property
+    def loaded_by(self) -> str:
+        """The rule that found it."""
+        return f"{type(self).__module__}:{type(self).__name__}"
+
+    def to(self, device: "torch.device") -> Self:
+        """Stay where it is; a network of torch is moved by `self.network.to(device)` in a method of your own."""
+        return self
+
+
+def find_custom(name: str) -> Callable[[], Encoder] | None:
+    """Return what makes the encoder of `package.module:Class`, `path/to/file.py:Class` or an installed plug-in; else None.
+
+    Raises:
+        BadModel: there is no such file, module or class.
+    """
+    plugins = {point.name: point for point in entry_points(group=GROUP)}
+    if name in plugins:
+        return plugins[name].load()
+    place, colon, attribute = name.rpartition(":")
+    if not (colon and place and attribute.isidentifier()):
+        return None
+    module = _module(Path(place) if place.endswith(".py") else place, name)
+    made = getattr(module, attribute, None)
+    if not callable(made):
+        known = ", ".join(key for key, value in vars(module).items() if isinstance(value, type)) or "none"
+        raise BadModel(f"{place} has no class {attribute}. Its classes: {known}.")
+    return made
+
+
+def _module(place: Path | str, name: str) -> Any:
+    if isinstance(place, str):
+        try:
+            return import_module(place)
+        except ModuleNotFoundError as error:
+            raise BadModel(f"{name}: there is no module {error.name}. Install its package, or give a path.") from error
+    if not place.is_file():
+        raise BadModel(f"{name}: there is no file {place}.")
+    module_name = f"cardiobench_model_{place.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, place.resolve())
+    if spec is None or spec.loader is None:
+        raise BadModel(f"{name}: {place} is no Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def loaded(encoder: Any, rule: str, precision: str, device: "torch.device") -> LoadedModel:
+    """Return an encoder of one's own as a loaded model, on the device.
+
+    Raises:
+        BadModel: it lacks members of `Encoder`; names them.
+    """
+    if not isinstance(encoder, Encoder):
+        members = (*Encoder.__annotations__, "transform", "encode", "to")
+        absent = ", ".join(name for name in members if not hasattr(encoder, name))
+        raise BadModel(
+            f"{type(encoder).__name__} is no encoder: it lacks {absent}. "
+            "Inherit from cardiobench.models.custom.BaseEncoder, which has defaults for all but name, transform and encode."
+        )
+    return LoadedModel(
+        encoder=encoder.to(device),
+        loaded_by=rule,
+        preprocessing=dict(encoder.preprocessing),
+        warnings=tuple(encoder.warnings),
+        precision=precision,
+        code=(type(encoder),),
+    )
