@@ -12,9 +12,10 @@ from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.features import mean_and_std
+from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.linear.model import fit_linear_models
 from cardiobench.protocols.options import Penalty
-from cardiobench.protocols.probe import LinearProbe, check_learnable
+from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.task_scorer import ScoreDraws, TaskScorer
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import percentile_interval

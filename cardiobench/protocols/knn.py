@@ -15,9 +15,9 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.features import UnitRows, mean_and_std
+from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.nearest import nearest
 from cardiobench.protocols.options import Folds
-from cardiobench.protocols.probe import check_learnable
 
 PAPER_SEED = 42
 

@@ -12,6 +12,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.linear.model import LinearModel, fit_linear_models
 from cardiobench.protocols.linear.streamed import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.options import Penalty
@@ -137,16 +138,4 @@ class LinearProbe(PredictionProtocol):
             classes=len(data.task.classes),
             class_weight=self.class_weight,
             tolerance=tolerance,
-        )
-
-
-def check_learnable(data: TaskData, learner: str = "a probe") -> None:
-    """Refuse a task that has nothing for a learner to learn from here: no training rows, or one class only."""
-    train = data.indices("train")
-    if not len(train):
-        raise NotApplicable(f"{data.task.name} has no training rows here, and {learner} learns from them")
-    if data.task.classes and len(np.unique(data.labels[train])) < 2:
-        only = data.task.classes[data.labels[train][0]]
-        raise NotApplicable(
-            f"all {len(train)} training rows of {data.task.name} are '{only}', and {learner} needs two classes"
         )
