@@ -20,6 +20,12 @@ def _screen(stream: TextIO) -> rich.console.Console:
     return rich.console.Console(file=stream, width=None if stream.isatty() else PIPE_WIDTH, highlight=False)
 
 
+def print_error(text: str) -> None:
+    """Write a line to standard error at once, from any thread: the last line of a process that ends."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
 class Console:
     """Standard output and standard error of one process.
 

@@ -4,13 +4,13 @@ import os
 import secrets
 import select
 import socket
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from cardiobench.core.console import print_error
 from cardiobench.core.errors import CardioBenchError
 
 if TYPE_CHECKING:
@@ -160,6 +160,5 @@ def _deadline(message: str) -> Iterator[None]:
 
 def _end(message: str) -> NoReturn:
     """End the process from a thread: the main one may wait in a library for good."""
-    sys.stderr.write(f"LostProcess: {message}. What is finished is kept; run the same line again to go on.\n")
-    sys.stderr.flush()
+    print_error(f"LostProcess: {message}. What is finished is kept; run the same line again to go on.")
     os._exit(1)
