@@ -20,7 +20,7 @@ from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import PredictionProtocol
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.runner.analyze import analyze_model, compare_models
-from cardiobench.runner.cell import AnalysisCell
+from cardiobench.runner.cell import AnalysisCell, Cell
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
@@ -33,6 +33,7 @@ from cardiobench.runner.plan import (
     real_or_quick,
     resolve_tasks,
 )
+from cardiobench.runner.pooled import pool_views
 from cardiobench.runner.processes import start_processes, watch
 from cardiobench.runner.summarize import finalize
 from cardiobench.scoring.suites import load_suite
@@ -206,11 +207,14 @@ def run_model(
     plans = plan_model(model, tasks, datasets, [p.name for p in protocols], context)
     predicting = [p for p in protocols if isinstance(p, PredictionProtocol)]
     unreadable: dict[str, frozenset[str]] = {}
+    cells: list[Cell] = []
     for name, plan in plans.items():
         unreadable[name] = encode_missing(model, {None: plan}, context)
         if context.accelerator.is_main_process:
-            evaluate_cells(make_cells(model, plan, predicting, unreadable[name], context), context)
+            cells += (made := make_cells(model, plan, predicting, unreadable[name], context))
+            evaluate_cells(made, context)
         context.accelerator.wait_for_everyone()
+    pool_views(cells, context)
     analyzing = [p for p in protocols if isinstance(p, AnalysisProtocol)]
     return analyze_model(model, analyzing, plans, unreadable, context)
 

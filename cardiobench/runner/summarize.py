@@ -1,5 +1,6 @@
 """Summarize a run: the list of failures, the report, and the push to the Hub."""
 
+from cardiobench.data import catalog
 from cardiobench.runner.context import RunContext
 
 
@@ -17,5 +18,6 @@ def finalize(context: RunContext) -> None:
     if context.config.push_to_hub:
         from cardiobench.hub.after_run import push_all
 
-        failed = push_all(summary.results, folder, context.console)
+        known = [result for result in summary.results if result.task in catalog.list_tasks()]  # no pooled ones
+        failed = push_all(known, folder, context.console)
         summary.failures += [(model, "", "push", reason) for model, reason in failed]

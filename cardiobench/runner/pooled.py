@@ -1,0 +1,78 @@
+"""View recognition over all datasets at hand: datasets of one view have nothing to tell apart, together they have all."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.core.io import sha256_of_json
+from cardiobench.data.spec import VIEWS, Task
+from cardiobench.results.paths import predictions_path, result_path
+from cardiobench.results.predictions_file import load_predictions, save_scored
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.cell import Cell
+from cardiobench.runner.context import RunContext
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
+
+POOLED = Task(
+    "echo/view", "multiclass", "view", ("f1_macro",), VIEWS, description="echo view, over all datasets at hand"
+)
+
+
+def pool_views(cells: Iterable[Cell], context: RunContext) -> None:
+    """Score the view answers of one model over its datasets together, under each protocol that has two or more.
+
+    Real recordings only, or generated ones only where no real ones took part.
+    """
+    by_label: dict[str, dict[str, Cell]] = {}
+    for cell in cells:
+        if cell.task.target == POOLED.target and cell.task.classes == POOLED.classes and cell.path.is_file():
+            by_label.setdefault(cell.label, {})[cell.dataset.spec.name] = cell
+    for members in by_label.values():
+        real = {name: cell for name, cell in members.items() if not cell.dataset.generated}
+        if len(chosen := real or members) > 1:
+            context.summary.add(*_score(chosen))
+
+
+def _score(cells: Mapping[str, Cell]) -> tuple[ScoreResult, list[Path]]:
+    results = {name: ScoreResult.load(cell.path) for name, cell in cells.items()}
+    frames = {name: load_predictions(results[name], predictions_path(cell.path)) for name, cell in cells.items()}
+    first, (_, cell) = next(iter(results.values())), next(iter(cells.items()))
+    predictions = pool(frames, sum(result.coverage["expected"] for result in results.values()))
+    digest = sha256_of_json([result.dataset.get("digest") for result in results.values()])[:16]
+    facts = {
+        "name": "echo",
+        "version": " + ".join(f"{name} {result.dataset.get('version')}" for name, result in results.items()),
+        "digest": digest,
+        "twin": any(result.generated for result in results.values()),
+        "limit": first.dataset.get("limit"),
+    }
+    result = score(
+        predictions,
+        predictions.frame.assign(split="test"),
+        resamples=cell.config.resamples,
+        seed=cell.config.seed,
+        protocol=first.protocol,
+        variant=first.variant,
+        options=first.options,
+        dataset=facts,
+        model=first.model,
+    )
+    return save_scored(result, predictions.frame, result_path(cell.folder, cell.label, POOLED.name))
+
+
+def pool(frames: Mapping[str, pd.DataFrame], expected: int) -> Predictions:
+    """Put the predictions of several datasets together; ids and patients carry the name of their dataset.
+
+    Args:
+        frames: dataset -> id, patient_id, y_true, y_pred and probabilities.
+        expected: units of the datasets together.
+    """
+    columns = ["id", "patient_id", "y_true", "y_pred", *(f"p_{name}" for name in VIEWS)]
+    parts = []
+    for name, frame in frames.items():
+        part = frame[[column for column in columns if column in frame]]
+        parts.append(part.assign(id=name + "/" + part["id"], patient_id=name + "/" + part["patient_id"]))
+    pooled = pd.concat(parts, ignore_index=True)
+    return Predictions(POOLED, pooled.dropna(axis="columns"), expected, ", ".join(frames))

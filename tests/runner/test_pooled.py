@@ -1,0 +1,54 @@
+"""Real and generated recordings apart, and views over all datasets together."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.core.config import RunConfig
+from cardiobench.runner.plan import real_or_quick
+from cardiobench.runner.pooled import POOLED, pool
+from cardiobench.scoring.score import score
+
+
+def dataset(modality, generated=False, twin=False):
+    spec = SimpleNamespace(modality=modality, generated=generated)
+    return SimpleNamespace(spec=spec, generated=generated or twin)
+
+
+HERE = {
+    "ptb_xl": dataset("ecg"),
+    "camus": dataset("echo", twin=True),
+    "phantom_ecg": dataset("ecg", generated=True),
+    "phantom_echo": dataset("echo", generated=True),
+}
+
+
+def test_without_tasks_real_data_is_taken_and_phantoms_only_where_there_is_none():
+    chosen, lines = real_or_quick(HERE, {"ecg", "echo"}, RunConfig(models=("m",)))
+    assert set(chosen) == {"ptb_xl", "phantom_echo"}
+    assert len(lines) == 1 and lines[0].startswith("no real echo data here: the quick suite (phantom_echo)")
+    assert real_or_quick(HERE, {"ecg"}, RunConfig(models=("m",)))[1] == []
+
+
+def test_named_tasks_are_taken_as_they_are():
+    chosen, lines = real_or_quick(HERE, {"ecg"}, RunConfig(models=("m",), tasks=("phantom_ecg/cd",)))
+    assert set(chosen) == set(HERE) and not lines
+
+
+def views(name, view, n=30):
+    ids = [f"{i}" for i in range(n)]
+    return pd.DataFrame({"id": ids, "patient_id": ids, "y_true": view, "y_pred": view})
+
+
+def test_datasets_of_one_view_are_judged_together():
+    """Alone each has one class and no verdict; together three, with patients of the same number kept apart."""
+    frames = {name: views(name, view) for name, view in (("a", "A4C"), ("b", "A2C"), ("c", "PLAX"))}
+    joined = pool(frames, 90)
+    assert len(set(joined.patients)) == 90 and joined.expected == 90
+    found = score(joined, joined.frame.assign(split="test"))
+    assert found.task == POOLED.name and found.floor.value == pytest.approx(1 / 3)
+    assert found.verdict.word == "above the floor" and found.score.value == 1
+    wrong = {name: frame.assign(y_pred=np.resize(["A4C", "A2C", "PLAX"], 30)) for name, frame in frames.items()}
+    assert score(pool(wrong, 90), joined.frame.assign(split="test")).verdict.word == "no information shown"
