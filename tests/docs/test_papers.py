@@ -1,0 +1,59 @@
+"""The page of the papers' tables: every line on it runs on twins and leaves a result, an analysis, or the reason why not."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cardiobench.cli.main import build_parser, main
+from cardiobench.data.twin import write_twin
+from tests.models.tiny import tiny_open_clip
+
+ROW = re.compile(r"^\| (?P<item>[^|]+) \| `(?P<line>cardiobench eval [^`]+)` \| (?P<differs>[^|]+) \|$", re.MULTILINE)
+PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
+LINES = {match["item"]: match["line"] for match in ROW.finditer(PAGE.read_text(encoding="utf-8"))}
+TWINS = ("camus", "cardiacnet", "hmc_qu", "tmed2", "georgia", "code15")
+QUICK = "--resamples 20 --limit 12 --workers 0 --jobs 1 --classifiers logistic"
+# What a line may say instead of a number, by the item: too few records on a twin, or nothing to compare.
+SILENT = {"Table 2, linear probe": "published recipe"}
+
+
+def test_every_table_of_the_papers_has_a_line_of_the_command():
+    assert {name.partition(",")[0] for name in LINES} >= {
+        "Table 1",
+        "Table 2",
+        "Table 3",
+        "Table 4",
+        "Table 7",
+        "Figure 2",
+    }
+    assert len(LINES) == 14
+    for line in LINES.values():
+        assert "--profile paper" in line
+        build_parser().parse_args(shlex.split(line)[1:])
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("twins")
+    for name in TWINS:
+        write_twin(name, folder / name, patients=60 if name in ("georgia", "code15") else 16)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return str(tiny_open_clip(tmp_path_factory.mktemp("models") / "org" / "clip"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("item", LINES)
+def test_the_line_of_a_table_runs_on_twins(item, data, model, tmp_path, capsys):
+    line = LINES[item].replace("ECG_MODEL", "cardiobench/ecg-morphology").replace("MODEL", model)
+    options = f"{QUICK} --output-dir {tmp_path / 'results'} --cache-dir {tmp_path / 'cache'}"
+    options += f" --data-dir {data}" if "phantom" not in line else ""
+    assert main(shlex.split(f"{line} {options}")[1:]) == 0, capsys.readouterr()
+    made = list((tmp_path / "results").rglob("*__*.json"))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert made or SILENT.get(item, "no line of this page is silent") in printed, printed[-3000:]
