@@ -1,5 +1,6 @@
 """Estimate how long the cells of a grid will take, from those that are done."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import cast
 
@@ -27,8 +28,9 @@ def variants_of_run(cell: Cell, config: RunConfig) -> list[str]:
 
 
 class DurationEstimator:
-    """Durations of cells, learned from those that are done: the mean of the same variant, else of the same classifier, else of all.
+    """Durations of cells, learned from those that are done, whatever comes nearest first.
 
+    The mean of the same variant of the same model; of the same variant; of the same classifier at other sizes; of all.
     A cell of another size takes more or less time as it has more or fewer records.
 
     Args:
@@ -37,7 +39,7 @@ class DurationEstimator:
     """
 
     def __init__(self, results: Sequence[ScoreResult] = (), protocol: str = ""):
-        self.seconds: dict[str, list[float]] = {}
+        self.seconds: dict[tuple[str, str], list[float]] = {}
         for result in results:
             if result.protocol == protocol:
                 self.update(result)
@@ -47,23 +49,48 @@ class DurationEstimator:
 
     def update(self, result: ScoreResult) -> None:
         """Add the duration of a finished cell."""
-        self.seconds.setdefault(result.variant, []).append(result.stamp["seconds"])
+        self.seconds.setdefault((result.variant, str(result.model.get("name"))), []).append(result.stamp["seconds"])
 
-    def estimate(self, variant: str) -> float:
-        """Return the seconds that a cell of this variant will take; at least one cell has to be done."""
-        known = self.seconds.get(variant) or self._scaled(variant, same=True) or self._scaled(variant, same=False)
+    def knows(self, variant: str, model: str) -> bool:
+        """Return whether a cell of this variant and model is done."""
+        return (variant, model) in self.seconds
+
+    def estimate(self, variant: str, model: str = "") -> float:
+        """Return the seconds that a cell will take; at least one cell has to be done."""
+        known = (
+            self.seconds.get((variant, model))
+            or [duration for (name, _), durations in self.seconds.items() if name == variant for duration in durations]
+            or self._scaled(variant, same=True)
+            or self._scaled(variant, same=False)
+        )
         return sum(known) / len(known)
 
     def _scaled(self, variant: str, same: bool) -> list[float]:
-        """Durations of other variants, of the same classifier or of all, as they would be at this variant's size."""
+        """Return durations of other variants, of the same classifier or of all, as they would be at this variant's size."""
         size, _, classifier = variant.partition(".")
         return [
             duration * max_records(size) / max_records(other)
-            for name, durations in self.seconds.items()
+            for (name, _), durations in self.seconds.items()
             for other, _, kind in [name.partition(".")]
             if kind == classifier or not same
             for duration in durations
         ]
+
+
+def one_of_each_first(variants: Sequence[str]) -> list[int]:
+    """Return positions of cells so that the first of each variant comes before the second of any.
+
+    Once these are done every other one's duration is known from a cell of its own kind.
+
+    >>> one_of_each_first(["XS.tree", "S.tree", "XS.tree", "XS.mlp"])
+    [0, 1, 3, 2]
+    """
+    seen: Counter[str] = Counter()
+    turns = []
+    for position, variant in enumerate(variants):
+        turns.append((seen[variant], position))
+        seen[variant] += 1
+    return [position for _, position in sorted(turns)]
 
 
 def max_records(size: str) -> int:

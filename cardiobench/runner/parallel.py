@@ -18,7 +18,7 @@ from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import Cell, not_applicable
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.eta import DurationEstimator, format_seconds, variants_of_run
+from cardiobench.runner.eta import DurationEstimator, format_seconds, one_of_each_first, variants_of_run
 
 Evaluate = Callable[[Cell], tuple[ScoreResult, list[Path]]]
 
@@ -39,6 +39,7 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
     first, config, console = cells[0], context.config, context.console
     cached = {} if config.overwrite else {n: result for n, cell in enumerate(cells) if (result := cell.load_cached())}
     todo = [n for n in range(len(cells)) if n not in cached]
+    todo = [todo[position] for position in one_of_each_first([cells[n].variant for n in todo])]
     jobs = n_jobs(config)
     dataset = f"{first.dataset.spec.name} with {first.model.name}"
     console.print(
@@ -49,7 +50,7 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
 
     def print_eta(source: str) -> None:
         waiting = [cells[n].variant for n in todo if n not in outcomes]
-        seconds = sum(map(durations.estimate, waiting)) / jobs
+        seconds = sum(durations.estimate(variant, first.model.name) for variant in waiting) / jobs
         console.print(f"  about {format_seconds(seconds)} for {len(waiting)} cells, by what {source} took")
         whole = variants_of_run(first, config)
         if len(whole) > len(cells):
@@ -61,14 +62,17 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
     elif todo:
         for line in first.protocol.plan_lines():
             console.print(f"  {line}")
+    unknown = {cells[n].variant for n in todo if not durations.knows(cells[n].variant, first.model.name)}
     with console.progress(dataset, len(todo), doing="cross-validating") as advance:
         for outcome in dispatch([cells[n] for n in todo], evaluate, config):
             outcomes[todo[outcome.index]] = outcome
             first_known = not durations
             if outcome.result:
                 durations.update(outcome.result)
-            if first_known and durations and len(outcomes) < len(todo):
-                print_eta("the first")
+            last_kind = unknown == {cells[todo[outcome.index]].variant}
+            unknown.discard(cells[todo[outcome.index]].variant)
+            if durations and len(outcomes) < len(todo) and (first_known or last_kind):
+                print_eta("the first of each kind" if last_kind else "the first")
             advance(1)
     for n, cell in enumerate(cells):
         if n in cached:

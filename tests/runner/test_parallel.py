@@ -149,6 +149,12 @@ def test_a_cell_is_priced_by_those_most_like_it():
     assert made.estimate("XS.tree") == 3
     # Sizes hold at most 499, 2,499 and, without an upper end, twice 5,000 records.
     assert made.estimate("L.mlp") == pytest.approx(30 * 10_000 / 2499), "of another size, the same classifier"
+    other = replace(paid("XS.tree", 40), model={"name": "other/model"})
+    assert DurationEstimator([other], "cross_validation").estimate("XS.tree", "org/any") == 40, "of another model"
+    made.update(other)
+    assert made.estimate("XS.tree", "other/model") == 40 and made.knows("XS.tree", "other/model")
+    assert not made.knows("S.tree", "other/model")
+    made = DurationEstimator([paid("XS.tree", 2), paid("XS.tree", 4), paid("S.mlp", 30)], "cross_validation")
     assert made.estimate("S.forest") == pytest.approx((2 * 2499 / 499 + 4 * 2499 / 499 + 30) / 3), "the mean of all"
 
 
