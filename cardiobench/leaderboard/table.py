@@ -1,7 +1,10 @@
 """The leaderboard's tables: the overview, every score, and what is not ranked; text, as the report writes it."""
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -15,20 +18,33 @@ from cardiobench.results.score_result import ScoreResult
 ABOVE = "above the floor"
 
 LONG = 80
-SCORES = (
-    "rank",
-    "model",
-    "protocol",
-    "score",
-    "95 % CI",
-    "floor to perfect",
-    "floor",
-    "verdict",
-    "n",
-    "patients",
-    "coverage",
-    "marks",
-)
+SCORES = {
+    "rank": "number",
+    "model": "markdown",
+    "protocol": "str",
+    "score": "number",
+    "95 % CI": "str",
+    "floor to perfect, %": "number",
+    "floor": "number",
+    "verdict": "str",
+    "n": "number",
+    "patients": "number",
+    "coverage": "str",
+    "marks": "str",
+}
+"""Columns of the scores of a task, and what each holds."""
+WIDTHS = {
+    "rank": 70,
+    "model": 200,
+    "protocol": 120,
+    "score": 90,
+    "95 % CI": 150,
+    "floor to perfect, %": 120,
+    "floor": 80,
+}
+WIDTHS |= {"verdict": 250, "n": 70, "patients": 100, "coverage": 110, "kind": 140}
+"""Pixels of a column; on a narrow screen a table scrolls sideways."""
+REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 PROBLEMS = ("file", "kind", "what is wrong, and what to do", "about")
 
 
@@ -66,7 +82,7 @@ def overview(collection: Collection, kind: str, choice: Choice = Choice()) -> pd
         beats = any(isinstance(cell, ScoreCell) and cell.marks[0] == ABOVE for cell in row.cells)
         if choice.takes(row.model, row.protocol) and (beats or not choice.above):
             cells = {task: _text(cell) for task, cell in zip(board.tasks, row.cells, strict=True)}
-            name = shorten(f"{row.model} {row.setting}".strip(), LONG)
+            name = model_cell(f"{row.model} {row.setting}".strip())
             rows.append(
                 {"model": name, "protocol": row.protocol, "coverage": f"{row.covered}/{len(row.cells)}", **cells}
             )
@@ -86,35 +102,62 @@ def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.D
         for rank, result in zip(_ranks(ordered), ordered, strict=True)
         if choice.takes(result.model["name"], result.label) and (result.verdict.word == ABOVE or not choice.above)
     ]
-    return pd.DataFrame(rows, columns=list(SCORES))
+    return pd.DataFrame(rows, columns=list(SCORES), dtype=object)
 
 
-def _ranks(ordered: Sequence[ScoreResult]) -> list[str]:
-    """Return the place of each result; none for one that may not be ranked, or is of generated recordings."""
-    ranks, place = [], 0
+def _ranks(ordered: Sequence[ScoreResult]) -> list[int | None]:
+    """Return the place of each result; None for one that may not be ranked, or is of generated recordings."""
+    ranks: list[int | None] = []
     for result in ordered:
-        place += (counts := ranked(result) and not result.generated)
-        ranks.append(str(place) if counts else "–")
+        counts = ranked(result) and not result.generated
+        ranks.append(1 + sum(rank is not None for rank in ranks) if counts else None)
     return ranks
 
 
-def _row(rank: str, entry: Entry) -> dict[str, str]:
-    row = score_row(entry)
-    words = (
+def _row(rank: int | None, entry: Entry) -> dict[str, Any]:
+    row, result = score_row(entry), entry.result
+    cells = (
         rank,
-        shorten(row["model"], LONG),
+        model_cell(result.model["name"]),
         row["protocol"],
-        row["score"],
+        _number(row["score"]),
         row["interval"],
-        skill_text(skill(entry.result)),
-        row["floor"],
+        round(100 * share, 1) if math.isfinite(share := skill(result)) else None,
+        _number(row["floor"]),
         f"{row['sign']} {row['verdict']}",
-        row["n"],
-        row["patients"],
+        result.score.n,
+        result.score.n_patients,
         row["coverage"],
-        ", ".join(marks(entry.result)[1:]),
+        ", ".join(marks(result)[1:]),
     )
-    return {column: str(word) for column, word in zip(SCORES, words, strict=True)}
+    return dict(zip(SCORES, cells, strict=True))
+
+
+def model_cell(name: str) -> str:
+    """Return a model's name as Markdown: a link to its page where the name can be one, else the name as plain text."""
+    repository, _, rest = name.partition(" ")
+    if not REPOSITORY.fullmatch(repository) or ".." in repository:
+        return tables.markdown_text(shorten(name, LONG))
+    return f"[{tables.markdown_text(repository)}](https://huggingface.co/{repository}) {tables.markdown_text(rest)}".strip()
+
+
+def _number(text: str) -> float | None:
+    """Return a number as it is printed, so that a table sorts it as one; None where it is a word."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def chart(collection: Collection, task: str, choice: Choice = Choice()) -> pd.DataFrame:
+    """Return the scores of a task for a bar chart: setting and score."""
+    results = [entry.result for entry in collection.entries if entry.result.task == task]
+    rows = [
+        (f"{shorten(one.model['name'], LONG)}, {one.label}", _number(tables.number(one.score.value, one)))
+        for one in tables.ordered(results)
+        if choice.takes(one.model["name"], one.label)
+    ]
+    return pd.DataFrame(rows, columns=["model and protocol", "score"]).dropna()
 
 
 def about(collection: Collection, task: str) -> str:

@@ -49,7 +49,12 @@ def test_a_folder_is_shown_and_filters(browser, tmp_path):
     example_results.write_result(tmp_path, HOSTILE, "phantom_echo/ef", 0.5, seed=7)
     example_results.write_result(tmp_path, "org/broken").write_text("{")
     page, seen, app = opened(browser, [str(tmp_path)])
+    page.get_by_role("combobox", name="Table").click()
+    page.get_by_role("option", name="Generated recordings, Echo: measurements").click()
     shown(page, "overview", "org/one", "org/flat", "<script>")
+    assert (
+        page.locator("#overview a", has_text="org/one").first.get_attribute("href") == "https://huggingface.co/org/one"
+    )
     page.get_by_label("Model", exact=True).fill("org/tw")
     shown(page, "overview", "org/two", absent=["org/one", "org/flat"])
     page.get_by_label("Model", exact=True).fill("")
@@ -57,7 +62,11 @@ def test_a_folder_is_shown_and_filters(browser, tmp_path):
     shown(page, "overview", "org/one", absent=["org/flat"])
     page.get_by_role("tab", name="Tasks").click()
     shown(page, "scores", "org/one")
-    page.get_by_role("tab", name="Not ranked (1)").click()
+    example_results.write_result(tmp_path, "org/late", "phantom_ecg/cd", 0.7, seed=9)
+    page.get_by_label("only above the floor").uncheck()
+    page.get_by_role("button", name="Reload").click()
+    shown(page, "scores", "org/late")
+    page.get_by_role("tab", name="Not ranked").click()
     shown(page, "problems", "unreadable")
     finish(page, seen, app)
 

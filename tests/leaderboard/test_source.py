@@ -37,7 +37,7 @@ def test_the_dataset_gives_the_results_that_were_pushed(hub, client):  # noqa: F
     found = load([REPOSITORY])
     assert not found.problems and [entry.result.protocol for entry in found.entries] == ["knn", "probe"]
     scores = table.scores(found, "tmed2/as")
-    assert scores[["rank", "protocol", "score"]].values.tolist() == [["1", "probe", "71.23"], ["2", "knn", "60.00"]]
+    assert scores[["rank", "protocol", "score"]].values.tolist() == [[1, "probe", 71.23], [2, "knn", 60.0]]
 
 
 def test_an_edited_result_of_a_stranger_is_shown_and_not_ranked(hub, client):  # noqa: F811
@@ -148,20 +148,39 @@ def test_what_is_not_there_is_said(hub, client, tmp_path):  # noqa: F811
         load([str(tmp_path), "absent"])
 
 
+def link(name):
+    return f"[{name}](https://huggingface.co/{name})"
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("org/model", link("org/model")),
+        ("org/model (run by bob)", f"{link('org/model')} (run by bob)"),
+        ("<img src=x onerror=alert(1)>", "&lt;img src=x onerror=alert(1)&gt;"),
+        ("[x](javascript:alert(1))", r"\[x\](javascript:alert(1))"),
+        ("local: my_model", r"local: my\_model"),
+        ("org/..", "org/.."),
+    ],
+)
+def test_a_model_links_to_its_page_and_a_strangers_text_stays_text(name, cell):
+    assert table.model_cell(name) == cell
+
+
 def test_the_tables_of_a_folder_filter(tmp_path):
     found = load([str(example_results.folder_of_results(tmp_path))])
     assert table.kinds(found) == [
         f"Generated recordings, {name}" for name in ("ECG: diagnoses", "Echo: measurements", "Echo: views")
     ]
     everything = table.overview(found, "Generated recordings, ECG: diagnoses")
-    assert everything["model"].tolist() == ["org/flat", "org/one", "org/two"]
+    assert everything["model"].tolist() == [link(f"org/{name}") for name in ("flat", "one", "two")]
     assert everything["coverage"].tolist() == ["1/1"] * 3
     assert table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice("ONE"))["model"].tolist() == [
-        "org/one"
+        link("org/one")
     ]
     above = table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice(above=True))
-    assert "org/flat" not in above["model"].tolist()
-    assert table.scores(found, "phantom_ecg/cd", table.Choice("flat"))["rank"].tolist() == ["–"], "generated"
+    assert link("org/flat") not in above["model"].tolist()
+    assert table.scores(found, "phantom_ecg/cd", table.Choice("flat"))["rank"].tolist() == [None], "generated"
     assert table.scores(found, "phantom_ecg/cd", table.Choice(protocol="knn")).empty
 
 
@@ -199,4 +218,4 @@ def test_a_measurement_is_shown_in_its_unit(hub, client):  # noqa: F811
     one = regression()
     send(replace(one, verdict=replace(one.verdict, difference=2.25)))
     found = load([REPOSITORY])
-    assert "mae %" in table.about(found, "camus/ef") and table.scores(found, "camus/ef")["score"].tolist() == ["7.25"]
+    assert "mae %" in table.about(found, "camus/ef") and table.scores(found, "camus/ef")["score"].tolist() == [7.25]
