@@ -176,6 +176,12 @@ class RunConfig(Settings):
     ] = None
     trust_remote_code: Annotated[bool, Setting("let a model repository run its own code", WHAT)] = False
     allow_missing: Annotated[bool, Setting("go on with an incomplete copy; the coverage is stamped", DATA)] = False
+    drop_duplicates: Annotated[
+        bool, Setting("leave out all but one of the recordings that are known to be the same", DATA)
+    ] = False
+    verify: Annotated[
+        bool, Setting("know recordings by the content of their files, read now, not by size and change time", DATA)
+    ] = False
     limit: Annotated[
         Positive | None, Setting("only the first N patients of each split, to try things out", DATA, "N")
     ] = None
@@ -189,6 +195,11 @@ class RunConfig(Settings):
         Field(gt=0, allow_inf_nan=False),
         Setting("seconds that a decoding process may take for one recording; after that it has failed", HOW, "S"),
     ] = 120.0
+    max_recording_mb: Annotated[
+        float | None,
+        Field(gt=0, allow_inf_nan=False),
+        Setting("MB that a decoded recording may take (default: 2048); a larger one has failed", HOW, "MB"),
+    ] = None
     precision: Annotated[
         Literal["auto", "fp32", "bf16"],
         Setting("of the network's arithmetic (default: auto, bf16 for echo networks on a GPU)", HOW),

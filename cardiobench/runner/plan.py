@@ -78,7 +78,12 @@ def open_datasets(tasks: Sequence[Task], config: RunConfig) -> tuple[dict[str, O
     for name in dict.fromkeys(task.dataset for task in tasks):
         try:
             datasets[name] = open_dataset(
-                name, config.data_dir, allow_missing=config.allow_missing, profile=config.profile
+                name,
+                config.data_dir,
+                allow_missing=config.allow_missing,
+                verify=config.verify,
+                drop_duplicates=config.drop_duplicates,
+                profile=config.profile,
             )
         except MissingData as error:
             if config.tasks and not config.suite:

@@ -12,6 +12,7 @@ from cardiobench.core.console import Console
 from cardiobench.core.errors import BadConfig, BadData, BadModel, CardioBenchError, NotApplicable, UnwritableOutput
 from cardiobench.core.io import remove_orphans, sha256_of_json, write_atomic, write_text
 from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.media.limits import set_limit
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder, LoadedModel, TextEncoder
 from cardiobench.models.cards import find_card
@@ -58,6 +59,8 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     """
     given, config = config, apply_suite(apply_profile(config))
     config = replace(config, models=(*config.models, *(encoder.name for encoder in encoders)))
+    if config.max_recording_mb is not None:
+        set_limit(config.max_recording_mb)
     protocols = make_protocols(config)
     tasks = resolve_tasks(config.tasks, config.profile)
     datasets, absent = open_datasets(tasks, config)

@@ -1,12 +1,18 @@
 """What a dataset's rows are refused for, what is counted, and what their digests depend on."""
 
+import dataclasses
+
 import pandas as pd
 import pytest
 
 from cardiobench.core.errors import BadData, MissingData
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.release_counts import absent_rows
 from cardiobench.data.rows import links_out, row_table, safe_join
-from cardiobench.data.spec import AGE_GROUPS, DatasetSpec, Group, PromptGrid, Task
+from cardiobench.data.spec import AGE_GROUPS, TOTAL, DatasetSpec, Group, PromptGrid, Task
+from cardiobench.data.splits import hashed_split
 from cardiobench.data.twin_manifest import TWIN_MARK, write_manifest
+from cardiobench.runner.references import join_references
 
 SPEC = DatasetSpec(
     name="toy",
@@ -156,6 +162,34 @@ def test_verified_fingerprints_follow_the_content(raw):
     changed = before.frame["fingerprint"] != after.frame["fingerprint"]
     assert list(before.frame["id"][changed]) == ["r2"]
     assert (row_table(SPEC, rows(), raw).frame["fingerprint"] == trusted.frame["fingerprint"]).all()
+
+
+def test_nothing_is_complete_where_rows_of_the_release_are_absent(raw):
+    """Of 10 training and 20 test rows, 2 and 1 are here; in cross-validation all 27 that are absent count."""
+    spec = dataclasses.replace(SPEC, expected={"train": 10, "test": 20})
+    task = spec.tasks[0]
+    dataset = OpenDataset(spec, raw, row_table(spec, rows(), raw, allow_missing=True))
+    assert dataset.expected(task, dataset.references(task)) == 20
+    assert dataset.absent_units(task) == 8 + 19 and dataset.unread_units(task) == 0
+    answers = pd.DataFrame({"id": ["r1", "r2", "r3"], "y_pred": [1.0, 2.0, 3.0]})
+    joined, _ = join_references(dataset, task, answers, model="m", limit=None, out_of_fold=True)
+    assert joined.expected == 3 + 27, "never 3 of 3"
+    joined, _ = join_references(dataset, task, answers[2:], model="m", limit=None)
+    assert joined.expected == 20
+
+
+def test_absent_rows_of_a_release_of_which_only_the_total_is_known():
+    """The split of each absent id is known where the ids are; else every split is taken to lack its share, rounded up."""
+    ids = [f"JS{number:05d}" for number in range(1, 101)]
+    splits = {name: hashed_split(name) for name in ids}
+    listed = pd.DataFrame({"patient_id": ids[:40], "split": [splits[name] for name in ids[:40]]})
+    spec = dataclasses.replace(SPEC, expected={TOTAL: 100}, splits=("train", "validation", "test"))
+    exact = pd.Series([splits[name] for name in ids[40:]]).value_counts().to_dict()
+    assert absent_rows(spec, listed, ids) == exact
+    assert absent_rows(spec, listed) == {"train": 42, "validation": 6, "test": 12}
+    one = pd.DataFrame({"patient_id": ids[:99], "split": [splits[name] for name in ids[:99]]})
+    assert absent_rows(spec, one) == {"train": 1, "validation": 1, "test": 1}, "which one it is nobody knows"
+    assert absent_rows(spec, pd.DataFrame({"patient_id": ids, "split": splits.values()})) == {}
 
 
 def test_archives_that_are_not_unpacked_are_named(raw):

@@ -116,6 +116,12 @@ def test_an_incomplete_copy_is_refused_then_stamped(config, release):
     assert any("absent" in warning for warning in result.warnings)
 
 
+def test_a_limit_on_decoded_size_costs_the_recordings_that_exceed_it(config, monkeypatch):
+    monkeypatch.setenv("CARDIOBENCH_MAX_RECORDING_MB", "")
+    summary = run(dataclasses.replace(config, max_recording_mb=0.01))
+    assert summary.failures and all("--max-recording-mb" in str(failure) for failure in summary.failures)
+
+
 def test_a_few_patients_to_try_things_out(config):
     run(dataclasses.replace(config, limit=5))
     _, result = result_of(config)

@@ -28,6 +28,11 @@ def max_bytes() -> int:
     return int(limit * 1_000_000)
 
 
+def set_limit(megabytes: float) -> None:
+    """Set the limit for this process and those that it starts."""
+    os.environ[LIMIT_VARIABLE] = repr(megabytes)
+
+
 def check_size(name: str, size: float) -> None:
     """Refuse a recording that would take more memory than the limit.
 
@@ -42,5 +47,5 @@ def check_size(name: str, size: float) -> None:
     if size > limit:
         raise BadMedia(
             f"{name} would take {size / 1e6:,.0f} MB once decoded, and the limit is {limit / 1e6:,.0f} MB. "
-            f"Take it out of the dataset's table, or raise {LIMIT_VARIABLE} if it is really so large."
+            f"Take it out of the dataset's table, or raise --max-recording-mb ({LIMIT_VARIABLE}) if it is really so large."
         )

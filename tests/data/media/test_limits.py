@@ -146,7 +146,7 @@ def test_the_limit_is_a_setting(tmp_path, monkeypatch):
     monkeypatch.setenv(LIMIT_VARIABLE, "0.001")
     volume = np.random.default_rng(0).integers(0, 255, (32, 32, 4), dtype=np.uint8)
     nibabel.save(nibabel.Nifti1Image(volume, np.eye(4)), tmp_path / "a.nii")
-    with pytest.raises(BadMedia, match="raise CARDIOBENCH_MAX_RECORDING_MB"):
+    with pytest.raises(BadMedia, match=r"raise --max-recording-mb \(CARDIOBENCH_MAX_RECORDING_MB\)"):
         read_clip(tmp_path / "a.nii")
     for wrong in ("0", "-1", "many", "nan", "inf"):
         monkeypatch.setenv(LIMIT_VARIABLE, wrong)
