@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.metrics import Metric, ScoringInput
 
 RESAMPLES = 1000
 LEVEL = 0.95
+MIN_PATIENTS = 10
+"""Patients below which a score has no interval."""
+FEW = f"fewer than {MIN_PATIENTS} patients: no interval"
 _CHUNK = 256 * 1024  # weights a chunk: 2 MB of float64, which stays in the processor's second-level cache
 
 Statistic = Callable[[np.ndarray], Mapping[str, np.ndarray]]
@@ -80,26 +82,9 @@ def estimate(value: float, values: np.ndarray, patient_ids: Sequence[object] | n
     n, patients = len(patient_ids), len(set(patient_ids))
     if np.isnan(value):
         return Estimate(np.nan, np.nan, np.nan, n, patients, "undefined for these rows")
-    if patients < 2:
-        return Estimate(float(value), np.nan, np.nan, n, patients, "one patient: there is nothing to resample")
+    if patients < MIN_PATIENTS:
+        return Estimate(float(value), np.nan, np.nan, n, patients, FEW)
     undefined = int(np.isnan(values).sum())
     low, high = percentile_interval(values)
     reason = f"undefined in {undefined} of {len(values)} resamples, which the interval leaves out" if undefined else ""
     return Estimate(float(value), low, high, n, patients, reason, method="percentile")
-
-
-def bootstrap(
-    metric: Metric,
-    sample: ScoringInput,
-    patient_ids: Sequence[object] | np.ndarray,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> dict[str, Estimate]:
-    """Compute every number of a metric with its percentile interval over patients.
-
-    Returns:
-        {key of the metric: estimate}.
-    """
-    values = metric.value(sample)
-    drawn = resample(lambda weights: metric.resamples(sample, weights), patient_ids, resamples, seed)
-    return {key: estimate(value, drawn[key], patient_ids) for key, value in values.items()}

@@ -9,10 +9,10 @@ import pandas as pd
 from scipy import stats
 
 from cardiobench.core.errors import BadPredictions, first_n
-from cardiobench.scoring.bootstrap import RESAMPLES, patient_weights
+from cardiobench.scoring.bootstrap import MIN_PATIENTS, RESAMPLES, patient_weights
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.families import LEVEL, margin
-from cardiobench.scoring.intervals import MIN_PATIENTS, smoothed_cells, standard_error
+from cardiobench.scoring.intervals import smoothed_cells, standard_error
 from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.verdict import DETECTABLE

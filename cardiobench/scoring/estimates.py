@@ -5,10 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import RESAMPLES, patient_weights
+from cardiobench.scoring.bootstrap import FEW, MIN_PATIENTS, RESAMPLES, patient_weights
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.intervals import (
-    MIN_PATIENTS,
     NONE,
     Interval,
     Scale,
@@ -39,7 +38,6 @@ METHODS: Mapping[str, str] = {
     "none": "no interval",
 }
 ONE_CLASS = "one class in the test set: see the share answered right"
-FEW = f"fewer than {MIN_PATIENTS} patients: no interval"
 
 
 class Sampler:

@@ -9,11 +9,11 @@ import pandas as pd
 from cardiobench.core.errors import BadData
 from cardiobench.data.spec import Group
 from cardiobench.results.score_result import Breakdown, Estimate, Gap
+from cardiobench.scoring.bootstrap import MIN_PATIENTS
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.estimates import Sampler, estimate_metric
 from cardiobench.scoring.families import holm
 from cardiobench.scoring.information import MOST_PATIENTS, donors, p_value
-from cardiobench.scoring.intervals import MIN_PATIENTS
 from cardiobench.scoring.metrics import Metric, ScoringInput
 
 MIN_PER_CLASS = 5

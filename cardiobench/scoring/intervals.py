@@ -6,11 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, stats
 
+from cardiobench.scoring.bootstrap import LEVEL
 from cardiobench.scoring.clusters import Clusters
 
-LEVEL = 0.95
-MIN_PATIENTS = 10
-"""Patients below which a score has no interval."""
 PRIOR = 1.0
 _CHUNK = 2**22  # random numbers held at once: 32 MB
 

@@ -11,7 +11,7 @@ from cardiobench.data.spec import Task
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, ScoreResult, Verdict
 from cardiobench.scoring import verdict as words
-from cardiobench.scoring.bootstrap import RESAMPLES
+from cardiobench.scoring.bootstrap import MIN_PATIENTS, RESAMPLES
 from cardiobench.scoring.bounds import completed
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.estimates import Sampler, estimate_metric, estimate_metrics
@@ -19,7 +19,6 @@ from cardiobench.scoring.families import family_of
 from cardiobench.scoring.floors import best_constant, best_uninformed, floors, is_collapsed
 from cardiobench.scoring.groups import Split, adjust_gaps, breakdown, intersection, split_rows
 from cardiobench.scoring.information import information_test
-from cardiobench.scoring.intervals import MIN_PATIENTS
 from cardiobench.scoring.metrics import Metric, load_metric, metrics_of
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.variability import training_spread, widen

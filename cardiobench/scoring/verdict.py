@@ -4,9 +4,9 @@ import math
 from typing import NamedTuple
 
 from cardiobench.results.score_result import Estimate, Floor, Verdict, Word
+from cardiobench.scoring.bootstrap import MIN_PATIENTS
 from cardiobench.scoring.families import LEVEL, Family
 from cardiobench.scoring.information import Information
-from cardiobench.scoring.intervals import MIN_PATIENTS
 
 ABOVE: Word = "above the floor"
 INFORMED: Word = "carries information, not above the floor"

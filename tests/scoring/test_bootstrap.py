@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from cardiobench.scoring.bootstrap import bootstrap, patient_weights, percentile_interval, resample
+from cardiobench.scoring.bootstrap import estimate, patient_weights, percentile_interval, resample
 from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
+
+
+def bootstrap(metric, sample, patients, resamples, seed=0):
+    drawn = resample(lambda weights: metric.resamples(sample, weights), patients, resamples, seed)
+    return {key: estimate(value, drawn[key], patients) for key, value in metric.value(sample).items()}
 
 
 def plain_loop(metric, sample, patients, resamples, seed):
@@ -72,11 +77,11 @@ def test_percentiles_of_known_values():
     assert np.isnan(percentile_interval(np.full(5, np.nan))).all()
 
 
-def test_one_patient_has_no_interval_and_says_so():
+def test_nine_patients_have_no_interval_and_say_so():
     sample, _ = clustered("mae")
-    estimate = bootstrap(load_metric("mae"), sample, np.repeat("p", 90))["mae"]
-    assert estimate.value > 0 and np.isnan(estimate.low) and np.isnan(estimate.high)
-    assert estimate.n_patients == 1 and "one patient" in estimate.reason
+    found = bootstrap(load_metric("mae"), sample, np.arange(90) % 9, 50)["mae"]
+    assert found.value > 0 and np.isnan(found.low) and np.isnan(found.high)
+    assert found.n_patients == 9 and "fewer than 10 patients" in found.reason
 
 
 def test_undefined_resamples_are_counted():
@@ -84,11 +89,11 @@ def test_undefined_resamples_are_counted():
         return {"spread": np.nan if np.ptp(references) == 0 else float(np.ptp(references))}
 
     metric = Metric("spread", spread, None, {"spread": None})
-    sample = ScoringInput(np.array([1.0, 1.0, 1.0, 2.0]), np.zeros(4))
-    estimate = bootstrap(metric, sample, np.arange(4), resamples=400, seed=0)["spread"]
-    assert (estimate.low, estimate.high) == (1.0, 1.0)
-    count = int(estimate.reason.split()[2])
-    assert 0.28 * 400 < count < 0.36 * 400  # (3/4)^4 + (1/4)^4 = 0.32 of resamples hold one value only
+    sample = ScoringInput(np.repeat([1.0, 2.0], (11, 1)), np.zeros(12))
+    found = bootstrap(metric, sample, np.arange(12), resamples=400, seed=0)["spread"]
+    assert (found.low, found.high) == (1.0, 1.0)
+    count = int(found.reason.split()[2])
+    assert 0.31 * 400 < count < 0.40 * 400  # (11/12)^12 + (1/12)^12 = 0.352 of resamples hold one value only
 
 
 @pytest.mark.slow
@@ -116,7 +121,7 @@ def test_intervals_cover_the_truth(name):
     for repetition in range(1000):
         sample, who = study(150)
         for unit, ids in (("patients", who), ("rows", np.arange(len(who)))):
-            estimate = bootstrap(metric, sample, ids, resamples=300, seed=repetition)[name]
-            hits[unit] += estimate.low <= truth <= estimate.high
+            found = bootstrap(metric, sample, ids, resamples=300, seed=repetition)[name]
+            hits[unit] += found.low <= truth <= found.high
     assert 930 <= hits["patients"] <= 970, hits
     assert hits["rows"] < 850, hits

@@ -65,14 +65,14 @@ def test_a_negative_word_says_what_could_have_been_seen():
 
 
 def test_the_family_counts_members_that_were_not_run():
-    family = Family("suite-1 echo/probe", tuple("abcdefghij"))
+    family = Family("cardiobench_echo_v1/probe", tuple("abcdefghij"))
     assert word(0.55, 0.7, 0.004, family=family).p_adjusted == pytest.approx(0.04)
     assert word(0.55, 0.7, 0.006, family=family).word == "no information shown"
     assert word(0.55, 0.7, 0.006).exploratory and not word(0.55, 0.7, 0.004, family=family).exploratory
 
 
 def test_the_suite_names_what_is_primary():
-    assert family_of("camus/ef", "probe").name == "suite-1 echo/probe"
+    assert family_of("camus/ef", "probe").name == "cardiobench_echo_v1/probe"
     assert family_of("camus/ef", "probe", "linear") is None and family_of("phantom_echo/ef", "probe") is None
     assert (margin("mae", "%"), margin("f1_macro"), margin("rmse")) == (1.0, 0.02, None)
 
