@@ -26,6 +26,7 @@ _CLASSES = {
     "stress": "cardiobench.protocols.stress.protocol:Stress",
     "representation": "cardiobench.protocols.representation.protocol:Representation",
     "confound": "cardiobench.protocols.confound:Confound",
+    "transfer": "cardiobench.protocols.transfer:Transfer",
 }
 DEFAULT = ("zero_shot", "probe", "knn")
 ALL = "all"

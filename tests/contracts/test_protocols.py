@@ -19,6 +19,7 @@ CANNOT = {
     "frame_similarity": "",
     "retrieval": "text",
     "confound": "two places",
+    "transfer": "",
 }
 
 

@@ -16,24 +16,28 @@ EF_CLASSES = ("reduced", "mildly reduced", "preserved")
 """Ejection fraction up to 40 %, between, and 50 % and more (universal definition of heart failure, Bozkurt et al. 2021)."""
 
 
-def labels_across(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-    """Return label -> its tasks, one per dataset: `cd` -> ptb_xl/cd, georgia/cd; numbers other than EF are left out.
+def tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
+    """Return label -> its tasks, one per dataset: `cd` -> ptb_xl/cd, georgia/cd.
 
     A task on a part of a dataset, such as one hospital, is left out where the whole is there; of datasets with the same
     recordings the first of `FORMS` is taken.
     """
     labels: dict[str, dict[str, Task]] = {}
     for task in tasks:
-        label = task.name.partition("/")[2]
         whole = f"{task.dataset}/{task.target}"
-        part_of_another = bool(task.where) and task.name != whole and whole in {other.name for other in tasks}
-        if part_of_another or (task.kind == "regression" and label != "ef"):
+        if task.where and task.name != whole and whole in {other.name for other in tasks}:
             continue
+        members = labels.setdefault(task.name.partition("/")[2], {})
         recordings = FORMS[0] if task.dataset in FORMS else task.dataset
-        chosen = labels.setdefault(label, {}).setdefault(recordings, task)
+        chosen = members.setdefault(recordings, task)
         if task.dataset in FORMS and FORMS.index(task.dataset) < FORMS.index(chosen.dataset):
-            labels[label][recordings] = task
+            members[recordings] = task
     return {label: tuple(members.values()) for label, members in labels.items()}
+
+
+def labels_across(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
+    """Return `tasks_by_label` of the labels with classes; of numbers the ejection fraction alone has some."""
+    return tasks_by_label([task for task in tasks if task.kind != "regression" or task.name.endswith("/ef")])
 
 
 def class_names(task: Task) -> tuple[str, ...]:

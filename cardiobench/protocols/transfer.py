@@ -1,0 +1,90 @@
+"""Transfer: the score of a probe on the test patients of a dataset that it did not learn from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data.spec import Task
+from cardiobench.models.base import Encoder
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
+from cardiobench.protocols.base import ProtocolOutput
+from cardiobench.protocols.linear.model import LinearModel
+from cardiobench.protocols.probe import LinearProbe
+from cardiobench.protocols.representation.subjects import tasks_by_label
+from cardiobench.protocols.task_scorer import ScoreDraws, TaskScorer
+from cardiobench.results.score_result import Estimate
+
+COLUMNS = ("train", "test", "score", "low", "high", "change", "change_low", "change_high", "floor", "n_patients")
+
+
+@dataclass(frozen=True)
+class Transfer(AnalysisProtocol):
+    """External validation: every dataset's probe scored on the test patients of every dataset with the same label and unit.
+
+    The probe is that of protocol `probe`, fitted on train and validation of one dataset alone. Beside each score stands
+    its change from the probe of the test dataset itself, on the same patients, with the interval of the paired difference.
+    """
+
+    name = "transfer"
+
+    def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
+        """Return each label that two datasets or more have, with the same classes or unit."""
+        return {label: members for label, members in tasks_by_label(tasks).items() if len(members) > 1}
+
+    def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
+        """Return the score of each pair of datasets, and its change from the test dataset's own probe."""
+        first = analysis.tasks[0]
+        for task in analysis.tasks:
+            if (task.kind, task.classes, task.unit) != (first.kind, first.classes, first.unit):
+                raise NotApplicable(f"{task.name} and {first.name} differ in their classes or unit")
+        probes, warnings = self._fit(analysis)
+        if not probes:
+            raise NotApplicable("; ".join(warnings))
+        values: dict[str, Estimate] = {}
+        rows = []
+        for task in analysis.tasks:
+            data = analysis.data(task)
+            test = data.indices("test")
+            if not len(test):
+                warnings.append(f"{task.name} has no test rows here")
+                continue
+            scorer = TaskScorer(task, analysis.references(task), analysis.resamples, analysis.seed)
+            scores = {
+                name: scorer.score(data, ProtocolOutput(test, probe.predict(data.features, test), {}))
+                for name, probe in probes.items()
+            }
+            own = scores.get(task.dataset)
+            for name, score in scores.items():
+                values[f"{name} -> {task.dataset}: {scorer.key}"] = score.estimate
+                change = score.difference_from(own) if own else None
+                if change and name != task.dataset:
+                    values[f"{name} -> {task.dataset}: change"] = change
+                rows.append(_row(name, task.dataset, score, change, scorer.floor()))
+        if not rows:
+            raise NotApplicable("; ".join(warnings))
+        table = pd.DataFrame(rows, columns=COLUMNS).assign(
+            metric=scorer.key,
+            unit=first.unit,
+            better="higher" if scorer.metric.higher_is_better else "lower",
+        )
+        return AnalysisOutput(values, {"matrix": table}, {}, tuple(warnings))
+
+    def _fit(self, analysis: Analysis) -> tuple[dict[str, LinearModel], list[str]]:
+        """Return dataset -> its probe, and why a dataset has none."""
+        probes, warnings = {}, []
+        for task in analysis.tasks:
+            try:
+                with threadpool_limits(1):
+                    probes[task.dataset], _ = LinearProbe(seed=analysis.seed).fit(analysis.data(task))
+            except NotApplicable as error:
+                warnings.append(str(error))
+        return probes, warnings
+
+
+def _row(train: str, test: str, score: ScoreDraws, change: Estimate | None, floor: float) -> tuple:
+    estimate = score.estimate
+    changes = (change.value, change.low, change.high) if change else (None, None, None)
+    return (train, test, estimate.value, estimate.low, estimate.high, *changes, floor, estimate.n_patients)

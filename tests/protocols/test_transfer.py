@@ -1,0 +1,92 @@
+"""Transfer between datasets that agree, that disagree and that have nothing to learn from."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data.references import references_of
+from cardiobench.data.spec import Task
+from cardiobench.protocols.analysis import Analysis
+from cardiobench.protocols.transfer import Transfer
+from tests.protocols.conftest import BINARY, REGRESSION, task_data
+
+
+def dataset(task, sign=1, seed=0, n=240, splits=("train", "validation", "test")):
+    """Labels that follow the first dimension, upwards or downwards."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n, 4))
+    score = sign * features[:, 0] + 0.2 * rng.normal(size=n)
+    labels = np.where(score > 0, "yes", "no") if task.kind == "binary" else 50 + 10 * score
+    return task_data(task, features, labels, np.resize(list(splits), n))
+
+
+def analysis_of(**data):
+    tables = {found.task.name: found for found in data.values()}
+    tasks = tuple(found.task for found in data.values())
+    return Analysis(
+        "as",
+        tasks,
+        {"name": "m"},
+        0,
+        100,
+        lambda task, _: tables[task.name],
+        lambda task: references_of(tables[task.name].rows, task),
+    )
+
+
+def named(name, task=BINARY):
+    return replace(task, name=f"{name}/{task.target}")
+
+
+def matrix(output):
+    return output.tables["matrix"].set_index(["train", "test"])
+
+
+def test_a_probe_of_the_same_law_loses_nothing_and_one_of_the_opposite_law_is_wrong_everywhere():
+    output = Transfer().analyze(
+        analysis_of(a=dataset(named("a")), b=dataset(named("b"), seed=1), c=dataset(named("c"), sign=-1, seed=2)), None
+    )
+    table = matrix(output)
+    assert len(table) == 9 and (table.loc[[("a", "a"), ("b", "b"), ("c", "c")], "change"] == 0).all()
+    assert abs(table.loc[("a", "b"), "change"]) < 0.08
+    assert table.loc[("a", "b"), "change_low"] <= 0 <= table.loc[("a", "b"), "change_high"]
+    for train, test in (("a", "c"), ("c", "b")):
+        assert table.loc[(train, test), "score"] < 0.2 < 0.8 < table.loc[(test, test), "score"]
+        drop = table.loc[(train, test), "score"] - table.loc[(test, test), "score"]
+        assert table.loc[(train, test), "change"] == pytest.approx(drop)
+        assert output.values[f"{train} -> {test}: change"].high < -0.5
+    assert "a -> a: change" not in output.values
+
+
+def test_an_error_grows_by_what_the_offset_between_two_datasets_is():
+    """The probe of a dataset measured 12 % higher is wrong by 12 % on the other: its error is 12 within the noise of 2."""
+    low, high = dataset(named("a", REGRESSION)), dataset(named("b", REGRESSION), seed=1)
+    high.rows[REGRESSION.target] += 12.0
+    table = matrix(Transfer().analyze(analysis_of(a=low, b=high), None))
+    assert table.loc[("a", "b"), "score"] == pytest.approx(12, abs=1) and table.loc[("b", "b"), "score"] < 3
+    assert set(table["better"]) == {"lower"} and table.loc[("a", "b"), "change_low"] > 8
+
+
+def test_a_dataset_of_test_patients_only_is_a_target_and_no_source():
+    output = Transfer().analyze(analysis_of(a=dataset(named("a")), b=dataset(named("b"), splits=("test",))), None)
+    table = matrix(output)
+    assert set(table.index) == {("a", "a"), ("a", "b")} and table.loc[("a", "b"), "score"] > 0.8
+    assert np.isnan(table.loc[("a", "b"), "change"]) and "b/as has no training rows" in output.warnings[0]
+
+
+def test_labels_of_other_units_are_not_compared():
+    other = Task("b/ef", "regression", "ef", ("mae",), unit="cm")
+    with pytest.raises(NotApplicable, match="differ in their classes or unit"):
+        Transfer().analyze(analysis_of(a=dataset(named("a", REGRESSION)), b=dataset(other)), None)
+
+
+def test_subjects_are_labels_that_two_datasets_have():
+    tasks = [
+        named("a"),
+        named("b"),
+        named("a", REGRESSION),
+        replace(named("b", REGRESSION), name="b/age", target="age"),
+    ]
+    assert set(Transfer().subjects(tasks)) == {"as"}
