@@ -177,7 +177,7 @@ def _answers(able: _Abilities, card: ModelCard | None) -> list[tuple[str, ...]]:
         spec = catalog.spec(name)
         if spec.modality not in able.modalities:
             continue
-        seen = "not known" if card is None else "yes" if name in card.seen else "no"
+        seen = {True: "yes", False: "no", None: "not known"}[card.saw(name) if card else None]
         for task in spec.tasks:
             native = "yes" if task.target in able.native else "no such output"
             rows.append((task.name, _zero_shot(able.text, task), native, "yes", seen))

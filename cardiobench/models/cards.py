@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,21 @@ from cardiobench.core.registry import unknown_name
 from cardiobench.core.resources import folder
 
 REQUIRED = ("id", "revision", "adapter", "modalities", "licence", "access", "preprocessing", "pretraining_data", "seen")
-OPTIONAL = ("published", "weights", "embedding", "poolings", "variants", "native", "public_weights", "hub")
+OPTIONAL = (
+    "published",
+    "weights",
+    "embedding",
+    "poolings",
+    "variants",
+    "native",
+    "public_weights",
+    "hub",
+    "aliases",
+    "seen_unknown",
+)
 SHA256 = re.compile(r"[0-9a-f]{8,64}")
-LISTS = ("modalities", "seen", "published", "poolings", "variants", "native")
+LISTS = ("modalities", "seen", "seen_unknown", "published", "poolings", "variants", "native", "aliases")
+COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
@@ -42,6 +54,8 @@ class ModelCard:
         variants: named ways of preprocessing; the first is the default.
         native: targets of tasks that the model's own heads answer, such as `ef`.
         public_weights: False where nobody can download them; the body says what would be needed.
+        aliases: other ids on the Hub under which the authors keep or kept the same model.
+        seen_unknown: datasets of this benchmark of which nobody outside knows whether they were in the pretraining data.
         hub: False for an id that is no repository of the Hub: its files are given with `--weights`.
         body: the card itself, Markdown.
     """
@@ -63,7 +77,13 @@ class ModelCard:
     native: tuple[str, ...] = ()
     public_weights: bool = True
     hub: bool = True
+    aliases: tuple[str, ...] = ()
+    seen_unknown: tuple[str, ...] = ()
     body: str = ""
+
+    def saw(self, dataset: str) -> bool | None:
+        """Return whether a dataset was in the pretraining data; None where that is not known."""
+        return None if dataset in self.seen_unknown else dataset in self.seen
 
     @property
     def text(self) -> bool:
@@ -103,6 +123,11 @@ def read_card(path: Path) -> ModelCard:
     }
     if strange:
         raise BadModel(f"model card {path}: no SHA-256 (8 to 64 hexadecimal digits in quotes): {strange}.")
+    revision = facts["revision"]
+    if revision is not None and not COMMIT.fullmatch(str(revision)):
+        raise BadModel(
+            f"model card {path}: revision {revision} is no full commit hash. Give 40 hexadecimal digits, or null."
+        )
     return ModelCard(**facts, body=body.strip())
 
 
@@ -118,8 +143,17 @@ def list_models(modality: str | None = None) -> list[str]:
 
 
 def find_card(name: str) -> ModelCard | None:
-    """Card of a registered model by its name, whatever its letter case; None when there is none."""
-    return {known.lower(): card for known, card in _cards().items()}.get(name.lower())
+    """Return the card of a registered model by its name or an alias, whatever the letter case; None when there is none.
+
+    Under an alias the card is about the repository of that name: its commit and checksums are not known.
+    """
+    for known, card in _cards().items():
+        if name.lower() == known.lower():
+            return card
+        for alias in card.aliases:
+            if name.lower() == alias.lower():
+                return replace(card, id=alias, revision=None, weights=dict.fromkeys(card.weights), aliases=())
+    return None
 
 
 def card(name: str) -> ModelCard:

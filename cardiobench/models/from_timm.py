@@ -11,7 +11,7 @@ from cardiobench.models.frames import WHOLE, FrameSettings
 from cardiobench.models.image import ImageEncoder, picture_by_picture
 from cardiobench.models.pooling import pool
 from cardiobench.models.safe_folder import safe_folder, timm_config
-from cardiobench.models.weights import difference, read_weights, refuse_difference, refuse_larger
+from cardiobench.models.weights import difference, read_weights, refuse_difference, refuse_larger, with_tied
 
 CONFIG = "config.json"
 RULES = {CONFIG: timm_config}
@@ -113,6 +113,7 @@ def _loaded(source: ModelFiles, folder: Path, state: dict[str, torch.Tensor]) ->
     import timm
 
     network = _network(source, folder)
+    state = with_tied(network, state)
     names, background = difference(network, state), network.pretrained_cfg.get("label_offset")
     if background:  # the classifier has one more class than the network: timm's own loader takes it off
         head = network.pretrained_cfg["classifier"]

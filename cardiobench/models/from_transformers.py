@@ -27,7 +27,7 @@ from cardiobench.models.processors import (
     tokenizer,
 )
 from cardiobench.models.safe_folder import LIBRARY_ERRORS, TRANSFORMERS_RULES, safe_folder, without_tokens
-from cardiobench.models.weights import refuse_difference, refuse_larger, refuse_unreadable
+from cardiobench.models.weights import refuse_difference, refuse_larger, refuse_not_finite, refuse_unreadable
 
 CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -178,6 +178,7 @@ def _loaded(source: ModelFiles, folder: Path, weights: Sequence[Path], own_code:
     except (*LIBRARY_ERRORS, StrictDataclassError) as error:
         told = first_line(error).replace(str(folder), str(source.folder))
         raise BadModel(f"transformers cannot load {source.name}: {told}") from error
+    refuse_not_finite(model.named_parameters(), source.name)
     headless: Any = transformers.MODEL_MAPPING.get(type(config), ())
     base = model if remote or isinstance(model, headless) else model.base_model
     missing = set(report["missing_keys"])

@@ -3,9 +3,10 @@
 import pickle
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -35,7 +36,28 @@ def read_weights(paths: Sequence[Path]) -> dict[str, torch.Tensor]:
         state.update(_read(path))
     if not state:
         raise BadModel(f"{paths[0]} holds no tensor. Copy the model again.")
+    refuse_not_finite(state.items(), str(paths[0]))
     return _unprefixed(state)
+
+
+def refuse_not_finite(tensors: Iterable[tuple[str, torch.Tensor]], what: str) -> None:
+    """Raise `BadModel` for weights that hold NaN or infinity, with the first of their names."""
+    strange = [name for name, tensor in tensors if tensor.is_floating_point() and not tensor.isfinite().all()]
+    if strange:
+        raise BadModel(
+            f"{what} holds NaN or infinite numbers in {len(strange)} tensors: {', '.join(strange[:3])}. "
+            f"The file is damaged: download it again."
+        )
+
+
+def read_settings(path: Path, key: str) -> dict[str, Any] | None:
+    """Return the mapping that a checkpoint holds under a key beside its tensors; None where it holds none."""
+    if path.suffix == ".safetensors":
+        return None
+    with settings_as_stubs():
+        content = torch.load(path, map_location="meta", weights_only=True)
+    found = content.get(key) if isinstance(content, dict) else None
+    return found if isinstance(found, dict) else None
 
 
 def _unprefixed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -123,6 +145,7 @@ def load_exactly(network: torch.nn.Module, state: Mapping[str, torch.Tensor], wh
     Raises:
         BadModel: names missing, names too many or other shapes, with the counts and the first of them.
     """
+    state = with_tied(network, state)
     refuse_difference(difference(network, state), what)
     network.load_state_dict(state, strict=True, assign=any(tensor.is_meta for tensor in network.parameters()))
 
@@ -139,6 +162,19 @@ def refuse_larger(network: torch.nn.Module, weights: Sequence[Path], what: str) 
             f"the configuration of {what} describes a network of {wanted:,} numbers, its weights have {held:,} bytes. "
             f"Check that configuration and weights belong together."
         )
+
+
+def with_tied(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the weights with every name of a tensor that a network has under several: safetensors keep one of them."""
+    names: dict[int, list[str]] = {}
+    for name, tensor in network.named_parameters(remove_duplicate=False):
+        names.setdefault(id(tensor), []).append(name)
+    complete = dict(state)
+    for tied in names.values():
+        known = next((name for name in tied if name in state), None)
+        if known is not None:
+            complete |= {name: state[known] for name in tied if name not in state}
+    return complete
 
 
 def difference(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, list[str]]:

@@ -245,7 +245,8 @@ def model_facts(model: LoadedModel) -> dict[str, Any]:
 
 
 def seen_in_pretraining(model: str, dataset: str) -> bool | None:
-    """Return whether the model's card says that it saw the dataset; None for a model without a card."""
-    from cardiobench.models.cards import card, list_models
+    """Return whether the model's card says that it saw the dataset; None where it does not know, or without a card."""
+    from cardiobench.models.cards import find_card
 
-    return dataset in card(model).seen if model in list_models() else None
+    card = find_card(model)
+    return card.saw(dataset) if card else None

@@ -10,7 +10,7 @@ import yaml
 
 from cardiobench.core.errors import BadModel, UnknownName
 from cardiobench.core.resources import folder
-from cardiobench.data.catalog import list_datasets, list_tasks
+from cardiobench.data.catalog import list_datasets, list_tasks, task
 from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.models.base import Encoder
 from cardiobench.models.cards import REQUIRED, card, find_card, list_models, read_card
@@ -49,9 +49,10 @@ def test_card(path):
     if model.adapter in ADAPTERS:
         assert not model.weights
         assert "no pretraining" in model.body.lower()
-    unknown = set(model.seen) - set(list_datasets())
+    unknown = {*model.seen, *model.seen_unknown} - set(list_datasets())
+    assert not set(model.seen) & set(model.seen_unknown)
     assert not unknown, f"datasets of the benchmark only: {unknown}"
-    assert set(model.native) <= {task.partition("/")[2] for task in list_tasks()}
+    assert set(model.native) <= {task(name).target for name in list_tasks()}
     assert set(model.poolings) <= {*POOLINGS, "pooler"}
     assert model.public_weights or "weights" in model.body.lower()
     for score in model.published:
@@ -132,6 +133,33 @@ def test_encoder_of_a_card_without_weights(name):
         torch.testing.assert_close(encoder.encode(first), vectors[: len(first)], rtol=1e-5, atol=1e-6)
     assert torch.equal(torch.random.get_rng_state(), before[0])
     assert np.array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
+
+
+@pytest.mark.parametrize("revision", ["a89f5c50", "main", "'" + "g" * 40 + "'"])
+def test_a_revision_is_a_full_commit_hash_or_none(tmp_path, revision):
+    text = (folder("model_cards") / "wanglab__ecg-fm.md").read_text(encoding="utf-8")
+    (tmp_path / "a__b.md").write_text(text.replace("revision: null", f"revision: {revision}"), encoding="utf-8")
+    with pytest.raises(BadModel, match="is no full commit hash"):
+        read_card(tmp_path / "a__b.md")
+
+
+def test_a_model_under_another_id_of_its_authors():
+    """It saw what the model saw, and nothing is known of that repository's commits."""
+    for alias, name in (
+        ("wanglab/ecg-fm-preprint", "wanglab/ecg-fm"),
+        ("Edoardo-Coppola/hubert-ecg-large", "Edoardo-BS/hubert-ecg-large"),
+    ):
+        found = find_card(alias.upper())
+        assert found.id == alias and found.revision is None and not any(found.weights.values())
+        assert (found.seen, found.adapter) == (card(name).seen, card(name).adapter)
+        assert alias not in list_models()
+
+
+def test_what_nobody_knows_is_not_called_no():
+    founder, clip = card("PKUDigitalHealth/ECGFounder"), card("mkaichristensen/echo-clip")
+    assert founder.saw("georgia") is None and founder.saw("ptb_xl") is False
+    assert clip.saw("echonet_lvh") is None and clip.saw("camus") is False
+    assert card("wanglab/ecg-fm").saw("georgia") is True
 
 
 def test_names():

@@ -165,7 +165,7 @@ def test_values_that_are_not_finite(originals, tmp_path):
     folder = tmp_path / "timm"
     shutil.copytree(originals["timm"], folder)
     change(folder / "model.safetensors", lambda state: state["norm.weight"].fill_(float("nan")))
-    assert "not finite" in refusal(folder)
+    assert "NaN or infinite numbers" in refusal(folder)
 
 
 def test_shards(originals, tmp_path):
@@ -315,6 +315,42 @@ def test_paths(tmp_path, originals):
         load_model(str(originals["timm"]), revision="main")
     with pytest.raises(BadModel, match="has only revision '1', asked for 'main'"):
         load_model("cardiobench/constant", revision="main")
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite(model, number):
+    folder, file = model
+    spoiled = []
+
+    def spoil(state):
+        spoiled.append(first_matrix(state))
+        state[spoiled[0]][0, 0] = number
+
+    change(file, spoil)
+    message = refusal(folder)
+    assert "NaN or infinite numbers in 1 tensors" in message and spoiled[0] in message
+
+
+def test_tied_tensors_may_be_left_out():
+    """A network that has one tensor under two names takes weights that hold it under either."""
+    from cardiobench.models.weights import load_exactly
+
+    class Tied(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = torch.nn.Embedding(5, 3)
+            self.decoder = torch.nn.Linear(3, 5, bias=False)
+            self.decoder.weight = self.embedding.weight
+
+    table = torch.arange(15.0).reshape(5, 3)
+    for name in ("embedding.weight", "decoder.weight"):
+        for device in ("cpu", "meta"):
+            with torch.device(device):
+                network = Tied()
+            load_exactly(network, {name: table}, "x")
+            assert torch.equal(network.embedding.weight, table) and torch.equal(network.decoder.weight, table)
+    with pytest.raises(BadModel, match="2 missing"):
+        load_exactly(Tied(), {}, "x")
 
 
 # ---- code that comes with a model

@@ -1,20 +1,25 @@
-"""ECG-JEPA of Weimann and Conrad: 12 leads at 500 Hz in windows of 10 s, scaled and clipped at five deviations."""
+"""ECG-JEPA of Weimann and Conrad: 12 leads at 500 Hz in windows of 10 s, scaled and clipped at five deviations.
+
+Preprocessing: `pretrain.py` and `data/transforms.py` of the repository (commit ce8d436).
+"""
 
 from functools import partial
 
 import numpy as np
 import torch
+from scipy.signal import butter, filtfilt, resample
 
 from cardiobench.core.errors import BadModel
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.ecg_jepa_weimann import SAMPLES, SIZES, EcgJepaWeimann
-from cardiobench.models.signal import resample, standardise, windows
+from cardiobench.models.signal import standardise, windows
 from cardiobench.models.weights import below, read_weights
 
 FS = 500
 LIMIT = 5.0  # standard deviations
+WANDER = 0.5  # Hz; what is slower was taken out of CODE-15 % and St Petersburg before pretraining
 WEIGHTS = ("ecg_jepa_weimann.pt", "chkpt_100000.pt", "chkpt_100000.min.pt")
 # Mean and standard deviation of the leads over folds 1 to 8 of PTB-XL in mV: constants of the authors' `pretrain.py`.
 PTB_XL_MEAN = np.array([-2, -2, 0, 2, -1, -1, 0, -1, -2, -1, -1, -1]) / 1000
@@ -26,16 +31,29 @@ def scaled(signal: np.ndarray, variant: str = "per_record") -> np.ndarray:
 
     Args:
         signal: millivolts.
-        variant: "per_record": mean and deviation of the record itself, a flat lead becomes zero; "ptb_xl": the fixed
-            ones of PTB-XL, which keep what the height of the waves says.
+        variant: "ptb_xl": the fixed mean and deviation of PTB-XL, which keep what the height of the waves says; any
+            other: those of the record itself, a flat lead becomes zero.
     """
     fixed = (signal - PTB_XL_MEAN) / PTB_XL_STD
-    return np.clip(standardise(signal) if variant == "per_record" else fixed, -LIMIT, LIMIT)
+    return np.clip(fixed if variant == "ptb_xl" else standardise(signal), -LIMIT, LIMIT)
 
 
 def prepare(signal: np.ndarray, fs: float, variant: str = "per_record") -> np.ndarray:
-    """A record (n, 12) in millivolts at `fs` Hz as the network takes it: (P, 12, 5000), zeros behind a shorter one."""
-    return windows(scaled(resample(signal, fs, FS), variant), SAMPLES).transpose(0, 2, 1)
+    """Prepare a record as the network takes it.
+
+    Args:
+        signal: (n, 12), millivolts.
+        fs: its rate in Hz.
+        variant: "per_record" or "ptb_xl", see `scaled`; "high_pass" takes out what is slower than 0.5 Hz at the record's
+            own rate (Butterworth of order 4, both ways), as was done with CODE-15 % and St Petersburg, then `per_record`.
+
+    Returns:
+        (P, 12, 5000); zeros follow a record that is shorter than 10 s.
+    """
+    if variant == "high_pass":
+        signal = filtfilt(*butter(4, WANDER, "highpass", fs=fs), signal, axis=0)
+    at_500 = signal if fs == FS else resample(signal, int(FS / fs * len(signal)), axis=0)
+    return windows(scaled(at_500, variant), SAMPLES).transpose(0, 2, 1)
 
 
 def size_of(state: dict[str, torch.Tensor], what: str) -> str:

@@ -1,18 +1,24 @@
 """EchoFM: 32 frames of a clip to the tokens of its encoder."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
 
+from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.echo.encoder import ClipEncoder, refuse_unknown
 from cardiobench.models.files import ModelFiles
-from cardiobench.models.nets.echofm import DIM, FRAMES, SIZE, EchoFM
+from cardiobench.models.nets.echofm import DIM, FRAMES, SIZE, TUBE, EchoFM
 from cardiobench.models.pooling import pool
-from cardiobench.models.weights import load_exactly, read_weights
+from cardiobench.models.weights import load_exactly, read_settings, read_weights
 
 WEIGHTS = ("echofm_vitl.pth", "model.safetensors")
 POOLINGS = ("mean", "cls", "max")
+# What `model_args` of the published checkpoint says about the encoder; its other entries are about pretraining.
+SETTINGS = {"num_frames": FRAMES, "t_patch_size": TUBE, "sep_pos_embed": True, "cls_embed": True}
 
 
 def prepared(frames: np.ndarray) -> torch.Tensor:
@@ -40,6 +46,17 @@ def prepared(frames: np.ndarray) -> torch.Tensor:
 def normalised(clips: torch.Tensor) -> torch.Tensor:
     """Prepared clips uint8 (N, 32, 224, 224, 3) to the network's input, float (N, 3, 32, 224, 224) in [0, 1]."""
     return clips.movedim(-1, 1).float() / 255
+
+
+def refuse_other_settings(settings: Mapping[str, Any], what: str) -> None:
+    """Raise `BadModel` where the settings beside the weights are not those of the published encoder."""
+    other = {key: settings[key] for key, value in SETTINGS.items() if key in settings and settings[key] != value}
+    if other:
+        expected = {key: SETTINGS[key] for key in other}
+        raise BadModel(
+            f"{what} was trained with {other}, the published EchoFM with {expected}. Its weights would be read as another "
+            f"network's: give the published file."
+        )
 
 
 class EchoFmVectors(torch.nn.Module):
@@ -77,6 +94,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant:
     """
     refuse_unknown(card, "pooling", pooling, POOLINGS)
     paths = source.weights(WEIGHTS)
+    refuse_other_settings(read_settings(paths[0], "model_args") or {}, f"{card.id} ({paths[0].name})")
     with torch.device("meta"):
         network = EchoFM()
     load_exactly(network, read_weights(paths), card.id)

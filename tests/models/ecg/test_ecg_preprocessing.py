@@ -174,6 +174,21 @@ def test_kim_keeps_millivolts_and_time(fs):
     close(got[0, 0], 0.7 * np.sin(2 * np.pi * 5 * np.arange(2500) / 250), 1e-3)
 
 
+def test_weimann_takes_out_a_wandering_baseline_only_when_asked_to():
+    drift = 3 * sine(0.1) + sine(10)
+    kept = ecg_jepa_weimann.prepare(drift, FS, "ptb_xl")[0, 0]
+    filtered = ecg_jepa_weimann.prepare(drift, FS, "high_pass")[0, 0, 1000:-1000]
+    close(filtered, np.sqrt(2) * sine(10)[1000:-1000, 0], 0.1)
+    assert np.abs(kept).max() == 5
+
+
+def test_weimann_is_resampled_by_its_fourier_series():
+    """A sine just below the lower rate's limit, which a polyphase filter would weaken, comes out as it was."""
+    got = ecg_jepa_weimann.prepare(0.1 * sine(240, fs=1000), 1000, "ptb_xl")[0, 0]
+    time = np.arange(5000) / 500
+    close(got, (0.1 * np.sin(2 * np.pi * 240 * time) + 0.002) / 0.191, 1e-4)
+
+
 def test_scales_of_weimann():
     signal = sine(5)
     signal[:, 2] = 0.3

@@ -291,6 +291,16 @@ def test_echofm(tmp_path):
         load_model("sekeun/EchoFM", weights=tmp_path / "older.pth")
 
 
+def test_echofm_of_other_settings_is_refused(tmp_path):
+    """A file that says sixteen frames and tubes of two frames is another network, whatever its tensors' shapes."""
+    path = fake.echofm_file(tmp_path / "EchoFM")
+    content = torch.load(path, weights_only=True)
+    content["model_args"] |= {"num_frames": 16, "t_patch_size": 2}
+    torch.save(content, path)
+    with pytest.raises(BadModel, match=r"'num_frames': 16, 't_patch_size': 2.*'num_frames': 32, 't_patch_size': 4"):
+        load_model("sekeun/EchoFM", weights=path)
+
+
 @pytest.mark.parametrize("name", ["bowang-lab/EchoJEPA", "siemens-healthineers/EchoVLM"])
 def test_models_without_public_weights_say_so(name, tmp_path):
     assert not card(name).public_weights and card(name).seen == ("mimic_iv_echo",)
