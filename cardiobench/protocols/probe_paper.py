@@ -38,13 +38,13 @@ def train(
     Raises:
         NotApplicable: no validation rows, or too few training rows for one batch.
     """
-    known, held = data.indices("train"), data.indices("validation")
-    if len(known) < BATCH or not len(held):
+    fit, held = data.indices("train"), data.indices("validation")
+    if len(fit) < BATCH or not len(held):
         raise NotApplicable(
-            f"{data.task.name} has {len(known)} training and {len(held)} validation rows here; the published recipe "
+            f"{data.task.name} has {len(fit)} training and {len(held)} validation rows here; the published recipe "
             f"drops batches of fewer than {BATCH} and stops by validation. Leave --profile paper out"
         )
-    x, y = _tensors(data, known, n_parts)
+    x, y = _tensors(data, fit, n_parts)
     x_held, y_held = _tensors(data, held, n_parts)
     outputs = len(data.task.classes) if data.task.kind == "multiclass" else 1
     with torch.random.fork_rng(devices=[]):
@@ -75,14 +75,14 @@ def train(
         "recipe": "arXiv:2510.00520",
         "epochs": passed,
         "validation_loss": best_loss,
-        "fitted_on": len(known),
+        "fitted_on": len(fit),
         "parts": n_parts or "all",
     }
 
 
-def _tensors(data: TaskData, lines: np.ndarray, n_parts: int | None) -> tuple[torch.Tensor, torch.Tensor]:
-    features = torch.from_numpy(mean_of_unit_parts(data, lines, n_parts).astype(np.float32))
-    labels = torch.from_numpy(data.labels[lines])
+def _tensors(data: TaskData, indices: np.ndarray, n_parts: int | None) -> tuple[torch.Tensor, torch.Tensor]:
+    features = torch.from_numpy(mean_of_unit_parts(data, indices, n_parts).astype(np.float32))
+    labels = torch.from_numpy(data.labels[indices])
     return features, labels if data.task.kind == "multiclass" else labels.float()
 
 

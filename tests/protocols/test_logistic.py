@@ -95,7 +95,7 @@ def test_separable_lines_of_two_classes_out_of_three_are_fitted_for_every_penalt
 
 def test_a_fold_of_one_class_and_wrong_shapes_are_refused():
     features, labels = sample(20, 3, 2)
-    with pytest.raises(ValueError, match="fold 1 has lines of one class only"):
+    with pytest.raises(ValueError, match="fold 1 has rows of one class only"):
         logistic_path(features, labels, np.array([1.0]), folds=np.stack([np.ones(20), labels]))
     with pytest.raises(ValueError, match="penalties"):
         logistic_path(features, labels, np.array([0.0]))

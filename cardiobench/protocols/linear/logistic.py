@@ -1,5 +1,8 @@
 """Logistic regression on many folds and for many penalties at once: what scikit-learn gives, in a fraction of the time.
 
+For cross-validation, where rows are few and fits are many: 4 to 8 times as fast as scikit-learn's best solver
+(`benchmarks/probe.py`). The probe reads many rows in blocks instead (`streamed.py`).
+
 All folds share most of their lines, so they share the costly things: the matrix products with the features, and the
 curvature of the loss (its Hessian), taken at the folds' mean and used to precondition conjugate gradients of each.
 """
@@ -22,7 +25,7 @@ SHARED_ROUNDS = 2  # with the curvature of the folds' mean; then each fold that 
 
 @dataclass(frozen=True)
 class LogisticPath:
-    """Fitted classifiers of every fold and penalty, in the units of the features given.
+    """The fitted classifiers of every fold and penalty, in the units of the features given.
 
     Attributes:
         coefficients: (folds, penalties, outputs, d); one output for two classes (the logit of the second), one for
@@ -36,14 +39,14 @@ class LogisticPath:
     classes: int
 
     def logits(self, features: np.ndarray) -> np.ndarray:
-        """Logits of lines (n, d): (folds, penalties, n, outputs)."""
+        """Return the logits of rows (n, d): (folds, penalties, n, outputs)."""
         folds, penalties, outputs, width = self.coefficients.shape
         flat = features @ self.coefficients.reshape(-1, width).T
         shaped = flat.reshape(len(features), folds, penalties, outputs).transpose(1, 2, 0, 3)
         return shaped + self.intercepts[:, :, None, :]
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """Probabilities of lines (n, d): (folds, penalties, n, classes)."""
+        """Return the probabilities of rows (n, d): (folds, penalties, n, classes)."""
         logits = self.logits(features)
         if self.classes > 2:
             return softmax(logits, axis=-1)
@@ -63,27 +66,26 @@ def logistic_path(
 ) -> LogisticPath:
     """Fit logistic regression for every fold and penalty: StandardScaler, then LogisticRegression(C=1/penalty), each.
 
-    Minimises the sum over the fold's lines of weight x log loss plus penalty / 2 x squared coefficients; intercepts
-    carry no penalty. Multinomial for three classes or more. Held-out lines are given, and named by `folds`: their
-    answers come from `probabilities` of the result, and the fit of a fold never looks at them. It is called by the
-    probe (one fold), by few-shot curves and by cross-validation (all its folds and penalties in one call).
+    Minimises the sum over the fold's rows of weight x log loss plus penalty / 2 x squared coefficients; intercepts
+    carry no penalty. Multinomial for three classes or more. Held-out rows are given, and named by `folds`: their
+    predictions come from `probabilities` of the result, and the fit of a fold never looks at them.
 
     Args:
         features: (n, d), any scale.
         labels: class indices (n,).
         penalties: (k,), positive: the inverse of scikit-learn's C.
-        folds: (f, n), how often each fold learns from each line, 0 for held-out lines; None means one fold of all.
-        class_weight: "balanced" gives the classes of a fold equal weight in sum; None leaves lines as they are.
+        folds: (f, n), how often each fold learns from each row, 0 for held-out rows; None means one fold of all.
+        class_weight: "balanced" gives the classes of a fold equal weight in sum; None leaves rows as they are.
         classes: number of classes; by default the largest label plus one.
-        standardise: bring the features to mean 0 and deviation 1 over the lines that a fold learns from; False
+        standardise: bring the features to mean 0 and deviation 1 over the rows that a fold learns from; False
             penalises the coefficients of the features as they are.
-        tolerance: how far above its minimum the loss a line may stay.
+        tolerance: how far above its minimum the mean loss of the rows may stay.
 
     Returns:
-        Coefficients and intercepts; `probabilities(features)` gives the held-out answers of every fold at once.
+        Coefficients and intercepts; `probabilities(features)` gives the held-out predictions of every fold at once.
 
     Raises:
-        ValueError: a fold that has lines of one class only, or shapes that do not fit.
+        ValueError: a fold that has rows of one class only, or shapes that do not fit.
 
     Example:
         >>> x, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
@@ -114,15 +116,15 @@ class _FoldProblems:
     """The folds on one standardised matrix. A state is (d + 1, folds, outputs), the intercept last, in each fold's own scale.
 
     Attributes:
-        design: (n, d + 1), standardised over all lines, a column of ones last.
-        target: (n, 1, outputs), 1 where the line is of the output's class.
+        design: (n, d + 1), standardised over all rows, a column of ones last.
+        target: (n, 1, outputs), 1 where the row is of the output's class.
         weights: (n, folds, 1).
         present: (folds, outputs), whether the fold has the class; two classes have one output, which is always there.
         mean: (d, folds, 1) of the fold in the standardised matrix.
         deviation: (d, folds, 1) likewise.
         centre: (d,) of the given features.
         scale: (d,) likewise.
-        products: (n, n) of the lines' features with each other, where there are fewer lines than features.
+        products: (n, n) of the rows' features with each other, where there are fewer rows than features.
     """
 
     design: np.ndarray
@@ -140,7 +142,7 @@ class _FoldProblems:
     def of(
         cls, features: np.ndarray, labels: np.ndarray, counts: np.ndarray, class_weight, classes: int, standardise: bool
     ) -> "_FoldProblems":
-        # All lines together only give the common matrix its scale; each fold's own scale comes on top of it.
+        # All rows together only give the common matrix its scale; each fold's own scale comes on top of it.
         centre, scale = mean_and_std(features[counts.any(axis=0)])
         if not standardise:
             scale = np.ones_like(scale)
@@ -154,7 +156,7 @@ class _FoldProblems:
         one_hot = (labels[:, None] == np.arange(classes)).astype(np.float64)
         per_class = counts @ one_hot
         if ((per_class > 0).sum(axis=1) < 2).any():
-            raise ValueError(f"fold {int(np.argmin((per_class > 0).sum(axis=1)))} has lines of one class only")
+            raise ValueError(f"fold {int(np.argmin((per_class > 0).sum(axis=1)))} has rows of one class only")
         weights = counts
         if class_weight == "balanced":
             share = per_class * (per_class > 0).sum(axis=1, keepdims=True)
@@ -186,7 +188,7 @@ class _FoldProblems:
         return (self.design @ stacked.reshape(len(stacked), -1)).reshape(-1, *state.shape[1:])
 
     def take(self, folds: np.ndarray) -> "_FoldProblems":
-        """Some of the folds."""
+        """Return the problem of some of the folds."""
         return replace(
             self,
             weights=self.weights[:, folds],
@@ -196,19 +198,19 @@ class _FoldProblems:
         )
 
     def probabilities(self, logits: np.ndarray) -> np.ndarray:
-        """Of each output's class; a class that a fold does not have gets none."""
+        """Return the probability of each output's class; a class that a fold does not have gets none."""
         if self.classes == 2:
             return expit(logits)
         return softmax(np.where(self.present, logits, -np.inf), axis=-1)
 
     def gradient(self, residual: np.ndarray) -> np.ndarray:
-        """Of the loss, in the state's form, from weights x (probability - target)."""
+        """Return the gradient of the loss as a state, from weights x (probability - target)."""
         flat = (residual.reshape(len(residual), -1).T @ self.design).T  # a third of the time of design.T @ residual
         flat = flat.reshape(-1, *residual.shape[1:])
         return np.concatenate([(flat[:-1] - self.mean * flat[-1:]) / self.deviation, flat[-1:]])
 
     def in_given_units(self, fitted: np.ndarray) -> LogisticPath:
-        """From states (penalties, d + 1, folds, outputs) to coefficients of the features as they were given."""
+        """Convert states (penalties, d + 1, folds, outputs) to coefficients of the features as they were given."""
         coefficients = fitted[:, :-1] / self.deviation
         intercepts = fitted[:, -1] - (self.mean * coefficients).sum(axis=1)
         coefficients = coefficients / self.scale[:, None, None]
@@ -218,7 +220,7 @@ class _FoldProblems:
 
 
 def _solve(problem: _FoldProblems, start: np.ndarray, penalty: float, tolerance: float) -> np.ndarray:
-    """The state of least loss: first with the curvature of the folds' mean for all, then with its own for each that needs it."""
+    """Return the state of least loss, found first with the curvature of the folds' mean for all, then with its own for each that needs it."""
     state = start.copy()
     decay = np.full((problem.shape[0], 1, 1), penalty)
     decay[-1] = 0
@@ -233,7 +235,7 @@ def _solve(problem: _FoldProblems, start: np.ndarray, penalty: float, tolerance:
 
 
 def _descend(problem, state, decay, penalty, tolerance, shared) -> tuple[np.ndarray, np.ndarray]:
-    """Some steps of conjugate gradients (Polak and Ribiere): the new state, and which folds are done."""
+    """Take steps of conjugate gradients (Polak and Ribiere); return the new state, and which folds are done."""
     limit = 2 * tolerance * problem.weights.sum(axis=0)[:, 0]
     logits = problem.logits(state)
     probabilities = problem.probabilities(logits)
@@ -264,12 +266,12 @@ def _descend(problem, state, decay, penalty, tolerance, shared) -> tuple[np.ndar
 
 
 def _dot(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Inner product of states a fold: (folds,)."""
+    """Return the inner product of two states for each fold, (folds,)."""
     return np.einsum("dfo,dfo->f", one, other)
 
 
 def _line_search(problem, state, logits, direction, along, decay) -> tuple[np.ndarray, np.ndarray]:
-    """How far to go along a direction, by Newton's method kept between bounds: (folds,), and the probabilities there."""
+    """Return how far to go along a direction, (folds,), by Newton's method kept between bounds, and the probabilities there."""
     bend, lean = _dot(decay * direction, direction), _dot(decay * direction, state)
     length = np.zeros(state.shape[1])
     low, high = np.zeros_like(length), np.full_like(length, np.inf)
@@ -292,7 +294,7 @@ def _line_search(problem, state, logits, direction, along, decay) -> tuple[np.nd
 
 
 def _bend_of(problem, weighted, along, probabilities) -> np.ndarray:
-    """Second derivative of the loss along a direction: (folds,)."""
+    """Return the second derivative of the loss along a direction, (folds,)."""
     if problem.classes == 2:
         return np.einsum("nfo,nfo,nfo->f", weighted, along, probabilities * (1 - probabilities))
     mean = (probabilities * along).sum(axis=-1, keepdims=True)
@@ -300,7 +302,7 @@ def _bend_of(problem, weighted, along, probabilities) -> np.ndarray:
 
 
 def _preconditioner(problem, probabilities, penalty, shared) -> Callable[[np.ndarray], np.ndarray]:
-    """Inverse curvature, one block an output, at the folds' mean or for each fold, as a function of states."""
+    """Return the inverse curvature, one block per output, at the folds' mean or for each fold, as a function of states."""
     curvature = problem.weights * probabilities * (1 - probabilities)  # (n, folds, outputs)
     if shared:
         curvature = curvature.mean(axis=1, keepdims=True)
@@ -321,8 +323,8 @@ def _preconditioner(problem, probabilities, penalty, shared) -> Callable[[np.nda
 
 
 def _inverse(problem: _FoldProblems, curvature: np.ndarray, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
-    """Solves (X' D X + penalty) for columns, in as many dimensions as there are features or lines, the fewer."""
-    # Lines without curvature say nothing here; far from the boundary between the classes most are such.
+    """Return what solves (X' D X + penalty) for columns, in as many dimensions as there are features or rows, the fewer."""
+    # Rows without curvature say nothing here; far from the boundary between the classes most are such.
     kept = curvature > 1e-4 * curvature.max()
     # The intercept has no penalty; a little keeps the matrix invertible where a class has almost no curvature left.
     ridge = np.full(problem.design.shape[1], penalty)
@@ -333,7 +335,7 @@ def _inverse(problem: _FoldProblems, curvature: np.ndarray, penalty: float) -> C
         matrix[np.diag_indices(len(matrix))] += ridge
         factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
         return lambda columns: cho_solve(factor, columns, check_finite=False)
-    # Woodbury: the same inverse through a matrix of lines x lines, whose products are there for every penalty.
+    # Woodbury: the same inverse through a matrix of rows x rows, whose products are there for every penalty.
     root = np.sqrt(np.where(kept, curvature, 0))[:, None]
     matrix = root * (problem.products / penalty + 1 / ridge[-1]) * root.T
     matrix[np.diag_indices(len(matrix))] += 1
