@@ -41,10 +41,13 @@ def analyze_model(
     Returns:
         The cells that the model took part in, for comparisons between models; empty on all processes but the main one.
     """
-    tasks = [task for plan in plans.values() for task in plan.tasks]
+    real, generated = (
+        [task for plan in plans.values() for task in plan.tasks if plan.dataset.generated == kind]
+        for kind in (False, True)
+    )
     done: list[AnalysisCell] = []
     for protocol in protocols:
-        for subject, members in protocol.subjects(tasks).items():
+        for subject, members in subjects_apart(protocol, real, generated).items():
             perturbed: dict[tuple[str, str], DatasetPlan] = {}
             lost = {task.dataset: unreadable[task.dataset] for task in members}
             for name in lost:
@@ -57,6 +60,16 @@ def analyze_model(
                 done.append(cell)
             context.accelerator.wait_for_everyone()
     return done
+
+
+def subjects_apart(
+    protocol: AnalysisProtocol, real: Sequence[Task], generated: Sequence[Task]
+) -> dict[str, tuple[Task, ...]]:
+    """Return the subjects of an analysis, none of which holds real and generated recordings.
+
+    A subject of both, such as a label across datasets, takes its real ones only.
+    """
+    return {**protocol.subjects(generated), **protocol.subjects(real)}
 
 
 def _plan_perturbed(

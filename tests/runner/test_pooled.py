@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 
 from cardiobench.core.config import RunConfig
+from cardiobench.data import catalog
+from cardiobench.protocols import protocol
+from cardiobench.runner.analyze import subjects_apart
 from cardiobench.runner.plan import real_or_quick
 from cardiobench.runner.pooled import POOLED, pool
 from cardiobench.scoring.score import score
@@ -35,6 +38,16 @@ def test_without_tasks_real_data_is_taken_and_phantoms_only_where_there_is_none(
 def test_named_tasks_are_taken_as_they_are():
     chosen, lines = real_or_quick(HERE, {"ecg"}, RunConfig(models=("m",), tasks=("phantom_ecg/cd",)))
     assert set(chosen) == set(HERE) and not lines
+
+
+def test_a_study_across_datasets_holds_real_or_generated_recordings():
+    """`representation` of CD over real hospitals and a phantom would be won by the phantom."""
+    tasks = {name: catalog.task(name) for name in ("ptb_xl/cd", "georgia/cd", "phantom_ecg/cd", "phantom_ecg/af")}
+    real, generated = list(tasks.values())[:2], list(tasks.values())[2:]
+    across = protocol("representation", RunConfig(models=("m",)))
+    found = subjects_apart(across, real, generated)
+    assert not any({task in real for task in members} == {True, False} for members in found.values())
+    assert any(list(members) == real for members in found.values())
 
 
 def views(name, view, n=30):
