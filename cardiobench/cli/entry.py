@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -33,6 +34,8 @@ def guarded(
     arguments = build_parser().parse_args(argv)
     try:
         check_tokens()
+        if level := getattr(arguments, "log_level", ""):
+            logging.basicConfig(level=level.upper(), force=True)
         code = (execute or arguments.execute)(arguments)
         sys.stdout.flush()
         return code

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from cardiobench.cli.entry import guarded
-from cardiobench.cli.flags import Parser, add_settings, given
+from cardiobench.cli.flags import Parser, add_common, add_settings, given
 from cardiobench.core.config import (
     RunConfig,
     ScoreConfig,
@@ -48,6 +48,10 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> Parser:
     )
     parser.add_argument("--list", action="store_true", help="list tasks and models, and what data is here")
     parser.add_argument("--config", type=Path, metavar="FILE", help="YAML with settings; flags come before it")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="plan, time, disk and what is missing; exit code 0: it would run"
+    )
+    add_common(parser)
     parser.add_argument("--json", action="store_true", help="machine-readable results on standard output")
     parser.add_argument("--print-config", action="store_true", help="print all settings as YAML, and do nothing")
     add_settings(parser, RunConfig, ScoreConfig)
@@ -87,7 +91,23 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.print_config:
         sys.stdout.write(to_yaml(config))
         return 0
+    if arguments.dry_run and isinstance(config, RunConfig):
+        return plan_and_print(config, as_json=arguments.json)
     return run_and_print(config, as_json=arguments.json)
+
+
+def plan_and_print(config: RunConfig, *, as_json: bool = False) -> int:
+    """Print what a run would do; returns the exit code."""
+    from cardiobench.cli.output import print_dry_run
+    from cardiobench.core.console import Console
+    from cardiobench.runner.dry_run import dry_run
+
+    console = Console(stdout_is_json=as_json)
+    plan = dry_run(config, console)
+    print_dry_run(plan, console)
+    if as_json:
+        console.json({"exit_code": plan.exit_code, **vars(plan)})
+    return plan.exit_code
 
 
 def run_and_print(config: RunConfig | ScoreConfig, *, as_json: bool = False) -> int:

@@ -62,6 +62,27 @@ def _shape(annotation: Any, metavar: str | None) -> dict[str, Any]:
     return {"metavar": metavar}
 
 
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that every command line has."""
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default=argparse.SUPPRESS,
+        help="of the libraries' messages on standard error",
+    )
+
+
+class _Version(argparse.Action):
+    """Print the version and leave."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        import cardiobench
+
+        sys.stdout.write(f"cardiobench {cardiobench.__version__}\n")
+        raise SystemExit(0)
+
+
 def given(arguments: argparse.Namespace, kind: type[Settings]) -> dict[str, Any]:
     """Return the settings of a class that the command line holds."""
     return {name: value for name, value in vars(arguments).items() if name in settings_of(kind)}

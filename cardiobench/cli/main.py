@@ -5,7 +5,7 @@ import sys
 from cardiobench.cli import eval as evaluation
 from cardiobench.cli.commands import commands
 from cardiobench.cli.entry import guarded
-from cardiobench.cli.flags import Parser
+from cardiobench.cli.flags import Parser, add_common
 
 DESCRIPTION = (
     "CardioBench: how good are frozen cardiology foundation models, on echo and ECG? No score stands alone here."
@@ -15,6 +15,7 @@ DESCRIPTION = (
 def build_parser() -> Parser:
     """Return the parser of all commands."""
     parser = Parser(prog="cardiobench", description=DESCRIPTION)
+    add_common(parser)
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     run = evaluation.build_parser("cardiobench eval")
     choices.add_parser(

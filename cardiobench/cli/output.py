@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cardiobench.core.console import Console
 from cardiobench.results import formatting
@@ -9,7 +10,11 @@ from cardiobench.results.collect import Problem
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.context import RunSummary
 
+if TYPE_CHECKING:
+    from cardiobench.runner.dry_run import DryRun
+
 SHOWN_FAILURES = 10
+DRY_RUN_COLUMNS = ("model", "dataset", "to encode", "time", "disk", "cells", "cached")
 
 
 def print_results(console: Console, results: Sequence[ScoreResult]) -> None:
@@ -61,3 +66,27 @@ def print_problems(console: Console, problems: Sequence[Problem]) -> None:
     """Print what is not ranked, drawn or shown, and why."""
     for problem in problems:
         console.print(f"{problem.consequence}: {problem.file}: {problem.kind}: {problem.message}")
+
+
+def print_dry_run(plan: "DryRun", console: Console) -> None:
+    """Print what a run would do."""
+    from cardiobench.runner.eta import format_seconds
+
+    rows = [
+        (
+            row["model"],
+            row["dataset"],
+            str(row["to_encode"]),
+            f"about {format_seconds(row['seconds'])}",
+            f"{row['bytes'] / 1e6:.1f} MB",
+            str(row["cells"]),
+            str(row["cached"]),
+        )
+        for row in plan.rows
+    ]
+    console.table("what the run would do", DRY_RUN_COLUMNS, rows)
+    for problem in plan.problems:
+        console.print(f"! {problem}")
+    console.print(
+        "it would run; nothing was written" if not plan.problems else "part of it would fail; nothing was written"
+    )

@@ -1,7 +1,7 @@
 """Run the benchmark: plan, encode, evaluate, analyze, summarize."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -57,20 +57,15 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     Raises:
         CardioBenchError: the request is wrong as a whole: an unknown name, data or a model that is not there.
     """
-    given, config = config, apply_suite(apply_profile(config))
-    config = replace(config, models=(*config.models, *(encoder.name for encoder in encoders)))
-    if config.max_recording_mb is not None:
-        set_limit(config.max_recording_mb)
-    protocols = make_protocols(config)
-    tasks = resolve_tasks(config.tasks, config.profile)
-    datasets, absent = open_datasets(tasks, config)
-    datasets, notes = real_or_quick(datasets, modalities_of(config.models), config)
+    given = config
+    own = {getattr(encoder, "name", type(encoder).__name__): partial(_same, encoder) for encoder in encoders}
+    request = resolve(replace(config, models=(*config.models, *own)))
+    config, protocols, tasks, datasets = request.config, request.protocols, request.tasks, request.datasets
     check_writable(config.output_dir)
     accelerator = start_processes()
     console = console or Console(main=False)
     console.main = console.main and accelerator.is_main_process
     summary = RunSummary(is_main_process=accelerator.is_main_process)
-    own = {encoder.name: partial(_same, encoder) for encoder in encoders}
     context = RunContext(config, accelerator, summary, console, own)
     if accelerator.is_main_process:
         context.summary.config_file = write_settings(given)
@@ -79,12 +74,9 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     if config.push_to_hub and accelerator.is_main_process:
         from cardiobench.hub.after_run import check_before_run
 
-        notes = [*notes, *check_before_run(config.models)]
-    for line in notes:
-        console.print(line)
-    console.table("data", DATASET_COLUMNS, dataset_rows(datasets))
-    if absent:
-        console.print(f"no data here for: {', '.join(absent)} (cardiobench list says where to ask for it)")
+        for line in check_before_run(config.models):
+            console.print(line)
+    print_data(request, console)
     with watch(accelerator):
         analyses: list[AnalysisCell] = []
         for model in load_models(config, context):
@@ -99,6 +91,52 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
 
 def _same(encoder: Encoder) -> Encoder:
     return encoder
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a run was asked for, checked and looked up.
+
+    Attributes:
+        config: the settings, with what profile and suite add.
+        protocols: with their options.
+        tasks: all that were asked for.
+        datasets: name -> dataset whose data is here.
+        absent: name -> why the data of a dataset is not here.
+        notes: lines for the user about what stands in for what.
+    """
+
+    config: RunConfig
+    protocols: Sequence[PredictionProtocol | AnalysisProtocol]
+    tasks: Sequence[Task]
+    datasets: Mapping[str, OpenDataset]
+    absent: Mapping[str, str]
+    notes: Sequence[str]
+
+
+def resolve(config: RunConfig) -> Request:
+    """Look up everything that the settings name, before any work is done.
+
+    Raises:
+        CardioBenchError: an unknown name, an option out of range, or data that is not here.
+    """
+    config = apply_suite(apply_profile(config))
+    if config.max_recording_mb is not None:
+        set_limit(config.max_recording_mb)
+    protocols = make_protocols(config)
+    tasks = resolve_tasks(config.tasks, config.profile)
+    here, absent = open_datasets(tasks, config)
+    datasets, notes = real_or_quick(here, modalities_of(config.models), config)
+    return Request(config, protocols, tasks, datasets, absent, notes)
+
+
+def print_data(request: Request, console: Console) -> None:
+    """Print which data is here and which is not."""
+    for line in request.notes:
+        console.print(line)
+    console.table("data", DATASET_COLUMNS, dataset_rows(request.datasets))
+    if request.absent:
+        console.print(f"no data here for: {', '.join(request.absent)} (cardiobench list says where to ask for it)")
 
 
 def apply_suite(config: RunConfig) -> RunConfig:

@@ -231,3 +231,22 @@ def test_a_run_writes_what_repeats_it(tmp_path, cli_cache):
 def cli_cache(tmp_path_factory):
     """One store of embeddings for all runs of these tests."""
     return tmp_path_factory.mktemp("cache")
+
+
+def test_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path):
+    line = ["--model", "cardiobench/ecg-morphology", "--tasks", "ptb_xl_sample/cd", "--protocols", "knn", "probe"]
+    line += ["--cache-dir", "cache", "--output-dir", "out", "--dry-run", "--json"]
+    done = call("cardiobench.eval", *line, cwd=tmp_path)
+    plan = json.loads(done.stdout)
+    (row,) = plan["rows"]
+    assert done.returncode == plan["exit_code"] == 0 and row["to_encode"] == 116 and row["cells"] == 2
+    assert row["seconds"] > 0 and row["bytes"] % (116 * 4) == 0 and row["bytes"] > 0 and row["cached"] == 0
+    assert not list(tmp_path.iterdir()) and "it would run; nothing was written" in done.stderr
+    done = call("cardiobench.eval", "--model", "cardiobench/constant", tmp_path, *line[2:], cwd=tmp_path)
+    assert done.returncode == 1 and json.loads(done.stdout)["problems"]
+
+
+def test_the_version():
+    done = call("cardiobench.cli", "--version")
+    assert done.returncode == 0 and done.stdout.startswith("cardiobench ")
+    assert call("cardiobench.eval", "--version").stdout == done.stdout
