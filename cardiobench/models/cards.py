@@ -92,8 +92,8 @@ class ModelCard:
 
     def text_in(self, variant: str) -> str:
         """Whether prompts can be used in a variant: "yes", "no text tower", or the variant that one has to ask for."""
-        there = self.embedding.get("text")
-        return "yes" if there in (True, variant) else f"with --variant {there}" if there else "no text tower"
+        text = self.embedding.get("text")
+        return "yes" if text in (True, variant) else f"with --variant {text}" if text else "no text tower"
 
 
 def read_card(path: Path) -> ModelCard:

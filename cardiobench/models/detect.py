@@ -78,8 +78,8 @@ def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> Loader
     except ImportError as error:
         raise MissingExtra("a model with weights", "models", "torch") from error
 
-    own = _own_facts(source)
-    frames = frame_settings(facts if facts is not None else own, source.name)
+    settings = _own_facts(source)
+    frames = frame_settings(facts if facts is not None else settings, source.name)
     config = source.json("config.json")
     kind = config.get("model_type")
     if "open_clip_config.json" in source.files:
@@ -104,8 +104,8 @@ def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> Loader
         return _by_files(rule, source, frames, from_transformers.load, from_transformers.poolings(config))
     if "auto_map" in config:
         return _own_code(source, frames)
-    if "like" in own:
-        return _like(source, str(own["like"]), f"{OWN} says like '{own['like']}'")
+    if "like" in settings:
+        return _like(source, str(settings["like"]), f"{OWN} says like '{settings['like']}'")
     return _by_keys(source)
 
 
@@ -162,28 +162,28 @@ def _own_facts(source: ModelFiles) -> dict[str, Any]:
 
 def _like(source: ModelFiles, name: str, why: str) -> LoaderMatch:
     """The adapter of a registered model for other weights of the same network."""
-    found = card(name)
+    model_card = card(name)
     return registered(
-        replace(found, id=source.name, revision=None, seen=(), published=()),
+        replace(model_card, id=source.name, revision=None, seen=(), published=()),
         source,
-        f"{why} -> the adapter of {found.id}",
+        f"{why} -> the adapter of {model_card.id}",
     )
 
 
-def registered(found: ModelCard, source: ModelFiles, rule: str) -> LoaderMatch:
+def registered(model_card: ModelCard, source: ModelFiles, rule: str) -> LoaderMatch:
     """The adapter of a card on some files."""
-    make = adapter(found.adapter)
-    poolings, variants = found.poolings, found.variants
-    own = _own_facts(source)
-    poolings = _first(poolings, own.get("pooling"), source, "pooling")
-    variants = _first(variants, own.get("variant"), source, "variant")
+    make = adapter(model_card.adapter)
+    poolings, variants = model_card.poolings, model_card.variants
+    settings = _own_facts(source)
+    poolings = _first(poolings, settings.get("pooling"), source, "pooling")
+    variants = _first(variants, settings.get("variant"), source, "variant")
     return LoaderMatch(
         rule,
         make,
-        lambda pooling, variant: make(found, source, pooling=pooling, variant=variant),
+        lambda pooling, variant: make(model_card, source, pooling=pooling, variant=variant),
         poolings,
         variants,
-        found,
+        model_card,
     )
 
 

@@ -90,9 +90,9 @@ class ModelFiles:
         A single file of the user's is found under any name.
         """
         for name in accepted:
-            found = [file for file in self.files if file == name or file.endswith(f"/{name}")]
-            if found:
-                return min(found, key=len)
+            matches = [file for file in self.files if file == name or file.endswith(f"/{name}")]
+            if matches:
+                return min(matches, key=len)
         return self.files[0] if self.single else None
 
     def weights(self, accepted: Sequence[str]) -> list[Path]:
@@ -104,28 +104,28 @@ class ModelFiles:
         Raises:
             BadModel: none of the names is there, a shard is missing, or a file has another SHA-256 than it must have.
         """
-        found = self.find(accepted)
-        if found is None:
+        chosen = self.find(accepted)
+        if chosen is None:
             raise BadModel(
                 f"{self.name} has no weights in {self.folder}. Accepted file names: {', '.join(accepted)}. "
                 f"Files seen: {', '.join(self.files) or 'none'}."
             )
-        self.fetch([found])
-        names = [found]
-        if found.endswith(".index.json"):
-            shards = self.json(found).get("weight_map")
+        self.fetch([chosen])
+        names = [chosen]
+        if chosen.endswith(".index.json"):
+            shards = self.json(chosen).get("weight_map")
             if not isinstance(shards, dict) or not all(isinstance(name, str) for name in shards.values()):
-                raise BadModel(f"{self.folder / found}: weight_map is no mapping of texts. Copy the model again.")
+                raise BadModel(f"{self.folder / chosen}: weight_map is no mapping of texts. Copy the model again.")
             escaping = [name for name in shards.values() if Path(name).name != name]
             if escaping or not shards:
                 raise BadModel(
-                    f"{self.folder / found} names no shards beside it: {escaping[:3]}. Copy the model again."
+                    f"{self.folder / chosen} names no shards beside it: {escaping[:3]}. Copy the model again."
                 )
-            names = sorted({Path(found).with_name(name).as_posix() for name in shards.values()})
+            names = sorted({Path(chosen).with_name(name).as_posix() for name in shards.values()})
             self.fetch(names)
         missing = [name for name in names if not (self.folder / name).is_file()]
         if missing:
-            raise BadModel(f"{self.name}: {found} names files that are not in {self.folder}: {', '.join(missing)}.")
+            raise BadModel(f"{self.name}: {chosen} names files that are not in {self.folder}: {', '.join(missing)}.")
         for name in names:
             self.used[name] = self.verified_digest(name)
         return [self.folder / name for name in names]
@@ -178,12 +178,12 @@ def digest(paths: Sequence[Path]) -> str:
 
 def files_below(folder: Path) -> tuple[str, ...]:
     """Paths of the files of a folder and of those a few folders down, relative to it; hidden ones are left out."""
-    found = []
+    files = []
     for top, inner, names in os.walk(folder, followlinks=True):
         here = Path(top).relative_to(folder)
         inner[:] = [] if len(here.parts) >= DEPTH else [name for name in inner if not name.startswith(".")]
-        found += [(here / name).as_posix() for name in names if not name.startswith(".")]
-    return tuple(sorted(found))
+        files += [(here / name).as_posix() for name in names if not name.startswith(".")]
+    return tuple(sorted(files))
 
 
 def given_files(name: str, path: Path) -> ModelFiles:

@@ -200,13 +200,13 @@ def _tokenizer(source: ModelFiles, folder: Path) -> tuple[Tokenize | None, str]:
         if not named:
             return Tokenize(open_clip.get_tokenizer(f"local-dir:{folder}")), "the CLIP vocabulary inside open_clip"
         if any((folder / file).is_file() for file in TOKENIZER_FILES):
-            found = Tokenize(open_clip.get_tokenizer(f"local-dir:{folder}"))
-            return found, f"{_class(found.tokenizer)}, saved with the model"
+            tokenizer = Tokenize(open_clip.get_tokenizer(f"local-dir:{folder}"))
+            return tokenizer, f"{_class(tokenizer.tokenizer)}, saved with the model"
         settings = {"context_length": text.get("context_length", 77), "tokenizer_mode": text.get("tokenizer_mode")}
         rules = {"config.json": transformers_config, **TOKENIZER_RULES}
         with safe_folder(resolve_model_files(str(named)), rules) as words:
-            found = Tokenize(HFTokenizer(str(words), **settings, **(text.get("tokenizer_kwargs") or {})))
-        return found, f"{_class(found.tokenizer)}, from {named}"
+            tokenizer = Tokenize(HFTokenizer(str(words), **settings, **(text.get("tokenizer_kwargs") or {})))
+        return tokenizer, f"{_class(tokenizer.tokenizer)}, from {named}"
     except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, CardioBenchError) as error:
         reason = first_line(error)
         return None, f"no tokenizer files in {source.folder} that can be read, and none of '{named}' ({reason})"

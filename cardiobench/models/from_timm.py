@@ -50,12 +50,12 @@ def poolings(source: ModelFiles) -> tuple[str, ...]:
     """
     with safe_folder(source, RULES) as folder, torch.device("meta"):
         network = _network(source, folder)
-    own = NAMES.get(getattr(network, "global_pool", ""))
-    if own is None or not getattr(network, "num_prefix_tokens", 0) or not hasattr(network, "fc_norm"):
+    default = NAMES.get(getattr(network, "global_pool", ""))
+    if default is None or not getattr(network, "num_prefix_tokens", 0) or not hasattr(network, "fc_norm"):
         return ()
     if "dinov3" in source.json(CONFIG)["architecture"]:
-        own = "cls"
-    return (own, *(name for name in ("cls", "mean", "max") if name != own))
+        default = "cls"
+    return (default, *(name for name in ("cls", "mean", "max") if name != default))
 
 
 def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE) -> ImageEncoder:
@@ -82,8 +82,8 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
         network = _loaded(source, folder, state)
     network.reset_classifier(0)
     data = timm.data.resolve_model_data_config(network)
-    own = NAMES.get(getattr(network, "global_pool", ""), "")
-    other = pooling not in ("", own)
+    default = NAMES.get(getattr(network, "global_pool", ""), "")
+    other = pooling not in ("", default)
     transform = timm.data.create_transform(**data, is_training=False)
     tower, prepare = picture_by_picture(PooledTransformer(network, pooling) if other else network, transform)
     return ImageEncoder(

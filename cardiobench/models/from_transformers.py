@@ -102,8 +102,8 @@ def _encoder(
 ) -> ImageEncoder:
     model, has_pooler = _loaded(source, folder, weights, own_code)
     config = model.config
-    found, warnings = processor(source, folder, config, own_code)
-    prepare, read, readout, sampling = _plan(model, found, has_pooler, frames.sampling)
+    image_processor, warnings = processor(source, folder, config, own_code)
+    prepare, read, readout, sampling = _plan(model, image_processor, has_pooler, frames.sampling)
     if pooling not in ("", *poolings(config.to_dict())[:1]):
         read, readout = partial(_token_pooling, how=pooling), f"{pooling} of the patch tokens"
         readout = "class token" if pooling == "cls" else readout
@@ -111,13 +111,13 @@ def _encoder(
     lean = prepare.without_normalisation()
     prepared: Prepare = prepare
     if lean is not None:
-        network, prepared = on_device(network, prepare, lean, found.image_mean, found.image_std)
+        network, prepared = on_device(network, prepare, lean, image_processor.image_mean, image_processor.image_std)
     facts: dict[str, Any] = {
         "library": "transformers",
         "class": type(model).__name__,
         "config": digest([source.folder / CONFIG]),
         **replace(frames, sampling=sampling).facts(),
-        "frames": {"processor": type(found).__name__, **settings(found)},
+        "frames": {"processor": type(image_processor).__name__, **settings(image_processor)},
         "readout": readout,
     }
     common: dict[str, Any] = {
@@ -204,9 +204,9 @@ def _class_of(name: str) -> Any:
     """The model class of transformers that a checkpoint was saved from; AutoModel for any other name."""
     import transformers
 
-    found = getattr(transformers, name, None)
-    is_model = isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)
-    return found if is_model else transformers.AutoModel
+    image_processor = getattr(transformers, name, None)
+    is_model = isinstance(image_processor, type) and issubclass(image_processor, transformers.PreTrainedModel)
+    return image_processor if is_model else transformers.AutoModel
 
 
 def _pooler_is_optional(model: Network) -> bool:
@@ -217,19 +217,19 @@ def _pooler_is_optional(model: Network) -> bool:
 Plan = tuple[Frames | NaFlexProcessor | WholeClip, Callable[[Network, torch.Tensor], torch.Tensor], str, FrameSampling]
 
 
-def _plan(model: Network, found: Any, has_pooler: bool, sampling: FrameSampling) -> Plan:
+def _plan(model: Network, image_processor: Any, has_pooler: bool, sampling: FrameSampling) -> Plan:
     """How frames become the network's input, how its output is read, and which frames are wanted."""
     kind = model.config.model_type
     if kind == "siglip2":
-        return NaFlexProcessor(found), _patch_features, "get_image_features", sampling
+        return NaFlexProcessor(image_processor), _patch_features, "get_image_features", sampling
     if kind in TWO_TOWERS:
-        return Frames(found), _image_features, "get_image_features", sampling
+        return Frames(image_processor), _image_features, "get_image_features", sampling
     if kind in VIDEO:
         count = getattr(model.config, "num_frames", None) or model.config.frames_per_clip
-        clip = WholeClip(found, count, video="VideoProcessor" in type(found).__name__)
+        clip = WholeClip(image_processor, count, video="VideoProcessor" in type(image_processor).__name__)
         evenly = FrameSampling(count=count, start="uniform")
         return clip, _token_mean, f"mean of the tokens of {count} frames evenly over the clip", evenly
-    return Frames(found), _pooled, "pooler output" if has_pooler else "class token", sampling
+    return Frames(image_processor), _pooled, "pooler output" if has_pooler else "class token", sampling
 
 
 def _image_features(model: Network, frames: torch.Tensor) -> torch.Tensor:

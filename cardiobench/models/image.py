@@ -139,10 +139,10 @@ class FrameByFrame:
         """Frames uint8 (T, H, W, 3) to (T, 3, h, w): uint8 where the transform ends with a picture, else its tensors."""
         from PIL import Image
 
-        made = [self.transform(Image.fromarray(frame)) for frame in np.ascontiguousarray(frames)]
-        if isinstance(made[0], torch.Tensor):
-            return torch.stack(made)
-        return torch.from_numpy(np.stack([np.asarray(picture) for picture in made])).permute(0, 3, 1, 2)
+        prepared = [self.transform(Image.fromarray(frame)) for frame in np.ascontiguousarray(frames)]
+        if isinstance(prepared[0], torch.Tensor):
+            return torch.stack(prepared)
+        return torch.from_numpy(np.stack([np.asarray(picture) for picture in prepared])).permute(0, 3, 1, 2)
 
 
 class Normalised(torch.nn.Module):

@@ -119,26 +119,26 @@ def plan_model(
         else:
             source = given_files(name, Path(weights))
         source = replace(source, code=trust_remote_code)
-        found = detect(source)
+        match = detect(source)
     elif not card.weights:
-        source, found = None, _without_weights(card, weights)
+        source, match = None, _without_weights(card, weights)
     else:
         source = replace(_files_of(card, revision, weights, trust_remote_code), code=trust_remote_code)
-        found = _of_card(card, source)
+        match = _of_card(card, source)
         if not weights and card.revision and revision not in (None, card.revision):
             warnings = (f"revision {revision} was asked for; the card of {card.id} is about {card.revision}",)
     return ModelPlan(
         name=card.id if card else name,
-        rule=found.rule,
+        rule=match.rule,
         card=card,
         source=source,
-        pooling=(chosen := _choice(name, "pooling", pooling, found.poolings)),
-        variant=(named := _choice(name, "variant", variant, found.variants)),
-        poolings=found.poolings,
-        variants=found.variants,
+        pooling=(chosen := _choice(name, "pooling", pooling, match.poolings)),
+        variant=(named := _choice(name, "variant", variant, match.variants)),
+        poolings=match.poolings,
+        variants=match.variants,
         warnings=warnings,
-        make=lambda: found.load(chosen, named),
-        adapter=found.adapter,
+        make=lambda: match.load(chosen, named),
+        adapter=match.adapter,
         unpinned=source is not None and bool(source.commit) and revision is None and not (card and card.revision),
     )
 
@@ -183,12 +183,12 @@ def _of_card(card: ModelCard, source: ModelFiles) -> LoaderMatch:
         raise BadModel(f"{card.id} has no adapter here, whatever its weights. Its card says what would be needed.")
     if card.adapter != BY_FILES:
         return registered(card, source, f"'{card.id}' is registered -> {card.adapter}")
-    found = {name: detect(source, facts_of(card, name)) for name in card.variants or ("",)}
-    first = next(iter(found.values()))
+    match = {name: detect(source, facts_of(card, name)) for name in card.variants or ("",)}
+    first = next(iter(match.values()))
     return replace(
         first,
         rule=f"'{card.id}' is registered; {first.rule}",
-        load=lambda pooling, variant: found[variant].load(pooling, ""),
+        load=lambda pooling, variant: match[variant].load(pooling, ""),
         variants=card.variants,
         card=card,
     )

@@ -58,10 +58,10 @@ def processor(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> 
     if "video_preprocessor_config.json" in source.files or "video_processor" in source.json("processor_config.json"):
         auto = transformers.AutoVideoProcessor
     try:
-        found = auto.from_pretrained(folder, trust_remote_code=own_code, local_files_only=True)
+        loaded = auto.from_pretrained(folder, trust_remote_code=own_code, local_files_only=True)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
         raise BadModel(f"{source.name}: its image processor cannot be read: {first_line(error)}") from error
-    return found, ()
+    return loaded, ()
 
 
 def _describes_images(settings: dict) -> bool:
@@ -97,10 +97,10 @@ def _family_default(source: ModelFiles, config: Any) -> tuple[Any, tuple[str, ..
 RAW = {"do_rescale": False, "do_normalize": False}
 
 
-def normalises(found: Any) -> bool:
+def normalises(loaded: Any) -> bool:
     """Whether a processor ends with (grey level / 255 - mean) / deviation."""
-    usual = getattr(found, "do_rescale", False) and getattr(found, "do_normalize", False)
-    return bool(usual) and abs(getattr(found, "rescale_factor", 0) - 1 / 255) < 1e-9
+    usual = getattr(loaded, "do_rescale", False) and getattr(loaded, "do_normalize", False)
+    return bool(usual) and abs(getattr(loaded, "rescale_factor", 0) - 1 / 255) < 1e-9
 
 
 @dataclass(frozen=True)
@@ -186,9 +186,9 @@ def _channels_first(frames: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(frames)).permute(0, 3, 1, 2)
 
 
-def settings(found: Any) -> dict[str, Any]:
+def settings(loaded: Any) -> dict[str, Any]:
     """A processor's settings as plain JSON values."""
-    return json.loads(json.dumps(found.to_dict(), default=str, sort_keys=True))
+    return json.loads(json.dumps(loaded.to_dict(), default=str, sort_keys=True))
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,8 @@ def tokenizer(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> 
     if not any(file in source.files for file in TOKENIZER_FILES):
         return None, f"no tokenizer files in {source.folder}"
     try:
-        found = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=own_code, local_files_only=True)
+        loaded = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=own_code, local_files_only=True)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
         return None, f"the tokenizer in {source.folder} cannot be read ({first_line(error)})"
     lower = config.model_type in ("siglip", "siglip2")
-    return TextTokenizer(found, config.text_config.max_position_embeddings, lower), type(found).__name__
+    return TextTokenizer(loaded, config.text_config.max_position_embeddings, lower), type(loaded).__name__

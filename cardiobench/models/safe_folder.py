@@ -219,46 +219,46 @@ def transformers_config(content: Settings, where: str) -> Settings:
     kind = content.get("model_type")
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
         raise BadModel(f"{where}: model_type is {str(kind)[:80]!r}, which transformers does not know.")
-    found = _of_class(CONFIG_MAPPING[kind], content, where)
+    allowed = _of_class(CONFIG_MAPPING[kind], content, where)
     architectures = content.get("architectures")
     if architectures is not None:
         if not isinstance(architectures, list):
             raise BadModel(f"{where}: architectures is a {type(architectures).__name__}, expected a list of names.")
-        found["architectures"] = [named(name, f"{where}, architectures") for name in architectures]
-    return {**found, "model_type": kind}
+        allowed["architectures"] = [named(name, f"{where}, architectures") for name in architectures]
+    return {**allowed, "model_type": kind}
 
 
 def _of_class(kind: Any, content: Settings, where: str) -> Settings:
     parts = getattr(kind, "sub_configs", {})
     keys = (set(kind().to_dict()) | set(getattr(kind, "attribute_map", {})) | {"num_labels"}) - REFUSED_KEYS
-    found = only(keys, content)
+    allowed = only(keys, content)
     for name, inner in parts.items():
         for key in (name, f"{name}_dict"):  # older files hold the part a second time
             if content.get(key) is not None:
                 part = mapping(content[key], f"{where}, {key}")
-                found[key] = _of_class(inner, part, f"{where}, {key}") if hasattr(inner, "attribute_map") else {}
-    return found
+                allowed[key] = _of_class(inner, part, f"{where}, {key}") if hasattr(inner, "attribute_map") else {}
+    return allowed
 
 
 def processor_config(content: Settings, where: str) -> Settings:
     """Pass on the settings of image and video processors."""
-    found = only(PROCESSOR_KEYS, content)
+    allowed = only(PROCESSOR_KEYS, content)
     for part in ("image_processor", "video_processor"):
-        if part in found:
-            found[part] = only(PROCESSOR_KEYS, mapping(found[part], f"{where}, {part}"))
-    for holder in (found, found.get("image_processor", {}), found.get("video_processor", {})):
+        if part in allowed:
+            allowed[part] = only(PROCESSOR_KEYS, mapping(allowed[part], f"{where}, {part}"))
+    for holder in (allowed, allowed.get("image_processor", {}), allowed.get("video_processor", {})):
         for key in ("image_processor_type", "feature_extractor_type", "video_processor_type", "processor_class"):
             if holder.get(key) is not None:
                 named(holder[key], f"{where}, {key}")
-    return found
+    return allowed
 
 
 def tokenizer_config(content: Settings, where: str) -> Settings:
     """Pass on the settings of tokenizers."""
-    found = only(TOKENIZER_KEYS, content)
-    if found.get("tokenizer_class") is not None:
-        named(found["tokenizer_class"], f"{where}, tokenizer_class")
-    return found
+    allowed = only(TOKENIZER_KEYS, content)
+    if allowed.get("tokenizer_class") is not None:
+        named(allowed["tokenizer_class"], f"{where}, tokenizer_class")
+    return allowed
 
 
 def special_tokens(content: Settings, where: str) -> Settings:
@@ -289,13 +289,13 @@ def timm_config(content: Settings, where: str) -> Settings:
     named(content.get("architecture"), f"{where}, architecture")
     arguments = mapping(content.get("model_args"), f"{where}, model_args")
     refuse_unknown(set(arguments) - TIMM_ARGUMENTS, TIMM_ARGUMENTS, f"{where}: model_args")
-    found = only({"architecture", "num_classes", "num_features", "global_pool"}, content)
+    allowed = only({"architecture", "num_classes", "num_features", "global_pool"}, content)
     if arguments:
-        found["model_args"] = arguments
+        allowed["model_args"] = arguments
     if "pretrained_cfg" in content:
         inner = mapping(content["pretrained_cfg"], f"{where}, pretrained_cfg")
-        return {**found, "pretrained_cfg": only(TIMM_PRETRAINED_KEYS, inner)}
-    return {**only(TIMM_PRETRAINED_KEYS, content), **found}
+        return {**allowed, "pretrained_cfg": only(TIMM_PRETRAINED_KEYS, inner)}
+    return {**only(TIMM_PRETRAINED_KEYS, content), **allowed}
 
 
 def open_clip_config(content: Settings, where: str) -> Settings:

@@ -52,8 +52,8 @@ def interpolate(signal: np.ndarray, samples: int) -> np.ndarray:
     """
     if samples == len(signal):
         return signal
-    places, own = np.linspace(0, samples - 1, len(signal)), np.arange(samples)
-    return np.stack([np.interp(own, places, lead) for lead in signal.T], axis=1)
+    positions, numbers = np.linspace(0, samples - 1, len(signal)), np.arange(samples)
+    return np.stack([np.interp(numbers, positions, lead) for lead in signal.T], axis=1)
 
 
 def windows(signal: np.ndarray, samples: int) -> np.ndarray:

@@ -56,8 +56,8 @@ def read_settings(path: Path, key: str) -> dict[str, Any] | None:
         return None
     with settings_as_stubs():
         content = torch.load(path, map_location="meta", weights_only=True)
-    found = content.get(key) if isinstance(content, dict) else None
-    return found if isinstance(found, dict) else None
+    settings = content.get(key) if isinstance(content, dict) else None
+    return settings if isinstance(settings, dict) else None
 
 
 def _unprefixed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -193,13 +193,13 @@ def difference(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> d
 
 def refuse_difference(names: Mapping[str, Sequence[str]], what: str) -> None:
     """Raise `BadModel` when any list of names is not empty."""
-    found = [
+    problems = [
         f"{len(keys)} {problem}: {', '.join(list(keys)[:3])}{', ...' if len(keys) > 3 else ''}"
         for problem, keys in names.items()
         if keys
     ]
-    if found:
+    if problems:
         raise BadModel(
-            f"the weights of {what} do not fit its configuration ({'; '.join(found)}). Nothing was loaded: "
+            f"the weights of {what} do not fit its configuration ({'; '.join(problems)}). Nothing was loaded: "
             f"the missing part would be random. Check that configuration and weights belong together."
         )

@@ -76,8 +76,8 @@ def r_peaks(ecg: np.ndarray) -> np.ndarray:
         pause = 1.7 * np.median(np.diff(peaks))
         weaker = candidates[height > 0.25 * typical]
         gaps = [(a, b) for a, b in pairwise(peaks) if b - a > pause]
-        found = [w for a, b in gaps for w in weaker if a + 0.36 * FS < w < b - 0.36 * FS]
-        peaks = np.sort(np.append(peaks, found)).astype(int)
+        missed = [w for a, b in gaps for w in weaker if a + 0.36 * FS < w < b - 0.36 * FS]
+        peaks = np.sort(np.append(peaks, missed)).astype(int)
     return peaks
 
 

@@ -122,10 +122,10 @@ def banks(signals: np.ndarray, seed: int = SEED) -> list[KernelBank]:
     data = torch.from_numpy(signals.astype(np.float64))
     leads, samples = data.shape[1:]
     values, numbers = dilations(samples, FEATURES // len(KERNELS))
-    made, first = [], 0
-    for place, (dilation, number) in enumerate(zip(values, numbers, strict=True)):
+    kernel_banks, first = [], 0
+    for position, (dilation, number) in enumerate(zip(values, numbers, strict=True)):
         # Kernels take turns at being padded, from dilation to dilation; the padded ones stand first.
-        order = np.argsort(np.arange(len(KERNELS)) % 2 != place % 2, kind="stable")
+        order = np.argsort(np.arange(len(KERNELS)) % 2 != position % 2, kind="stable")
         chosen = lead_sets(rng, len(KERNELS), leads)
         points = np.full((len(KERNELS), LENGTH), -1.0)
         np.put_along_axis(points, KERNELS[order], 2.0, axis=1)
@@ -136,8 +136,8 @@ def banks(signals: np.ndarray, seed: int = SEED) -> list[KernelBank]:
         wanted = quantiles(len(KERNELS) * int(number), first).reshape(len(KERNELS), -1)
         first += wanted.size
         biases = np.take_along_axis(output, (wanted * output.shape[1]).astype(int), axis=1).round(4)
-        made.append(KernelBank(bank.dilation, weights.float(), bank.padded, torch.from_numpy(biases).float()))
-    return made
+        kernel_banks.append(KernelBank(bank.dilation, weights.float(), bank.padded, torch.from_numpy(biases).float()))
+    return kernel_banks
 
 
 class MiniRocket:

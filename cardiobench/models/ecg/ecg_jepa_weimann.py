@@ -63,13 +63,13 @@ def size_of(state: dict[str, torch.Tensor], what: str) -> str:
         BadModel: none of them.
     """
     dim = state["norm.weight"].numel() if "norm.weight" in state else 0
-    found = [size for size, numbers in SIZES.items() if numbers.dim == dim]
-    if not found:
+    matching = [size for size, numbers in SIZES.items() if numbers.dim == dim]
+    if not matching:
         raise BadModel(
             f"{what}: tokens of length {dim}, expected one of {', '.join(str(numbers.dim) for numbers in SIZES.values())}. "
             f"A checkpoint of this model has the target encoder's weights under 'model', named 'target_encoder.*'."
         )
-    return found[0]
+    return matching[0]
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:

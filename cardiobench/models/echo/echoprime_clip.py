@@ -38,6 +38,6 @@ def normalised(blocks: torch.Tensor) -> torch.Tensor:
     """Prepared clips uint8 (N, 17, 224, 224, 3) to the network's input, float (N, 3, 16, 224, 224); absent frames are zero."""
     mean, std = (torch.tensor(values, device=blocks.device) for values in (MEAN, STD))
     counts = blocks[:, 0, 0, 0, 0].long()
-    there = torch.arange(FRAMES, device=blocks.device) < counts[:, None]
+    present = torch.arange(FRAMES, device=blocks.device) < counts[:, None]
     levels = (blocks[:, 1:].float() - mean) / std
-    return (levels * there[:, :, None, None, None]).movedim(-1, 1)
+    return (levels * present[:, :, None, None, None]).movedim(-1, 1)

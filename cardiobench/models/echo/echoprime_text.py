@@ -81,8 +81,8 @@ class ReportTokens:
 
     def __call__(self, texts: Sequence[str]) -> Tokens:
         """Token ids and attention mask, each (N, L), L <= 512."""
-        found = self.tokenizer(list(texts), padding=True, truncation=True, max_length=LENGTH, return_tensors="pt")
-        return found["input_ids"], found["attention_mask"]
+        encoded = self.tokenizer(list(texts), padding=True, truncation=True, max_length=LENGTH, return_tensors="pt")
+        return encoded["input_ids"], encoded["attention_mask"]
 
 
 def read_text_encoder(source: ModelFiles, what: str) -> tuple[EchoPrimeText, ReportTokens, Mapping[str, str]]:
@@ -114,8 +114,8 @@ def read_text_encoder(source: ModelFiles, what: str) -> tuple[EchoPrimeText, Rep
 def _tokenizer(source: ModelFiles, what: str) -> tuple[Any, str]:
     from transformers import BertTokenizer
 
-    found = source.find((VOCABULARY,))
-    if found is not None:
+    encoded = source.find((VOCABULARY,))
+    if encoded is not None:
         [vocabulary] = source.weights((VOCABULARY,))
         with safe_folder(given_files(what, vocabulary.parent), TOKENIZER_RULES) as folder:
             return BertTokenizer.from_pretrained(folder, local_files_only=True), VOCABULARY
