@@ -42,7 +42,7 @@ PARTS = ("grid", "shap", "representation")
 
 
 def embeddings(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors with a spectrum that falls like a network's; labels with a straight and a bent part, and noise."""
+    """Return unit vectors with a spectrum that falls like a network's, and labels with a linear and a product term, and noise."""
     rng = np.random.default_rng(seed)
     axes, _ = np.linalg.qr(rng.normal(size=(d, d)))
     features = (rng.normal(size=(n, d)) / np.sqrt(np.arange(1, d + 1))) @ axes.T
@@ -53,7 +53,7 @@ def embeddings(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def peer_of(name: str, bins: int):
-    """The library's own classifier and its grid, as GridSearchCV wants it."""
+    """Return the library's classifier and its grid, as GridSearchCV wants them."""
     grid = {key: list(values) for key, values in GRIDS[name].items()}
     if name == "xgboost":
         from xgboost import XGBClassifier
@@ -80,14 +80,14 @@ def peer_of(name: str, bins: int):
 
 
 def peer(name: str, features, labels, folds, bins: int = 256) -> np.ndarray:
-    """F1 of every fold and point, (folds, points)."""
+    """Return F1 of every fold and point, (folds, points)."""
     model, grid = peer_of(name, bins)
     search = GridSearchCV(model, grid, cv=folds, scoring="f1", refit=False).fit(features.astype(np.float32), labels)
     return np.stack([search.cv_results_[f"split{fold}_test_score"] for fold in range(len(folds))])
 
 
 def ours(name: str, features, labels, folds) -> np.ndarray:
-    """The same by one call."""
+    """Return the same, all points of the grid in one call."""
     found = classifier(name).predict_proba_grid(features, labels, folds, param_grid(GRIDS[name]), 0)
     return np.array(
         [[f1(labels[held], table) for table in answers] for (_, held), answers in zip(folds, found, strict=True)]
@@ -95,21 +95,21 @@ def ours(name: str, features, labels, folds) -> np.ndarray:
 
 
 def timed(work, *arguments, **options):
-    """CPU seconds, and what came."""
+    """Return CPU seconds and the result."""
     start = time.process_time()
     found = work(*arguments, **options)
     return time.process_time() - start, found
 
 
 def difference(own: np.ndarray, theirs: np.ndarray) -> str:
-    """Best point's F1, ours minus the peer's: mean over folds and its 95 % interval."""
+    """Describe the best point's F1, ours minus the peer's: mean over folds and its 95 % interval."""
     gaps = own[:, own.mean(axis=0).argmax()] - theirs[:, theirs.mean(axis=0).argmax()]
     half = 1.96 * gaps.std(ddof=1) / np.sqrt(len(gaps))
     return f"{own.mean(axis=0).max():.4f} - {theirs.mean(axis=0).max():.4f} = {gaps.mean():+.4f} +- {half:.4f}"
 
 
 def all_bins(features, labels, folds) -> float:
-    """CPU seconds of our XGBoost with the library's 256 bins."""
+    """Return CPU seconds of our XGBoost with the library's 256 bins."""
     settings = classifier("xgboost").SETTINGS
     settings["max_bin"], own = 256, settings["max_bin"]
     seconds, _ = timed(ours, "xgboost", features, labels, folds)
@@ -118,7 +118,7 @@ def all_bins(features, labels, folds) -> float:
 
 
 def grid_part(n: int, d: int, count: int, repeats: int, names: Sequence[str]) -> float:
-    """The classifiers, CPU seconds a fold; returns ours."""
+    """Print the ratio of each classifier; return our CPU seconds per fold."""
     slow, fast, fast_all_bins = (dict.fromkeys(names, 0.0) for _ in range(3))
     own, theirs = ({name: [] for name in names} for _ in range(2))
     for repeat in range(repeats):
@@ -137,7 +137,7 @@ def grid_part(n: int, d: int, count: int, repeats: int, names: Sequence[str]) ->
             other = all_bins(features, labels, folds) if name == "xgboost" else seconds
             fast_all_bins[name] += share * other
     print(
-        f"{'classifier':<22}{'peer s':>9}{'ours s':>9}{'ratio':>8}{'goal':>6}   s a fold; F1 of the best point: ours - peer's"
+        f"{'classifier':<22}{'peer s':>9}{'ours s':>9}{'ratio':>8}{'goal':>6}   s per fold; F1 of the best point: ours - peer's"
     )
     rows = [
         (name, slow[name], fast[name], difference(np.concatenate(own[name]), np.concatenate(theirs[name])))
@@ -154,7 +154,7 @@ def grid_part(n: int, d: int, count: int, repeats: int, names: Sequence[str]) ->
 
 
 def shap_part(n: int, d: int, fold_seconds: float | None) -> None:
-    """The explanation of one cell for each classifier: 200 of its records."""
+    """Print the CPU seconds that SHAP takes for 200 records with each classifier."""
     features, labels = embeddings(n, d)
     print("\nSHAP of 200 records, CPU s" + (f" (one fold's grid: {fold_seconds:.1f} s)" if fold_seconds else ""))
     for name in CLASSIFIERS:
@@ -165,7 +165,7 @@ def shap_part(n: int, d: int, fold_seconds: float | None) -> None:
 
 
 def usual_representation(vectors: np.ndarray, groups: np.ndarray) -> None:
-    """Neighbours, centroids, clusters, silhouette and the maps, each by its library's own call."""
+    """Compute neighbours, centroids, clusters, silhouette and the maps, each by its library's own call."""
     import umap
 
     found = NearestNeighbors(n_neighbors=11).fit(vectors).kneighbors(vectors, return_distance=False)[:, 1:]
@@ -180,13 +180,13 @@ def usual_representation(vectors: np.ndarray, groups: np.ndarray) -> None:
 
 
 def our_representation(vectors: np.ndarray, groups: np.ndarray) -> None:
-    """The same as a study does it."""
+    """Compute the same as the representation protocol does."""
     geometry(vectors, groups)
     maps.umap_maps(vectors)
 
 
 def representation_part(n: int, d: int) -> None:
-    """Geometry of one level and the maps under all settings."""
+    """Print the ratio for the geometry of one level and the maps under all settings."""
     features, labels = embeddings(n, d)
     vectors = (features - features.mean(axis=0)) / features.std(axis=0)
     maps.umap_maps(vectors[:200])  # compiled once
@@ -198,7 +198,7 @@ def representation_part(n: int, d: int) -> None:
 
 
 def main() -> None:
-    """All parts that were asked for."""
+    """Run the parts that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--classifiers", nargs="+", choices=CLASSIFIERS, default=CLASSIFIERS, help="of the grid")
