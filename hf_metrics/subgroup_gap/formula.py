@@ -43,6 +43,8 @@ METRICS = {  # name -> formula, whether more is better, whether the values are c
     "f1_macro": (_f1_macro, True, True),
 }
 
+OF_EVERY_CLASS = ("balanced_accuracy", "f1_macro")
+
 
 # copied: the same in every formula that needs it
 def _numbers(values, name):
@@ -81,6 +83,11 @@ def _names(values, name):
     return np.array(names, dtype=object)
 
 
+def _value(formula, truth, guess, classes):
+    """The metric of a group; NaN where it lacks one of the classes: with one class alone a constant would be perfect."""
+    return float(formula(truth, guess)) if classes <= set(truth.tolist()) else float("nan")
+
+
 def compute(references, predictions, groups, metric="mae", patients=None, min_patients=10):
     """Gap of a metric between groups.
 
@@ -94,7 +101,8 @@ def compute(references, predictions, groups, metric="mae", patients=None, min_pa
 
     Returns:
         `subgroup_gap` (NaN with fewer than two scored groups), `worst_group`, `values`, `rows`, `patients` by group, and
-        `left_out`: the groups that are too small, with the patients they have.
+        `left_out`: the groups that are too small, with the patients they have. A group without one of the classes of all
+        references has no macro F1 and no balanced accuracy (NaN).
 
     Raises:
         ValueError: values are missing or impossible, lengths differ, or the metric is unknown.
@@ -116,7 +124,8 @@ def compute(references, predictions, groups, metric="mae", patients=None, min_pa
     rows = {str(name): np.flatnonzero(group == name) for name in np.unique(group)}
     people = {name: len(set(patient[chosen].tolist())) for name, chosen in rows.items()}
     kept = {name: chosen for name, chosen in rows.items() if people[name] >= min_patients}
-    values = {name: float(formula(truth[chosen], guess[chosen])) for name, chosen in kept.items()}
+    classes = set(truth.tolist()) if metric in OF_EVERY_CLASS else set()
+    values = {name: _value(formula, truth[chosen], guess[chosen], classes) for name, chosen in kept.items()}
     defined = {name: value for name, value in values.items() if not np.isnan(value)}
     enough = len(defined) >= 2
     return {

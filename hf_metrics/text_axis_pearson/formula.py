@@ -91,7 +91,22 @@ def _standard(values):
     return centred / length if length > 1e-12 * max(1.0, np.abs(values).max()) else None
 
 
-def compute(references, predictions, text_embeddings, text_values=None, permutations=1000, seed=0):
+def _dealt(patients, rng):
+    """Row whose value each row receives when patients receive those of others, (n,).
+
+    In a shuffled order from a random start: again from the first where a patient has more rows than the other.
+    """
+    _, who, size = np.unique(patients, return_inverse=True, return_counts=True)
+    other = rng.permutation(size.size)[who]
+    order = np.lexsort((rng.random(who.size), who))
+    start = np.cumsum(size) - size
+    rank = np.empty(who.size, dtype=np.int64)
+    rank[order] = np.arange(who.size) - start[who[order]]
+    begin = rng.integers(0, 2**31, size.size)[who]
+    return order[start[other] + (begin + rank) % size[other]]
+
+
+def compute(references, predictions, text_embeddings, text_values=None, permutations=1000, seed=0, patients=None):
     """Correlation of measured values with the place of recordings on the text axis.
 
     Args:
@@ -101,6 +116,8 @@ def compute(references, predictions, text_embeddings, text_values=None, permutat
         text_values: numbers of the texts, (p,); None means 0 to p - 1.
         permutations: draws of the permutation test.
         seed: of the draws.
+        patients: patient of each row, (n,); the values of whole patients are dealt to other patients. None means that every
+            row is a patient.
 
     Returns:
         `text_axis_pearson`, `spearman`, `r2` (square of the former), `explained_variance` of the axis and `p_value`:
@@ -126,7 +143,14 @@ def compute(references, predictions, text_embeddings, text_values=None, permutat
         return {"text_axis_pearson": nan, "spearman": nan, "r2": nan, "explained_variance": explained, "p_value": nan}
     r = float(np.clip(x @ y, -1, 1))
     rng = np.random.default_rng(seed)
-    drawn = np.array([x @ rng.permutation(y) for _ in range(permutations)])
+    if patients is None:
+        drawn = np.array([x @ rng.permutation(y) for _ in range(permutations)])
+    elif len(patients) != truth.size:
+        raise ValueError(f"{truth.size} references but {len(patients)} patients; give one per reference.")
+    else:
+        who = np.unique([str(name) for name in patients], return_inverse=True)[1]
+        dealt = (_standard(place[_dealt(who, rng)]) for _ in range(permutations))
+        drawn = np.array([0.0 if column is None else column @ y for column in dealt])
     at_least = int((np.abs(drawn) >= abs(r) - 1e-12).sum())
     return {
         "text_axis_pearson": r,

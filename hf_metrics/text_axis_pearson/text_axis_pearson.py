@@ -20,6 +20,7 @@ Args:
     text_values (list of float, length p, optional): numbers in the texts; default 0, 1, ... p-1.
     permutations (int): draws of the permutation test; default 1000.
     seed (int): seed of the draws; default 0.
+    patients (list, length n, optional): patient of each row, whose values are dealt together; default: every row is one.
 Returns:
     dict of float: `text_axis_pearson` and `spearman`, [-1, 1], `r2`, [0, 1], higher is better; `explained_variance`,
     [0, 1]; `p_value`, (0, 1]. NaN where the projections or the values do not vary.
@@ -52,5 +53,7 @@ class TextAxisPearson(evaluate.Metric):
             features=datasets.Features({"predictions": datasets.Sequence(number), "references": number}),
         )
 
-    def _compute(self, predictions, references, text_embeddings, text_values=None, permutations=1000, seed=0):
-        return compute(references, predictions, text_embeddings, text_values, permutations, seed)
+    def _compute(
+        self, predictions, references, text_embeddings, text_values=None, permutations=1000, seed=0, patients=None
+    ):
+        return compute(references, predictions, text_embeddings, text_values, permutations, seed, patients)

@@ -13,7 +13,7 @@ from cardiobench.scoring.information import (
     p_of_numbers,
     p_of_ranking,
 )
-from cardiobench.scoring.metrics import ScoringInput
+from cardiobench.scoring.metrics import ScoringInput, load_formula
 
 
 def alone(n):
@@ -106,3 +106,17 @@ def test_many_patients_are_tested_on_a_selection():
     sample = ScoringInput(truth, truth + rng.normal(0, 3, 30_000))
     found = information_test(sample, alone(30_000), 0, draws=99)
     assert found.n_patients == 10_000 and found.p_value == 0.01
+
+
+def test_the_alignment_metric_deals_patients_too():
+    """Its own copy of the dealing: value and place stay within a patient, no relation."""
+    formula, texts = load_formula("text_axis_pearson"), [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]
+    by_patient, by_row = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        who = np.repeat(np.arange(30), rng.integers(1, 8, 30))
+        vectors = np.stack([rng.normal(size=30)[who] + 0.1 * rng.normal(size=len(who)), np.full(len(who), 3.0)], axis=1)
+        given = {"references": rng.normal(size=30)[who], "predictions": vectors, "text_embeddings": texts}
+        for patients, found in ((who, by_patient), (None, by_row)):
+            found.append(formula.compute(**given, permutations=99, seed=seed, patients=patients)["p_value"] <= 0.05)
+    assert np.mean(by_patient) <= 0.15 < np.mean(by_row)

@@ -194,3 +194,10 @@ def test_any_lists_are_scored_or_refused(references, predictions, groups):
             assert str(error)
         else:
             assert found and len(references) == len(predictions) > 0
+
+
+def test_a_group_of_one_class_is_not_a_hundred_percent():
+    found = GAP(
+        [0, 0, 1, 1, 0, 0], [0, 0, 1, 0, 0, 0], ["F", "F", "M", "M", "M", "M"], metric="f1_macro", min_patients=1
+    )
+    assert np.isnan(found["values"]["F"]) and found["values"]["M"] < 1 and np.isnan(found["subgroup_gap"])
