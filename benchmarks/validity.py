@@ -16,7 +16,7 @@ from cardiobench.scoring.bounds import completed
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.compare import paired_difference
 from cardiobench.scoring.estimates import Sampler, estimate_metric
-from cardiobench.scoring.families import holm_over
+from cardiobench.scoring.families import holm_over, margin
 from cardiobench.scoring.floors import best_uninformed
 from cardiobench.scoring.groups import gap_tests
 from cardiobench.scoring.information import information_test, p_of_correlation
@@ -250,19 +250,25 @@ def gaps(repetitions: int) -> Iterator[tuple[str, float, float]]:
 
 
 def comparisons(repetitions: int) -> Iterator[tuple[str, float, float]]:
-    """Two equal models, a family of tasks, equivalence."""
-    print("\n| two equal models | different at 5 % | equivalent within .02 |\n|---|---|---|")
+    """Two equal models, two that differ by the margin, and a family of tasks."""
+    margin_ = margin("f1_macro")
+    print(
+        f"\n| two models | different at 5 % when equal | equivalent when equal | equivalent when they differ by {margin_} |"
+    )
+    print("|---|---|---|---|")
     for counts in ((44, 4), (40, 12), (27, 20), (60, 59), (1708, 490)):
-        truth, rng, found = np.repeat([0, 1], counts), np.random.default_rng(0), []
-        clusters = Clusters.of(np.arange(len(truth)))
-        for seed in range(repetitions):
-            same, u, v = rng.random(len(truth)) < 0.6, rng.random(len(truth)), rng.random(len(truth))
-            a, b = (ScoringInput(truth, np.where(x < 0.8, truth, 1 - truth)) for x in (u, np.where(same, u, v)))
-            ends, inner, _, _ = paired_difference(load_metric("f1_macro"), "f1_macro", a, b, clusters, 2, DRAWS, seed)
-            found.append((not ends[0] <= 0 <= ends[1], -0.02 < inner[0] and inner[1] < 0.02))
-        mean = 100 * np.mean(found, axis=0)
-        print(f"| {counts[0]}/{counts[1]} | {mean[0]:.1f} | {mean[1]:.1f} |")
-        yield f"different {counts}", mean[0], 5 + noise(5, repetitions, 3)
+        truth, rng = np.repeat([0, 1], counts), np.random.default_rng(0)
+        grid = np.linspace(0.5, 0.8, 3001)
+        far = grid[np.argmin(np.abs(_macro_f1(counts, 0.8) - np.array([_macro_f1(counts, q) for q in grid]) - margin_))]
+        equal = [_pair(truth, 0.8, rng, seed) for seed in range(repetitions)]
+        apart = [_pair(truth, far, rng, seed) for seed in range(repetitions)]
+        different = 100 * np.mean([not ends[0] <= 0 <= ends[1] for ends, _ in equal])
+        same, wrong = (
+            100 * np.mean([-margin_ < low and high < margin_ for _, (low, high) in p]) for p in (equal, apart)
+        )
+        print(f"| {counts[0]}/{counts[1]} | {different:.1f} | {same:.1f} | {wrong:.1f} |")
+        yield f"different {counts}", different, 5 + noise(5, repetitions, 3)
+        yield f"equivalent at the margin {counts}", wrong, 5 + noise(5, repetitions)
     any_above, tasks = [], tuple(TEST_SETS)
     for seed in range(repetitions):
         rng, p_values, above = np.random.default_rng(seed), {}, {}
@@ -279,6 +285,22 @@ def comparisons(repetitions: int) -> Iterator[tuple[str, float, float]]:
         f"\n{len(tasks)} tasks without information: one or more p < .05 in {mean[0]:.1f} %, one or more above the floor in {mean[1]:.1f} %"
     )
     yield "family", mean[1], 5 + noise(5, repetitions)
+
+
+def _macro_f1(counts: tuple[int, int], share: float) -> float:
+    """Macro F1 of a model with that sensitivity and specificity, at these counts."""
+    table = np.array([[counts[0] * share, counts[0] * (1 - share)], [counts[1] * (1 - share), counts[1] * share]])
+    return float(load_metric("f1_macro").from_tables(table, BOTH)["f1_macro"])
+
+
+def _pair(truth: np.ndarray, other: float, rng: np.random.Generator, seed: int) -> tuple[tuple, tuple]:
+    """95 % and 90 % interval of the difference of a model that is right in .8 and another, which agree in 60 % of the rows."""
+    same, u, v = rng.random(len(truth)) < 0.6, rng.random(len(truth)), rng.random(len(truth))
+    right = u < 0.8, np.where(same, u, v) < other
+    a, b = (ScoringInput(truth, np.where(x, truth, 1 - truth)) for x in right)
+    clusters = Clusters.of(np.arange(len(truth)))
+    ends, inner, _, _ = paired_difference(load_metric("f1_macro"), "f1_macro", a, b, clusters, 2, DRAWS, seed)
+    return ends, inner
 
 
 def missing(repetitions: int) -> Iterator[tuple[str, float, float]]:
