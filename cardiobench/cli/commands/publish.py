@@ -18,7 +18,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Its flags."""
     parser.add_argument("what", choices=("datasets", "metrics", "models"))
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
-    parser.add_argument("--namespace", default="cardiobench", metavar="NAME", help="user or organisation on the Hub")
+    parser.add_argument(
+        "--namespace",
+        metavar="NAME",
+        help="user or organisation on the Hub (default: CARDIOBENCH_NAMESPACE or cardiobench)",
+    )
     parser.add_argument("--private", action="store_true", help="repositories that are made are private")
     parser.add_argument(
         "--prepared", type=Path, metavar="DIR", help="made by `cardiobench prepare`; its recordings go too (datasets)"
@@ -40,11 +44,12 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.core.console import Console
     from cardiobench.core.registry import unknown_name
     from cardiobench.data.catalog import list_datasets
-    from cardiobench.hub import publish_datasets, publish_metrics, publish_models
+    from cardiobench.hub import naming, publish_datasets, publish_metrics, publish_models
     from cardiobench.hub.publish import publish
     from cardiobench.scoring.metrics import list_metrics
 
     names, private = arguments.names, arguments.private
+    namespace = arguments.namespace or naming.namespace()
     known = {"datasets": list_datasets, "metrics": list_metrics}.get(arguments.what, lambda: names)()
     for name in names:
         if name not in known:
@@ -54,12 +59,12 @@ def execute(arguments: argparse.Namespace) -> int:
         wanted = [
             publication
             for name in names or known
-            for publication in publish_datasets.publications(name, arguments.namespace, private=private, **rights)
+            for publication in publish_datasets.publications(name, namespace, private=private, **rights)
         ]
     elif arguments.what == "metrics":
-        wanted = publish_metrics.publications(names, arguments.namespace, private=private)
+        wanted = publish_metrics.publications(names, namespace, private=private)
     else:
-        wanted = publish_models.publications(names, arguments.namespace, private=private)
+        wanted = publish_models.publications(names, namespace, private=private)
     console = Console()
     written, failed = publish(wanted, dry_run=not arguments.yes, on_diff=console.print)
     changed = sum(bool(done.changes) for done in written)
