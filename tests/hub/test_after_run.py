@@ -11,8 +11,8 @@ from cardiobench.cli.main import main
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import HubError
-from cardiobench.hub import commit
 from cardiobench.hub.after_run import check_before_run, push_all
+from cardiobench.hub.push_results import push
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Collection
 from cardiobench.runner import run as runner
@@ -65,7 +65,7 @@ def saved(tmp_path):
 @pytest.fixture
 def quick(monkeypatch):
     """No waiting between tries."""
-    monkeypatch.setattr(commit.write, "__kwdefaults__", commit.write.__kwdefaults__ | {"sleep": lambda seconds: None})
+    monkeypatch.setattr(push, "__kwdefaults__", push.__kwdefaults__ | {"sleep": lambda seconds: None})
 
 
 def contents(folder):
