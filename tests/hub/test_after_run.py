@@ -224,4 +224,4 @@ def test_only_the_main_process_pushes_and_only_when_it_is_asked(model, hub, ende
     ended(push_to_hub=False)
     assert not hub.requests
     ended()
-    assert commits(model) == 1 and sum("whoami" in request for request in hub.requests) == 1
+    assert commits(model) == 1 and sum("whoami" in request for request in hub.requests) == 2
