@@ -93,6 +93,7 @@ def test_nested_search_is_scikit_learns_search_in_each_fold():
         search = GridSearchCV(model, {"logisticregression__C": SMALL["logistic"]["C"]}, cv=inner, scoring="f1")
         search.fit(features[train], labels[train])
         assert found.best_params[number]["C"] == search.best_params_["logisticregression__C"]
+        assert found.f1_inner[number] == pytest.approx(search.best_score_)
         expected = search.predict_proba(features[valid])
         assert found.probabilities[valid] == pytest.approx(expected, abs=2e-4)
         assert found.f1[number] == pytest.approx(f1_score(labels[valid], expected.argmax(axis=1)))

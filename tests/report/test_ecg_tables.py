@@ -1,9 +1,12 @@
 """The ECG paper's tables from made-up results, against numbers put in and numbers worked by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from cardiobench.protocols.cross_validation.protocol import CrossValidation, summary
 from cardiobench.report.paper.contamination import contamination, seen_effect
 from cardiobench.report.paper.ecg_cells import all_cells, best_cells
 from cardiobench.report.paper.ecg_figure import ecg_figure, shared_dimensions
@@ -60,6 +63,50 @@ def test_the_best_classifier_stands_for_a_cell_and_a_tie_goes_to_the_smaller_iqr
         ]
     )
     assert found[["classifier", "pooling", "seed"]].values.tolist() == [["forest", "last", 0]]
+    assert found["choice"].tolist() == ["best on the reported folds: optimistic (3 candidates)"]
+    (grid,) = ecg_grids(best_cells([result(classifier="tree", f1=0.7), result(f1=0.6)]), [])
+    assert "0.70^" in grid.markdown() and "optimistic" in grid.note
+
+
+def folds(f1, inner, **more):
+    """A cell of three folds: their F1, and the mean F1 of the inner folds of each."""
+    scores = {"f1_folds": f1, "f1_macro_folds": f1, "auroc_folds": f1, "f1_inner_folds": inner}
+    cell = result(f1=float(np.median(f1)), **more)
+    return replace(cell, options={**cell.options, **scores})
+
+
+def test_each_fold_takes_the_classifier_that_was_best_in_its_inner_folds():
+    tree = folds([0.1, 0.2, 0.3], [0.9, 0.1, 0.9], classifier="tree")
+    forest = folds([0.4, 0.8, 0.6], [0.8, 0.2, 0.8], classifier="forest", pooling="last")
+    (row,) = best_cells([forest, tree]).to_dict("records")
+    # Folds 1 and 3 by the tree, 2 by the forest: .1, .8, .3, whose quartiles are .2 and .55.
+    assert (row["f1_median"], row["f1_iqr"]) == pytest.approx((0.3, 0.35))
+    assert (row["classifier"], row["pooling"]) == ("tree + forest", "max + last")
+    assert np.isnan(row["f1_macro"]) and row["verdict"] == "", "of no one classifier's answers"
+    assert row["choice"] == "chosen inside the folds (2 candidates)"
+    always = replace(tree, options={**tree.options, "f1_inner_folds": [0.9, 0.9, 0.9]})
+    (row,) = best_cells([forest, always]).to_dict("records")
+    assert (row["classifier"], row["f1_median"], row["f1_macro"]) == ("tree", 0.2, 0.2)
+    other = replace(tree, options={**tree.options, "grouped": False})
+    assert best_cells([forest, other])["choice"].str.startswith("best on the reported folds").all(), "other folds"
+
+
+def test_of_random_features_the_best_on_the_reported_folds_beats_chance_and_the_best_of_the_inner_folds_does_not():
+    rng, labels, patients = np.random.default_rng(0), np.tile([1, 0], 30), np.arange(60)
+    inside, reported = [], []
+    for seed in range(8):
+        protocol = CrossValidation(folds=5, inner=2, grids={"logistic": {"C": (1e-2, 1.0)}}, seed=seed)
+        scores = [
+            summary(protocol.cross_validate("logistic", rng.normal(size=(60, 4)), labels, patients)) for _ in range(12)
+        ]
+        cells = [result(pooling=str(number)) for number in range(12)]
+        cells = [replace(cell, options={**cell.options, **one}) for cell, one in zip(cells, scores, strict=True)]
+        inside.append(best_cells(cells)["f1_median"].item())
+        flat = [replace(cell, options={k: v for k, v in cell.options.items() if "inner" not in k}) for cell in cells]
+        reported.append(best_cells(flat)["f1_median"].item())
+    # A coin has F1 1/2 where half of the records are positive.
+    assert np.mean(inside) < 0.53
+    assert np.mean(reported) > 0.6 and min(reported) > 0.53
 
 
 NOT_RUN = ("S, n = – (500-2499)", "M, n = – (2500-4999)", "L, n = – (5000 or more)")
@@ -199,8 +246,6 @@ def test_changes_of_order_over_classifiers_seeds_poolings_and_k():
 
 
 def test_other_protocols_make_no_cells():
-    from dataclasses import replace
-
     assert all_cells([replace(result(), protocol="probe", options={})]).empty
 
 

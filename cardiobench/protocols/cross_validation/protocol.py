@@ -137,5 +137,7 @@ def summary(scores: FoldScores) -> dict[str, Any]:
     for key, values in (("f1", scores.f1), ("f1_macro", scores.f1_macro), ("auroc", scores.auroc)):
         numbers[f"{key}_median"], numbers[f"{key}_iqr"] = median_and_iqr(values)
         numbers[f"{key}_folds"] = values.tolist()
+    if scores.f1_inner is not None:
+        numbers["f1_inner_folds"] = scores.f1_inner.tolist()
     counts = Counter(", ".join(f"{key}={value}" for key, value in params.items()) for params in scores.best_params)
     return {**numbers, "chosen": dict(counts.most_common())}

@@ -1,7 +1,7 @@
 """Grid search of one classifier on one table of features: nested inside folds, or on the folds themselves."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -21,6 +21,8 @@ class FoldScores:
         f1: F1 of the positive class; macro where there are more than two classes, (folds,).
         f1_macro: (folds,).
         auroc: (folds,); macro, one class against the rest, where there are more than two.
+        f1_inner: mean F1 in the inner folds of the parameters that each fold was predicted with, (folds,), by which
+            classifiers may be chosen without a look at the fold; None where parameters were chosen on the folds themselves.
     """
 
     probabilities: np.ndarray
@@ -28,6 +30,7 @@ class FoldScores:
     f1: np.ndarray
     f1_macro: np.ndarray
     auroc: np.ndarray
+    f1_inner: np.ndarray | None = None
 
 
 def f1(labels: np.ndarray, probabilities: np.ndarray) -> float:
@@ -104,8 +107,8 @@ def nested_search(
         for fit, valid in balanced_folds(labels[train], patients[train], inner, seed, grouped=grouped)
     ]
     predicted = classifier.predict_proba_grid(features, labels, splits, params, seed)
-    scores = f1_table(labels, splits, predicted)
-    best = scores.reshape(len(outer), inner, len(params)).mean(axis=1).argmax(axis=1)
+    scores = f1_table(labels, splits, predicted).reshape(len(outer), inner, len(params)).mean(axis=1)
+    best = scores.argmax(axis=1)
     probabilities = np.zeros((len(labels), predicted[0].shape[2]))
     # Folds with the same parameters are predicted together, since classifiers share work between splits.
     for index in sorted(set(best.tolist())):
@@ -113,7 +116,8 @@ def nested_search(
         tables = classifier.predict_proba_grid(features, labels, folds, [params[index]], seed)
         for (_, valid), table in zip(folds, tables, strict=True):
             probabilities[valid] = table[0]
-    return _fold_scores(labels, probabilities, outer, tuple(params[index] for index in best.tolist()))
+    chosen = tuple(params[index] for index in best.tolist())
+    return replace(_fold_scores(labels, probabilities, outer, chosen), f1_inner=scores.max(axis=1))
 
 
 def flat_search(

@@ -1,7 +1,10 @@
 """The cells of a cross-validation as a table of numbers, and the best classifier of each."""
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cardiobench.data import catalog
@@ -12,6 +15,10 @@ CELL = ["model", "dataset", "label", "size"]
 """A cell of the paper's Table 3; the best classifier and pooling stand for it."""
 ALWAYS_POSITIVE = 2 / 3
 """F1 of the positive class when every record is called positive and half of them are, as in every cell."""
+INSIDE, REPORTED, ONE = "chosen inside the folds", "best on the reported folds: optimistic", "the only one"
+"""How the classifier and pooling that stand for a cell were chosen."""
+SAME_FOLDS = ("records", "seed", "folds", "inner", "grouped", "one_a_patient", "search")
+"""Options that two results must share for their folds to be the same ones."""
 OPTIONS = ["classifier", "seed", "records", "f1_median", "f1_iqr", "f1_macro_median", "auroc_median"]
 COLUMNS = [*CELL, "pooling", *OPTIONS, "f1_constant", "f1_macro", "low", "high", "floor", "verdict", "seen"]
 
@@ -20,35 +27,33 @@ def all_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
     """Return one row per result of the cross-validation of patients' recordings.
 
     Returns:
-        model, dataset, label, size, pooling (of the network's tokens), classifier, seed, records; f1_median, f1_iqr,
+        The index is the position in `results`. Columns: model, dataset, label, size, pooling (of the network's tokens), classifier, seed, records; f1_median, f1_iqr,
         f1_macro_median, auroc_median over folds, F1 of the positive class first, and f1_constant, its floor; f1_macro of all out-of-fold answers with
         its 95 % interval low to high over patients, and its floor and verdict;
         seen: whether the dataset is in the model's pretraining data, None when it is unknown.
     """
-    rows = []
-    for result in results:
+    rows = {}
+    for number, result in enumerate(results):
         if result.protocol != "cross_validation" or result.generated:
             continue
         dataset, _, label = result.task.partition("/")
         options, score = result.options, result.score
-        rows.append(
-            {
-                "model": result.model["name"],
-                "dataset": dataset,
-                "label": label,
-                "size": options["size"],
-                "pooling": result.model.get("token_pooling") or "",
-                **{name: options[name] for name in OPTIONS},
-                "f1_constant": ALWAYS_POSITIVE,
-                "f1_macro": score.value,
-                "low": score.low,
-                "high": score.high,
-                "floor": result.floor.value,
-                "verdict": result.verdict.word,
-                "seen": result.seen_in_pretraining,
-            }
-        )
-    return pd.DataFrame(rows, columns=COLUMNS)
+        rows[number] = {
+            "model": result.model["name"],
+            "dataset": dataset,
+            "label": label,
+            "size": options["size"],
+            "pooling": result.model.get("token_pooling") or "",
+            **{name: options[name] for name in OPTIONS},
+            "f1_constant": ALWAYS_POSITIVE,
+            "f1_macro": score.value,
+            "low": score.low,
+            "high": score.high,
+            "floor": result.floor.value,
+            "verdict": result.verdict.word,
+            "seen": result.seen_in_pretraining,
+        }
+    return pd.DataFrame(list(rows.values()), index=list(rows), columns=COLUMNS)
 
 
 def is_of_patients(record: AnalysisResult) -> bool:
@@ -60,14 +65,49 @@ def is_of_patients(record: AnalysisResult) -> bool:
 
 
 def best_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
-    """Return the best classifier and pooling of each model, dataset, label and size: by median F1, ties by the smaller IQR.
+    """Return one row for all classifiers and poolings of each model, dataset, label and size.
 
-    Where there are several seeds, those of the smallest one only: the best of several draws would flatter.
+    In each fold the one with the best mean F1 of the inner folds is taken, so that the fold's own score chooses nothing.
+    Results of a flat search have no inner folds: of those the one with the best median F1 is taken, ties by the smaller
+    IQR, which is optimistic. Where there are several seeds, those of the smallest one only: the best of several draws
+    would flatter.
 
     Returns:
-        Columns of `all_cells`.
+        Columns of `all_cells`, and `choice`: `INSIDE`, `REPORTED` or `ONE`, with the number of candidates. Classifier and
+        pooling are joined by + where folds differ; f1_macro, its interval and its verdict are then left empty, since they
+        belong to the answers of one classifier.
     """
     cells = all_cells(results)
     cells = cells[cells["seed"] == cells.groupby(CELL)["seed"].transform("min")]
-    best = cells.sort_values(["f1_median", "f1_iqr"], ascending=[False, True], kind="stable").groupby(CELL).head(1)
-    return best.sort_values(CELL, kind="stable").reset_index(drop=True)
+    rows = [_best(part, [results[number].options for number in part.index]) for _, part in cells.groupby(CELL)]
+    return pd.DataFrame(rows, columns=[*COLUMNS, "choice"])
+
+
+def _best(part: pd.DataFrame, options: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the row that stands for the candidates of one cell.
+
+    Args:
+        part: rows of `all_cells`.
+        options: of their results, in the same order.
+    """
+    one_set_of_folds = len({tuple(option.get(name) for name in SAME_FOLDS) for option in options}) == 1
+    if len(part) == 1 or not one_set_of_folds or not all("f1_inner_folds" in option for option in options):
+        best = part.sort_values(["f1_median", "f1_iqr"], ascending=[False, True], kind="stable").iloc[0]
+        return {**best, "choice": ONE if len(part) == 1 else f"{REPORTED} ({len(part)} candidates)"}
+    chosen = np.argmax([option["f1_inner_folds"] for option in options], axis=0)
+    folds = {
+        key: np.take_along_axis(np.array([option[f"{key}_folds"] for option in options]), chosen[None], axis=0)[0]
+        for key in ("f1", "f1_macro", "auroc")
+    }
+    low, high = np.quantile(folds["f1"], [0.25, 0.75])
+    used = part.iloc[[number for number, _ in Counter(chosen.tolist()).most_common()]]
+    row = {
+        **used.iloc[0],
+        **{name: " + ".join(dict.fromkeys(used[name])) for name in ("classifier", "pooling")},
+        **{f"{key}_median": float(np.median(values)) for key, values in folds.items()},
+        "f1_iqr": float(high - low),
+        "choice": f"{INSIDE} ({len(part)} candidates)",
+    }
+    if len(used) > 1:
+        row |= {"f1_macro": np.nan, "low": np.nan, "high": np.nan, "verdict": ""}
+    return row
