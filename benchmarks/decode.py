@@ -51,7 +51,7 @@ CASES = (
 
 
 def speckle(count: int, height: int, width: int) -> np.ndarray:
-    """A cine of smooth bright noise in a slowly moving brightness, uint8 RGB (count, height, width, 3)."""
+    """Generate a cine of smooth noise with slowly varying brightness, uint8 RGB (count, height, width, 3)."""
     rng = np.random.default_rng(0)
     rows, columns = np.mgrid[0:height, 0:width] / max(height, width)
     frames = np.empty((count, height, width, 3), np.uint8)
@@ -80,7 +80,7 @@ def write(path: Path, frames: np.ndarray, codec: str, pixels: str) -> Path:
 
 
 def crop_box(height: int, width: int) -> tuple[slice, slice]:
-    """The middle square, less a tenth at every side."""
+    """Return the slices of the central square, reduced by `ZOOM` of its side at each edge."""
     top, left = (round(max(0, height - width) / 2), round(max(0, width - height) / 2))
     cut = round(min(height, width) * ZOOM)
     return slice(top + cut, height - top - cut), slice(left + cut, width - left - cut)
@@ -134,7 +134,7 @@ def our_tensor_same(path: Path, sampling: FrameSampling) -> torch.Tensor:
 
 
 def our_tensor_table(path: Path, sampling: FrameSampling) -> torch.Tensor:
-    """The same numbers as the peer's, in the memory format channels_last."""
+    """Return the same numbers as the peer's, in the memory format channels_last."""
     small = np.concatenate([shrink(frame) for frame in read_clip(path, sampling).frames])
     return torch.from_numpy(cv2.LUT(small, NORMALISED).reshape(-1, SIZE, SIZE, 3)).permute(0, 3, 1, 2)
 

@@ -36,7 +36,7 @@ def bare_hdf5(source: OpenDataset, records: list[dict]) -> None:
 
 
 def bare_wfdb(source: OpenDataset, records: list[dict]) -> None:
-    """The wfdb package alone: signals in physical units."""
+    """Read with the wfdb package alone: signals in physical units."""
     for record in records:
         wfdb.rdrecord(str((source.raw / record["media"]).with_suffix("")))
 

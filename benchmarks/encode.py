@@ -51,7 +51,7 @@ class Clips:
         self.frame = pd.DataFrame({"id": [f"clip{n}" for n in range(count)], "fingerprint": ["s"] * count})
 
     def recording(self, number: int, sampling: FrameSampling):
-        """A clip by its number."""
+        """Read the clip; all numbers stand for the same file."""
         return read_clip(self.path, sampling)
 
 

@@ -35,7 +35,7 @@ def prepared_once(name: str, raw: str) -> dict[str, float]:
 
 
 def measured(name: str, patients: int, folder: Path) -> dict[str, float]:
-    """The best of some preparations of a twin, each in a process of its own."""
+    """Prepare a twin several times, each in a process of its own; return the best figures."""
     from cardiobench.data.twin import write_twin
 
     raw = folder / f"{name}-{patients}"

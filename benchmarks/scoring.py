@@ -89,14 +89,14 @@ def peer_view(sample: ScoringInput) -> dict:
 
 
 def peer(statistic, sample: ScoringInput, resamples: int) -> dict:
-    """The plain loop: draw rows, score them with a library, again and again."""
+    """Bootstrap in a plain loop: draw rows and score them with a library, resample by resample."""
     rng = np.random.default_rng(0)
     values = [statistic(sample.take(rng.integers(0, len(sample), len(sample)))) for _ in range(resamples)]
     return {key: percentile_interval(np.array([value[key] for value in values])) for key in values[0]}
 
 
 def product(names: tuple[str, ...], sample: ScoringInput, resamples: int, areas: bool = False) -> dict:
-    """The same intervals from weights; every row is a patient, so both sides draw the same rows."""
+    """Compute the same intervals from weights; every row is a patient, so both sides draw the same rows."""
     loaded = [load_metric(name) for name in names]
 
     def statistic(weights):
@@ -168,7 +168,7 @@ def toy_task(kind: str, breakdowns: int) -> Task:
 
 
 def toy_tables(task: Task, rows: int, patients: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """References and answers of a task, with probabilities where it has classes."""
+    """Generate references and predictions of a task, with probabilities if it has classes."""
     rng, count = np.random.default_rng(0), len(task.classes)
     who = np.sort(rng.integers(0, patients, rows))
     references = pd.DataFrame(

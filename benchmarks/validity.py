@@ -68,7 +68,7 @@ def coin(counts: tuple[int, int], rate: float) -> Make:
 
 
 def binormal(counts: tuple[int, int], auroc: float, cut: str) -> Make:
-    """A model of known AUROC, cut at equal error rates (`even`) or so that it answers the class at its own rate (`rate`)."""
+    """Simulate a model of known AUROC, cut at equal error rates (`even`) or at the prevalence of class 1 (`rate`)."""
     truth, shift = np.repeat([0, 1], counts), np.sqrt(2) * stats.norm.ppf(auroc)
 
     def make(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -206,7 +206,7 @@ def _line(method: str, name: str, hits: list[tuple[bool, float]], repetitions: i
 
 
 def gaps(repetitions: int) -> Iterator[tuple[str, float, float]]:
-    """Groups without a difference: % p < .05 and the mean excess; and one with a difference."""
+    """Print, for groups with and without a difference, the share of p < .05 and the mean excess of the gap."""
     print("\n| groups | p < .05 | gap, expected, excess |\n|---|---|---|")
     for name, shares, mixes, sens in (
         ("no difference, 4 groups of 300", [0.25] * 4, [0.3] * 4, [0.7] * 4),
@@ -304,7 +304,7 @@ def _pair(truth: np.ndarray, other: float, rng: np.random.Generator, seed: int) 
 
 
 def missing(repetitions: int) -> Iterator[tuple[str, float, float]]:
-    """A coin that leaves out its errors on 25/94, 12 of 119: judged on the answered rows, and on the worst case."""
+    """Judge a coin that omits its errors, 12 of 119 rows (25/94): on the answered rows, and on the worst case."""
     truth, rng, found = np.repeat([0, 1], (25, 94)), np.random.default_rng(0), []
     for seed in range(repetitions):
         answer = (rng.random(119) < 94 / 119).astype(int)

@@ -94,7 +94,7 @@ def _joined(predictions, task, references):
 def load_dataset(
     name: str, data_dir: str | Path | None = None, *, split: str | None = None, allow_missing: bool = False, **options
 ) -> "datasets.DatasetDict | datasets.Dataset":
-    """A dataset of the benchmark as a `datasets` object, built from its raw folder and cached.
+    """Load a dataset of the benchmark as a `datasets` object, built from its raw folder and cached.
 
     Args:
         name: such as "tmed2" or "cardiobench/tmed2".

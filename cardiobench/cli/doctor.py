@@ -1,4 +1,4 @@
-"""What would be used of a model, and what it could be asked, found out without encoding a recording."""
+"""Diagnose a model without encoding a recording: its files and settings, whether it loads, and its tasks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def _card_facts(name: str, card: ModelCard | None) -> list[Fact]:
 
 
 def _card_plan(card: ModelCard | None) -> list[Fact]:
-    """What would be used of a model whose files are not here."""
+    """List what a card says would be used of a model whose files are not on this machine."""
     if card is None:
         return []
     return [

@@ -21,7 +21,7 @@ _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+\s*)$")
 
 
 def read_table(path: str | Path) -> pd.DataFrame:
-    """A CSV or Parquet file as a data frame.
+    """Read a CSV or Parquet file as a data frame.
 
     The cells of a CSV stay text: `007` is not 7. It is UTF-8 or, with a byte-order mark, UTF-16, and has `,`, `;` or tabs between columns;
     with `;` a comma inside a number is the decimal sign. Parquet keeps its own types.

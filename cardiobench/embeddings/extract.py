@@ -124,7 +124,7 @@ def batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def default_workers(processes: int) -> int:
-    """Decoding workers for each of `processes` processes of this machine; of more than two cores, one is left to the encoder."""
+    """Return the decoding workers per process on this machine; of more than two cores, one is left to the encoder."""
     cores = (os.cpu_count() or 2) // processes
     return max(1, min(8, cores - 1 if cores > 2 else cores))
 

@@ -64,7 +64,7 @@ class LoaderMatch:
 
 
 def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> LoaderMatch:
-    """The loader that fits a model's files.
+    """Return the loader that fits a model's files.
 
     Args:
         source: the files; `code` says whether the model's own code may run.
@@ -135,7 +135,7 @@ def _known_to_transformers(model_type: str) -> bool:
 
 
 def _own_code(source: ModelFiles, frames: FrameSettings) -> LoaderMatch:
-    """The one place where code that comes with a model is let in."""
+    """Return the loader that runs the model's own code; no other function lets such code run."""
     if not source.code:
         raise BadModel(
             f"{source.name} brings its own Python code (auto_map in config.json). It is not run unless you ask for it: "
@@ -148,7 +148,7 @@ def _own_code(source: ModelFiles, frames: FrameSettings) -> LoaderMatch:
 
 
 def _own_facts(source: ModelFiles) -> dict[str, Any]:
-    """What a `cardiobench.json` beside the weights says; {} where there is none.
+    """Read the `cardiobench.json` beside the weights; {} if the file does not exist.
 
     Raises:
         BadModel: a key that it does not have.
@@ -161,7 +161,7 @@ def _own_facts(source: ModelFiles) -> dict[str, Any]:
 
 
 def _like(source: ModelFiles, name: str, why: str) -> LoaderMatch:
-    """The adapter of a registered model for other weights of the same network."""
+    """Return the adapter of a registered model, for other weights of the same network."""
     model_card = card(name)
     return registered(
         replace(model_card, id=source.name, revision=None, seen=(), published=()),
@@ -171,7 +171,7 @@ def _like(source: ModelFiles, name: str, why: str) -> LoaderMatch:
 
 
 def registered(model_card: ModelCard, source: ModelFiles, rule: str) -> LoaderMatch:
-    """The adapter of a card on some files."""
+    """Return the loader that applies a card's adapter to the given files."""
     make = adapter(model_card.adapter)
     poolings, variants = model_card.poolings, model_card.variants
     settings = _own_facts(source)
@@ -188,7 +188,7 @@ def registered(model_card: ModelCard, source: ModelFiles, rule: str) -> LoaderMa
 
 
 def _first(names: tuple[str, ...], wanted: str | None, source: ModelFiles, what: str) -> tuple[str, ...]:
-    """The names with the wanted one in front, which makes it the default."""
+    """Return the names with the wanted one first, which makes it the default."""
     if wanted is None:
         return names
     if wanted not in names:
@@ -197,7 +197,7 @@ def _first(names: tuple[str, ...], wanted: str | None, source: ModelFiles, what:
 
 
 def _by_keys(source: ModelFiles) -> LoaderMatch:
-    """The adapter whose network has the keys of the weights."""
+    """Return the adapter whose network has the tensor names of the weights."""
     from cardiobench.models.weights import read_shapes
 
     seen = {}

@@ -4,12 +4,12 @@ import torch
 
 
 def name_of(device: torch.device) -> str:
-    """What a device is called: its kind, and the model of a GPU."""
+    """Return a device's name: its type and, on a GPU, the model of the GPU."""
     return f"cuda: {torch.cuda.get_device_name(device)}" if device.type == "cuda" else device.type
 
 
 def to_device(network: torch.nn.Module, device: torch.device) -> torch.nn.Module:
-    """The network on a device, the weights of its 2-D convolutions with the channels last, the faster order there.
+    """Move a network to a device, with its 2-D convolutions in `channels_last` memory format, which is faster.
 
     Convolutions over time have five axes, which know no such order: they stay as they are.
     """

@@ -302,5 +302,5 @@ def _explained(name: str, revision: str | None) -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, without the pages that some libraries add."""
+    """Return the first line of an error's message; some libraries append pages to it."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -49,7 +49,7 @@ class FrameSettings:
         return frames
 
     def facts(self) -> dict[str, Any]:
-        """The settings for the embedding key: the sampling, and the other steps where they do anything."""
+        """Return the settings for the embedding key: the sampling, and the other steps that have an effect."""
         crop = {"zoom": self.zoom, "border": self.border, "zoomed_to": self.size} if self.zoom else {}
         return {"sampling": asdict(self.sampling), "colour": self.colour, **crop}
 
@@ -58,7 +58,7 @@ WHOLE = FrameSettings()
 
 
 def frame_settings(facts: Mapping[str, Any], name: str) -> FrameSettings:
-    """Settings from a card's or a `cardiobench.json`'s facts; what they do not say keeps its default.
+    """Read settings from the facts of a card or a `cardiobench.json`; missing keys keep their defaults.
 
     Raises:
         BadModel: a value that is none.

@@ -59,7 +59,7 @@ class OpenClipTextTower(ImageTower):
 
 
 def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE, no_text: str = "") -> ImageEncoder:
-    """Encoder of an open_clip model, with its text tower when its tokenizer can be had.
+    """Load the encoder of an open_clip model, with its text tower if its tokenizer is available.
 
     Args:
         source: the files.
@@ -112,7 +112,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
 
 
 def _network(source: ModelFiles, folder: Path, weights: Sequence[Path]) -> Network:
-    """The network that the checked configuration describes, not larger than its weights; its values are random."""
+    """Build the network of the checked configuration with random values, refusing one that is larger than its weights."""
     import open_clip
 
     root, hush = logging.getLogger(), _NotFromOpenClip()
@@ -190,7 +190,7 @@ class Tokenize:
 
 
 def _tokenizer(source: ModelFiles, folder: Path) -> tuple[Tokenize | None, str]:
-    """The tokenizer and what it is; or None and why there is none."""
+    """Return the tokenizer and its description, or None and the reason why there is none."""
     import open_clip
     from open_clip.tokenizer import HFTokenizer
 

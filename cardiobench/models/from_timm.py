@@ -59,7 +59,7 @@ def poolings(source: ModelFiles) -> tuple[str, ...]:
 
 
 def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE) -> ImageEncoder:
-    """Encoder of a timm model: the pooled features in front of its classifier.
+    """Load the encoder of a timm model: the pooled features before its classifier.
 
     Args:
         source: the files.
@@ -105,7 +105,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
 
 
 def _loaded(source: ModelFiles, folder: Path, state: dict[str, torch.Tensor]) -> Network:
-    """The network with its classifier and exactly these weights.
+    """Build the network with its classifier and load exactly these weights.
 
     timm loads them through the architecture's own filter, which renames the keys of older checkpoints. The filter may
     also interpolate tensors of another shape: that would be another model, so shapes are compared first.
@@ -131,7 +131,7 @@ def _loaded(source: ModelFiles, folder: Path, state: dict[str, torch.Tensor]) ->
 
 
 def _network(source: ModelFiles, folder: Path) -> Network:
-    """The architecture that the configuration names, without its weights."""
+    """Build the architecture that the configuration names, without weights."""
     try:
         import timm
     except ImportError as error:

@@ -73,7 +73,7 @@ def load(
     frames: FrameSettings = WHOLE,
     own_code: bool = False,
 ) -> ImageEncoder:
-    """Encoder of a transformers model.
+    """Load the encoder of a transformers model.
 
     Args:
         source: the files.
@@ -147,7 +147,7 @@ def _encoder(
 
 
 def _loaded(source: ModelFiles, folder: Path, weights: Sequence[Path], own_code: bool) -> tuple[Network, bool]:
-    """The network, whole, and whether its pooler was trained.
+    """Load the complete network; also return whether its pooler was trained.
 
     The checkpoint is loaded into the class it was saved from, head and all, so that every key has its place; the head
     is left out afterwards. (AutoModel would drop the head's weights and make up those of a pooler.)
@@ -201,7 +201,7 @@ def _loaded(source: ModelFiles, folder: Path, weights: Sequence[Path], own_code:
 
 
 def _class_of(name: str) -> Any:
-    """The model class of transformers that a checkpoint was saved from; AutoModel for any other name."""
+    """Return the transformers class that a checkpoint was saved from; AutoModel for any other name."""
     import transformers
 
     image_processor = getattr(transformers, name, None)

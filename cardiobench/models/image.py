@@ -173,7 +173,7 @@ Full = Callable[[np.ndarray], torch.Tensor]
 
 
 def on_device(network: torch.nn.Module, full: Full, lean: Full, mean: Any, std: Any) -> tuple[torch.nn.Module, Full]:
-    """The network with its normalisation and the preparation that leaves it out, if they give what the library gives.
+    """Move the normalisation from the preparation into the network, if the result equals the library's own.
 
     Args:
         network: on normalised parts.
@@ -196,7 +196,7 @@ def on_device(network: torch.nn.Module, full: Full, lean: Full, mean: Any, std: 
 
 
 def without_normalisation(transform: Any) -> tuple[Any, Any, Any] | None:
-    """A transform of torchvision's without its last two steps (to a tensor, normalise), the mean and the deviation.
+    """Return a torchvision transform without its last two steps (to tensor, normalise), the mean and the standard deviation.
 
     None when it does not end with them.
     """
@@ -209,7 +209,7 @@ def without_normalisation(transform: Any) -> tuple[Any, Any, Any] | None:
 
 
 def picture_by_picture(network: torch.nn.Module, transform: Any) -> tuple[torch.nn.Module, Full]:
-    """A network and torchvision's transform of one picture, the normalisation moved to the network where that is equal."""
+    """Pair a network with a per-image torchvision transform; move the normalisation to the network if the result is equal."""
     full, split = FrameByFrame(transform), without_normalisation(transform)
     if split is None:
         return network, full

@@ -109,7 +109,7 @@ def plan_model(
     variant: str | None = None,
     trust_remote_code: bool = False,
 ) -> ModelPlan:
-    """What `load_model` would do; fetches the small files of a Hub repository, and no weights unless they are all there is."""
+    """Plan what `load_model` would do, fetching a repository's small files; weights only if there is nothing else to read."""
     name = str(name_or_path)
     card = find_card(name)
     warnings: tuple[str, ...] = ()
@@ -155,7 +155,7 @@ def _without_weights(card: ModelCard, weights: str | Path | None) -> LoaderMatch
 
 
 def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None, code: bool) -> ModelFiles:
-    """The files of a registered model: those given, or those of its repository at the pinned revision.
+    """Return the files of a registered model: the given ones, or its repository's at the pinned revision.
 
     Raises:
         BadModel: it is no Hub repository, or it cannot be had; says where the files come from.
@@ -178,7 +178,7 @@ def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None,
 
 
 def _of_card(card: ModelCard, source: ModelFiles) -> LoaderMatch:
-    """The loader of a registered model with weights."""
+    """Return the loader of a registered model that has weights."""
     if card.adapter == NO_ADAPTER:
         raise BadModel(f"{card.id} has no adapter here, whatever its weights. Its card says what would be needed.")
     if card.adapter != BY_FILES:
@@ -200,7 +200,7 @@ def facts_of(card: ModelCard, variant: str) -> dict:
 
 
 def _choice(name: str, what: str, wanted: str | None, offered: tuple[str, ...]) -> str:
-    """The wanted pooling or variant, or the default one.
+    """Return the wanted pooling or variant, or the default.
 
     Raises:
         BadModel: the model does not offer it.
@@ -214,7 +214,7 @@ def _choice(name: str, what: str, wanted: str | None, offered: tuple[str, ...]) 
 
 
 def resolve_precision(precision: str, encoder: Encoder, plan: ModelPlan, device: str) -> str:
-    """The precision that `auto` stands for, fp32 or bf16.
+    """Resolve the precision `auto` to fp32 or bf16; return any other one unchanged.
 
     Raises:
         BadModel: no precision of that name.

@@ -41,7 +41,7 @@ FAMILY_DEFAULTS = {
 
 
 def processor(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> tuple[Any, tuple[str, ...]]:
-    """The image or video processor saved with a model, or its family's default at the model's image size.
+    """Load the image or video processor saved with a model, or its family's default at the model's image size.
 
     Returns:
         The processor, and warnings: empty when it came with the model.
@@ -117,7 +117,7 @@ class Frames:
     frame_wise = True
 
     def without_normalisation(self) -> "Frames | None":
-        """The same without its last step, uint8; None where it has no such step."""
+        """Return the processor without its normalisation, giving uint8; None if it has no such step."""
         return replace(self, options=RAW) if normalises(self.processor) else None
 
     def __call__(self, frames: np.ndarray) -> torch.Tensor:
@@ -165,7 +165,7 @@ class WholeClip:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def without_normalisation(self) -> "WholeClip | None":
-        """The same without its last step, uint8; None where it has no such step."""
+        """Return the processor without its normalisation, giving uint8; None if it has no such step."""
         return replace(self, options=RAW) if normalises(self.processor) else None
 
     def __call__(self, frames: np.ndarray) -> torch.Tensor:
@@ -187,7 +187,7 @@ def _channels_first(frames: np.ndarray) -> torch.Tensor:
 
 
 def settings(loaded: Any) -> dict[str, Any]:
-    """A processor's settings as plain JSON values."""
+    """Return a processor's settings as plain JSON values."""
     return json.loads(json.dumps(loaded.to_dict(), default=str, sort_keys=True))
 
 
@@ -213,7 +213,7 @@ class TextTokenizer:
 
 
 def tokenizer(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> tuple[TextTokenizer | None, str]:
-    """The tokenizer saved with a two-tower model and its class; or None and why there is none."""
+    """Load the tokenizer saved with a two-tower model; return it and its class name, or None and the reason."""
     import transformers
 
     if not any(file in source.files for file in TOKENIZER_FILES):

@@ -21,7 +21,7 @@ NO_ADAPTER = "none"  # adapter of a card of a model that nobody outside its auth
 
 
 def adapter(name: str) -> Callable[..., Encoder]:
-    """The function that makes the encoder of a registered model.
+    """Return the function that builds the encoder of a registered model.
 
     Raises:
         BadModel: no adapter of that name.

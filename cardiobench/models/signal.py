@@ -69,7 +69,7 @@ def windows(signal: np.ndarray, samples: int) -> np.ndarray:
 
 @cache
 def _low_pass(rate: int) -> np.ndarray:
-    """The filter that `resample_poly` designs by itself on every call, designed once."""
+    """Design the filter that `resample_poly` would otherwise design on every call."""
     return firwin(20 * rate + 1, 1 / rate, window=("kaiser", 5.0))
 
 

@@ -69,7 +69,7 @@ def _unprefixed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def below(state: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
-    """The tensors whose names begin with a prefix, under their names without it; the others are left out."""
+    """Return the tensors whose names start with a prefix, with the prefix removed."""
     return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
 
 
@@ -178,7 +178,7 @@ def with_tied(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> di
 
 
 def difference(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, list[str]]:
-    """What keeps weights from fitting a network: `missing`, `unexpected` and `wrong shape`, each a list of names."""
+    """List where weights do not fit a network: names under `missing`, `unexpected` and `wrong shape`."""
     expected = network.state_dict()
     return {
         "missing": [name for name in expected if name not in state],

@@ -33,7 +33,7 @@ def mean_of_unit_parts(data: TaskData, indices: np.ndarray, n_parts: int | None 
 def train(
     data: TaskData, n_parts: int | None = None, *, epochs: int = EPOCHS, seed: int = SEED
 ) -> tuple[LinearModel, dict[str, Any]]:
-    """The layer of the best validation loss, and how the training went.
+    """Train the linear layer; return the one with the best validation loss and a record of the training.
 
     Raises:
         NotApplicable: no validation rows, or too few training rows for one batch.

@@ -23,20 +23,20 @@ COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "
 
 
 def number(value: float, result: ScoreResult) -> str:
-    """A value of the ranking metric: fractions in percent, measurements in their unit; two decimals."""
+    """Format a value of the ranking metric with two decimals: fractions in percent, measurements in their unit."""
     if math.isnan(value):
         return "undefined"
     return f"{100 * value:.2f}" if result.metric in FRACTIONS else f"{value:.2f}"
 
 
 def metric_name(result: ScoreResult) -> str:
-    """The ranking metric, its unit and the direction in which it is better."""
+    """Format the ranking metric's name, its unit and the direction in which it is better."""
     unit = "%" if result.metric in FRACTIONS else result.unit
     return f"{result.metric} {unit} {'↑' if result.higher_is_better else '↓'}".replace("  ", " ")
 
 
 def interval(estimate: Estimate, result: ScoreResult) -> str:
-    """The 95 % interval, or why there is none."""
+    """Format the 95 % interval; "none" if it is undefined."""
     if math.isnan(estimate.low):
         return "none"
     return f"{number(estimate.low, result)} – {number(estimate.high, result)}"
@@ -88,7 +88,7 @@ def flags(result: ScoreResult) -> list[str]:
 
 
 def row(result: ScoreResult) -> tuple[str, ...]:
-    """The cells of `COLUMNS`."""
+    """Return the cells of a result in the order of `COLUMNS`."""
     estimate = result.overall[result.metric]
     return (
         result.task,
@@ -109,7 +109,7 @@ ANALYSIS_COLUMNS = ("study", "subject", "model", "found", "value", "95 % CI", "n
 
 
 def analysis_rows(record: AnalysisResult) -> list[tuple[str, ...]]:
-    """The cells of `ANALYSIS_COLUMNS`: a row a number that the study found."""
+    """Return the cells of `ANALYSIS_COLUMNS`, one row per value of the analysis."""
     models = ", ".join(model["name"] for model in record.models)
     marks = ", ".join(analysis_flags(record)) or "–"
     return [
@@ -176,5 +176,5 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str
 
 
 def markdown(results: list[ScoreResult]) -> str:
-    """The table of results in Markdown."""
+    """Format results as a Markdown table."""
     return markdown_table(COLUMNS, (row(result) for result in ordered(results)))

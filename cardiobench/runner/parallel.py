@@ -6,7 +6,7 @@ output folder on a shared disk. Every worker computes on one core, so a cell giv
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -74,13 +74,7 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
             if durations and len(outcomes) < len(todo) and (first_known or last_kind):
                 print_eta("the first of each kind" if last_kind else "the first")
             advance(1)
-    for n, cell in enumerate(cells):
-        if n in cached:
-            context.summary.add(cached[n])
-        elif (result := outcomes[n].result) is None:
-            not_applicable(cell, outcomes[n].reason, context)
-        else:
-            context.summary.add(result, outcomes[n].files)
+    _collect(cells, cached, outcomes, context)
 
 
 def applicable(cells: Sequence[Cell], context: RunContext) -> list[Cell]:
@@ -146,6 +140,22 @@ def n_jobs(config: RunConfig) -> int:
     import joblib
 
     return config.jobs or joblib.cpu_count()
+
+
+def _collect(
+    cells: Sequence[Cell],
+    cached: Mapping[int, ScoreResult],
+    outcomes: Mapping[int, CellOutcome],
+    context: RunContext,
+) -> None:
+    """Add the result of every cell to the run's summary, in the order of the cells, or note why it has none."""
+    for n, cell in enumerate(cells):
+        if n in cached:
+            context.summary.add(cached[n])
+        elif (result := outcomes[n].result) is None:
+            not_applicable(cell, outcomes[n].reason, context)
+        else:
+            context.summary.add(result, outcomes[n].files)
 
 
 def dispatch(cells: Sequence[Cell], evaluate: Evaluate, config: RunConfig) -> Iterator[CellOutcome]:

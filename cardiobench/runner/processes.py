@@ -99,7 +99,7 @@ def watch(accelerator: "Accelerator") -> Iterator[None]:
 
 
 def _connect(accelerator: "Accelerator") -> dict[socket.socket, int]:
-    """Connections of this process, each with the rank at its other end: to the main one, or from all others."""
+    """Connect the processes; return this one's connections with the rank at the other end: the main one, or all others."""
     main = accelerator.is_main_process
     server = socket.create_server(("", 0)) if main else None
     port, secret = share([server.getsockname()[1] if server else 0, secrets.token_hex(16)])

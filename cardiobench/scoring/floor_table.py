@@ -48,7 +48,7 @@ class TaskFloors:
 
 
 def tasks_by_name(names: Sequence[str]) -> list[Task]:
-    """The tasks of these names; a dataset's name stands for all of its tasks, none at all for every task."""
+    """Return the tasks of these names; a dataset's name stands for all of its tasks, no name for every task."""
     found = []
     for name in names or catalog.list_datasets():
         if "/" in name:
@@ -122,7 +122,7 @@ def compare_to_floor(row: PublishedScore, known: TaskFloors | None) -> str:
 
 
 def floor_table(tasks: Sequence[Task], data_dir: Path | None = None, others: bool = False) -> pd.DataFrame:
-    """A line a published number of the tasks, and one of each task that has none; nothing is rounded.
+    """Tabulate the floors: one row per published number, and one per task without any; nothing is rounded.
 
     Args:
         tasks: in the order of the table.

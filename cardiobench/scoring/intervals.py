@@ -103,7 +103,7 @@ def quantile_interval(values: np.ndarray, score: float, level: float = LEVEL) ->
 
 
 def standard_error(influence: np.ndarray, clusters: Clusters) -> float:
-    """Standard error of a score from the influence of its rows, summed by patient (infinitesimal jackknife).
+    """Compute the standard error of a score from its rows' influence, summed by patient (infinitesimal jackknife).
 
     Args:
         influence: derivative of the score in the weight of each row, (n,).

@@ -83,7 +83,7 @@ class Predictions:
         return self.frame["patient_id"].to_numpy()
 
     def sample(self) -> ScoringInput:
-        """The rows as arrays: float64 values, or class codes in the task's class order."""
+        """Return the rows as arrays: float64 values, or class codes in the task's class order."""
         if not self.task.classes:
             return ScoringInput(self.frame["y_true"].to_numpy(np.float64), self.frame["y_pred"].to_numpy(np.float64))
         code = {name: place for place, name in enumerate(self.task.classes)}
@@ -149,7 +149,7 @@ def _spelling_hint(missing: list[str], extra: list[str], source: str) -> list[st
 
 
 def _plain(name: str) -> str:
-    """An id without what programs add or lose: case, file suffix, leading zeros."""
+    """Normalise an id: lower case, without file suffix and leading zeros."""
     name = name.strip().lower()
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)
@@ -191,7 +191,7 @@ def _require(good: np.ndarray, answers: pd.DataFrame, source: str, complaint: st
 
 
 def _completed(answers: pd.DataFrame, task: Task) -> pd.DataFrame:
-    """The columns y_pred and p_<class> only; y_pred from the probabilities where it is not given."""
+    """Keep the columns y_pred and p_<class>; derive y_pred from the probabilities if it is missing."""
     columns = [column for column in probability_columns(task) if column in answers]
     if "y_pred" not in answers:
         best = answers[columns].to_numpy(np.float64).argmax(axis=1)
@@ -200,7 +200,7 @@ def _completed(answers: pd.DataFrame, task: Task) -> pd.DataFrame:
 
 
 def _disagreement(frame: pd.DataFrame, task: Task) -> list[str]:
-    """A warning where the answer is not a most probable class; both are used as given."""
+    """Warn about rows where y_pred is not a most probable class; both are used as given."""
     columns = probability_columns(task)
     if not columns or not set(columns) <= set(frame.columns):
         return []

@@ -33,7 +33,7 @@ def training_weights(patient_ids: Sequence[object], refits: int = REFITS, seed: 
 
 
 def training_spread(scores: Sequence[float]) -> float:
-    """Standard deviation of the scores of refits; only their spread counts, since each refit sees 63 % of the patients."""
+    """Compute the standard deviation of refits' scores; their mean is not used, since each refit sees 63 % of the patients."""
     return float(np.std(np.asarray(scores, dtype=np.float64), ddof=1))
 
 

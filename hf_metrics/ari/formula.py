@@ -98,7 +98,7 @@ def _pairs(weights, part):
 
 
 def compute(references, predictions, components=None, covariance="diag", n_init=10, seed=42):
-    """Adjusted Rand index of clusters, or of the clusters that a Gaussian mixture finds in embeddings.
+    """Compute the adjusted Rand index of clusters, or of a Gaussian mixture's clusters of embeddings.
 
     Args:
         references: labels, (n,), whole numbers or names.

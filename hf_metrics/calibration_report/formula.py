@@ -55,7 +55,7 @@ def _probabilities(values):
 
 
 def _inputs(references, predictions, probabilities):
-    """True classes and log odds of class 1; None in place of the log odds where there are none to judge."""
+    """Return true classes and log odds of class 1; None in place of the log odds if there are none."""
     truth = _codes(references, "references")
     if probabilities is None and np.ndim(predictions) == 2:
         probabilities = predictions
@@ -93,7 +93,7 @@ def _fit(columns, offset, truth):
 
 
 def _models(truth, odds):
-    """The two fits: {key: (place of the coefficient, columns, offset)}."""
+    """Set up the two fits: {key: (index of the coefficient, columns, offset)}."""
     ones = np.ones((truth.size, 1))
     return {
         "calibration_slope": (1, np.column_stack([ones, odds]), 0.0),
@@ -102,7 +102,7 @@ def _models(truth, odds):
 
 
 def influence(references, predictions, probabilities=None):
-    """Derivative of slope and intercept in the weight of each row, (n,) each; NaN where undefined."""
+    """Compute the derivative of slope and intercept by the weight of each row, (n,) each; NaN where undefined."""
     truth, odds = _inputs(references, predictions, probabilities)
     if odds is None:
         return {}

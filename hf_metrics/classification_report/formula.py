@@ -118,7 +118,7 @@ def _mean_of_defined(values):
 
 
 def _calibration_error(table, truth, weights):
-    """Expected calibration error in each resample, (B,), over equal bins (low, high] of the highest probability."""
+    """Compute the expected calibration error of each resample, (B,), over equal bins (low, high] of the highest probability."""
     confidence, correct = table.max(axis=1), table.argmax(axis=1) == truth
     place = np.clip(np.searchsorted(np.linspace(0, 1, BINS + 1), confidence, side="left") - 1, 0, BINS - 1)
     gaps = np.zeros((truth.size, BINS))
@@ -159,7 +159,7 @@ def from_tables(tables, present):
 
 
 def influence(references, predictions, probabilities=None):
-    """Derivative of what rests on probabilities in the weight of each row: what its standard error is made of.
+    """Compute the derivative of the probability-based metrics by the weight of each row, for their standard errors.
 
     Returns:
         `auroc`, `auprc`, `brier`, `nll`, (n,) each; NaN where undefined. Empty without probabilities.
@@ -222,7 +222,7 @@ def _area_influence(scores, positive):
 
 
 def compute_resamples(references, predictions, weights, probabilities=None, areas=True):
-    """The report of many weighted versions of the same rows at once.
+    """Compute the report of many weighted versions of the same rows at once.
 
     Args:
         references: true classes, (n,), whole numbers from 0.

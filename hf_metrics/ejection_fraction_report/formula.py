@@ -49,7 +49,7 @@ def support(references, predictions):
 
 
 def influence(references, predictions):
-    """Derivative of each share in the weight of each row, (n,); NaN where undefined."""
+    """Compute the derivative of each share by the weight of each row, (n,); NaN where undefined."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return {
             key: np.where(rows, right - right.sum() / rows.sum(), 0) / rows.sum()

@@ -38,7 +38,7 @@ def _pair(references, predictions):
 
 
 def influence(references, predictions):
-    """Derivative of the MAE in the weight of each row, (n,): what its standard error is made of."""
+    """Compute the derivative of the MAE by the weight of each row, (n,), for its standard error."""
     truth, guess = _pair(references, predictions)
     error = np.abs(guess - truth)
     return {"mae": (error - error.mean()) / error.size}

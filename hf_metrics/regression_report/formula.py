@@ -88,7 +88,7 @@ def _ranks(members, weights):
 
 
 def compute_resamples(references, predictions, weights, value_range=None):
-    """The report of many weighted versions of the same rows at once.
+    """Compute the report of many weighted versions of the same rows at once.
 
     Args:
         references: measured values, (n,).
@@ -139,7 +139,7 @@ def compute_resamples(references, predictions, weights, value_range=None):
 
 
 def influence(references, predictions, value_range=None):
-    """Derivative of each number in the weight of each row: what its standard error is made of.
+    """Compute the derivative of each metric by the weight of each row, for its standard error.
 
     Args:
         references: measured values, (n,).

@@ -84,7 +84,7 @@ def _names(values, name):
 
 
 def _value(formula, truth, guess, classes):
-    """The metric of a group; NaN where it lacks one of the classes: with one class alone a constant would be perfect."""
+    """Compute the metric of a group; NaN if it lacks a class, since a constant answer would then be perfect."""
     return float(formula(truth, guess)) if classes <= set(truth.tolist()) else float("nan")
 
 

@@ -60,7 +60,7 @@ def _unit(vectors, name):
 
 
 def text_axis(text_embeddings, text_values=None):
-    """The direction in which texts move as their number grows.
+    """Compute the direction along which text embeddings move as the texts' number grows.
 
     Args:
         text_embeddings: (p, d), finite, not zero.

@@ -45,7 +45,7 @@ def median(values: np.ndarray) -> np.ndarray:
 
 
 def r_peaks(ecg: np.ndarray) -> np.ndarray:
-    """Samples of the R peaks, found on the energy between 6 and 24 Hz of all leads together.
+    """Detect R peaks on the energy of all leads between 6 and 24 Hz; return their sample indices.
 
     Each lead counts by its own typical amplitude, so that one noisy electrode does not decide. Peaks are at least
     240 ms apart and above a share of the record's typical peak; a pause of more than 1.7 median intervals is searched

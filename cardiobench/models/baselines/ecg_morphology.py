@@ -231,7 +231,7 @@ class EcgMorphology:
         self.preprocessing = card.preprocessing
 
     def transform(self, recording: Ecg) -> torch.Tensor:
-        """The measurements of a record: (1, dim)."""
+        """Measure one recording: features (1, dim)."""
         return torch.from_numpy(feature_vector(recording))[None]
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:

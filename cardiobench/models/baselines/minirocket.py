@@ -29,7 +29,7 @@ CALIBRATION = 8  # generated signals behind the biases
 
 
 def dilations(samples: int, features: int) -> tuple[np.ndarray, np.ndarray]:
-    """The dilations of every kernel and how many of its features each gets.
+    """Return the dilations of the kernels and the number of features of each dilation.
 
     At most 32 dilations, evenly on a logarithmic scale up to the one whose kernel spans the whole signal; those that
     are equal after rounding down share their features.
@@ -83,7 +83,7 @@ class KernelBank:
         return self.dilation * (LENGTH - 1) // 2
 
     def convolve(self, signal: torch.Tensor) -> torch.Tensor:
-        """A signal (leads, samples) with zeros around it, convolved with every kernel: (84, samples)."""
+        """Convolve a zero-padded signal (leads, samples) with every kernel: (84, samples)."""
         leads, samples = signal.shape
         around = torch.nn.functional.pad(signal, (self.margin, self.margin))
         shifted = around.unfold(1, samples, self.dilation)  # (leads, 9, samples), a view
@@ -97,7 +97,7 @@ class KernelBank:
         return torch.cat(shares).flatten()
 
     def to(self, device: torch.device) -> "KernelBank":
-        """The same bank on a device."""
+        """Return a copy of the bank on a device."""
         return KernelBank(self.dilation, self.weights.to(device), self.padded, self.biases.to(device))
 
 
@@ -109,7 +109,7 @@ def share_above(rows: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
 
 
 def banks(signals: np.ndarray, seed: int = SEED) -> list[KernelBank]:
-    """The kernels of all dilations with thresholds from the given signals.
+    """Build the kernels of all dilations, with thresholds fitted to the given signals.
 
     Thresholds are quantiles of a kernel's output over those signals, rounded to 4 decimals so that every machine has
     the same ones.
@@ -161,14 +161,14 @@ class MiniRocket:
         self.preprocessing = card.preprocessing
 
     def transform(self, recording: Ecg) -> torch.Tensor:
-        """A record at 100 Hz, 10 s, standardised: (1, 12, 1000)."""
+        """Resample a recording to 100 Hz, standardise it and fit it to 10 s: (1, 12, 1000)."""
         signal = resample(checked(recording), recording.fs, FS)
         scaled = fit_length(standardise(signal), SAMPLES)
         return torch.from_numpy(np.ascontiguousarray(scaled.T, dtype=np.float32))[None]
 
     @torch.no_grad()
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Records (N, 12, 1000) to features (N, 9996) in [0, 1]."""
+        """Encode recordings (N, 12, 1000) as features (N, 9996) in [0, 1]."""
         if parts.shape[1:] != (len(LEADS), SAMPLES):
             raise ValueError(f"MiniRocket takes (N, {len(LEADS)}, {SAMPLES}), got {tuple(parts.shape)}")
         # One record after the other: the outputs of a bank then stay in the processor's cache.

@@ -156,7 +156,7 @@ def cavity_area(dark: np.ndarray, sector: np.ndarray, mean: np.ndarray) -> np.nd
 
 
 def curve(area: np.ndarray) -> Features:
-    """What an area over time (T,) says about contraction: extremes, fractional change, volume change, rhythm.
+    """Describe the contraction of a chamber from its area over time (T,): extremes, fractional change, volume change, rhythm.
 
     The change of volume takes the chamber for a body of revolution, volume ~ area^1.5; extremes are the 5th and 95th
     percentiles, so that one bad frame does not make them.
@@ -212,7 +212,7 @@ class PixelMotion:
         self.preprocessing = card.preprocessing
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """The measurements of a clip: (1, dim)."""
+        """Measure one clip: features (1, dim)."""
         return torch.from_numpy(feature_vector(recording.frames))[None]
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:

@@ -33,7 +33,7 @@ def standardised(signal: np.ndarray) -> np.ndarray:
 
 
 def prepare(signal: np.ndarray, fs: float, variant: str = "mean") -> np.ndarray:
-    """A record as the network takes it.
+    """Prepare a recording as input of the network.
 
     Args:
         signal: (n, 12), millivolts.

@@ -22,7 +22,7 @@ WEIGHTS = ("multiblock_epoch100.pth", "random_epoch100.pth")
 
 
 def prepare(signal: np.ndarray, fs: float) -> np.ndarray:
-    """A record as the network takes it, by two Fourier resamplings: to 500 Hz, then each window to 250 Hz.
+    """Prepare a recording as input of the network: Fourier-resampled to 500 Hz, then each window to 250 Hz.
 
     Args:
         signal: (n, 12), millivolts; neither filtered nor scaled.
@@ -36,7 +36,7 @@ def prepare(signal: np.ndarray, fs: float) -> np.ndarray:
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
-    """The encoder of a checkpoint from the authors' drive; tokens lie lead after lead.
+    """Load the encoder from a checkpoint of the authors' drive; its tokens are ordered by lead.
 
     Raises:
         BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.

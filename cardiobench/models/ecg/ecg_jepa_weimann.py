@@ -73,7 +73,7 @@ def size_of(state: dict[str, torch.Tensor], what: str) -> str:
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
-    """The target encoder of a checkpoint that the user has; `cls` pooling reads the register.
+    """Load the target encoder from a checkpoint that the user supplies; `cls` pooling reads the register token.
 
     Raises:
         BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.

@@ -57,7 +57,7 @@ FILTERS = {"filtered": filtered, "zscore": lambda signal: signal, "paper": paper
 
 
 def prepare(signal: np.ndarray, fs: float, variant: str = "filtered") -> np.ndarray:
-    """A record as the network takes it.
+    """Prepare a recording as input of the network.
 
     Args:
         signal: (n, 12), millivolts.

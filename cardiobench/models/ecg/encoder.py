@@ -87,7 +87,7 @@ class TokenExtractor(torch.nn.Module):
 
 
 def loaded(build: Callable[[], Network], state: Mapping[str, torch.Tensor], what: str) -> Network:
-    """A network with exactly those weights; it is built without values first, so that none can be left random.
+    """Build a network with exactly the given weights; on the meta device first, so that no value can stay random.
 
     Raises:
         BadModel: names missing, names too many or other shapes.
@@ -99,7 +99,7 @@ def loaded(build: Callable[[], Network], state: Mapping[str, torch.Tensor], what
 
 
 def described(card: ModelCard, source: ModelFiles, weights: list, pooling: str, variant: str) -> dict[str, Any]:
-    """What every encoder of a card says about itself; `preprocessing` holds the pooling and the variant."""
+    """Return the fields that every encoder takes from its card; `preprocessing` includes the pooling and the variant."""
     chosen = {"pooling": pooling, "variant": variant} if variant else {"pooling": pooling}
     return {
         "name": card.id,

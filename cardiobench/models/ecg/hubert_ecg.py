@@ -54,7 +54,7 @@ def preprocessed(signal: np.ndarray, fs: float) -> np.ndarray:
 
 
 def flattened(window: np.ndarray) -> np.ndarray:
-    """A window (2500, leads) as one signal at 100 Hz, lead after lead: (500 x leads,).
+    """Flatten a window (2500, leads) at 500 Hz to one signal at 100 Hz, lead after lead: (500 x leads,).
 
     The low-pass filter of the decimation runs over the places where the leads were joined, as in the original.
     """
@@ -62,7 +62,7 @@ def flattened(window: np.ndarray) -> np.ndarray:
 
 
 def prepare(signal: np.ndarray, fs: float, variant: str = "first") -> np.ndarray:
-    """A record as the network takes it.
+    """Prepare a recording as input of the network.
 
     Args:
         signal: (n, 12), millivolts.
@@ -77,7 +77,7 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "first") -> np.ndarray
 
 
 def config(settings: Mapping[str, Any], state: Mapping[str, torch.Tensor], what: str) -> Mapping[str, Any]:
-    """Settings of the network: those of config.json, or those of the published size whose width the weights have.
+    """Return the network's settings: config.json, or else those of the published size with the weights' width.
 
     Raises:
         BadModel: no config.json beside weights of another width.

@@ -47,13 +47,13 @@ def crop_and_scale(
 
 
 def centre(frame: np.ndarray, size: int) -> np.ndarray:
-    """The middle size x size pixels of a frame (H, W, 3) that is at least as large; of an odd rest the larger part is cut off below and right."""
+    """Crop the central size x size pixels of a frame (H, W, 3); of an odd margin the larger half is at the bottom and right."""
     top, left = (frame.shape[0] - size) // 2, (frame.shape[1] - size) // 2
     return frame[top : top + size, left : left + size]
 
 
 def resized(frame: np.ndarray, size: tuple[int, int], how: Literal["cubic", "area"]) -> np.ndarray:
-    """A frame uint8 (H, W, 3) at another size (width, height); its aspect ratio is not kept.
+    """Resize a frame uint8 (H, W, 3) to (width, height) without keeping its aspect ratio.
 
     "cubic" is a cubic convolution (a = -0.75) without antialias. "area" averages boxes where both sides shrink; where one
     grows it is a two-tap blend with places of its own, which is not bilinear (up to 110 grey levels apart on noise).
@@ -63,7 +63,7 @@ def resized(frame: np.ndarray, size: tuple[int, int], how: Literal["cubic", "are
 
 
 def _without(frame: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """A frame without that many rows above and below and columns left and right."""
+    """Cut the given number of rows off top and bottom and of columns off left and right."""
     height, width = frame.shape[:2]
     rows, columns = min(rows, (height - 1) // 2), min(columns, (width - 1) // 2)
     return frame[rows : height - rows, columns : width - columns]

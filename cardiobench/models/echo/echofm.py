@@ -44,7 +44,7 @@ def prepared(frames: np.ndarray) -> torch.Tensor:
 
 
 def normalised(clips: torch.Tensor) -> torch.Tensor:
-    """Prepared clips uint8 (N, 32, 224, 224, 3) to the network's input, float (N, 3, 32, 224, 224) in [0, 1]."""
+    """Scale prepared clips uint8 (N, 32, 224, 224, 3) to the network's input, float (N, 3, 32, 224, 224) in [0, 1]."""
     return clips.movedim(-1, 1).float() / 255
 
 
@@ -67,7 +67,7 @@ class EchoFmVectors(torch.nn.Module):
         self.network, self.pooling = network, pooling
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """Prepared clips uint8 (N, 32, 224, 224, 3) to vectors (N, 1024)."""
+        """Encode prepared clips uint8 (N, 32, 224, 224, 3) as embeddings (N, 1024)."""
         tokens = self.network.encoded(normalised(clips))
         return pool(tokens if self.pooling == "cls" else tokens[:, 1:], self.pooling)
 
@@ -76,7 +76,7 @@ class EchoFMEncoder(ClipEncoder):
     """EchoFM on the first 32 frames of a clip."""
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """A clip as one part, uint8 (1, 32, 224, 224, 3)."""
+        """Prepare a clip for the network: uint8 (1, 32, 224, 224, 3)."""
         return prepared(recording.frames)[None]
 
 

@@ -43,7 +43,7 @@ class EchoPrimeVectors(torch.nn.Module):
         self.view = view_classifier(len(VIEWS))
 
     def forward(self, blocks: torch.Tensor) -> torch.Tensor:
-        """Prepared clips uint8 (N, 17, 224, 224, 3) to (N, 523): the video's vector, and the view of its first frame, one-hot."""
+        """Encode prepared clips uint8 (N, 17, 224, 224, 3) as (N, 523): video embedding and one-hot view of the first frame."""
         clips = normalised(blocks)
         views = self.view(clips[:, :, 0]).argmax(dim=1)
         return torch.cat([self.video(clips).float(), torch.nn.functional.one_hot(views, len(VIEWS))], dim=1)
@@ -66,7 +66,7 @@ class EchoPrimeEncoder(ClipEncoder):
     native_details: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """A clip as one part, uint8 (1, 17, 224, 224, 3)."""
+        """Prepare a clip for the network: uint8 (1, 17, 224, 224, 3)."""
         return prepared(recording.frames)[None]
 
     def predict_native(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:
@@ -98,7 +98,7 @@ class EchoPrimeEncoder(ClipEncoder):
 
 
 def view_probabilities(unit: np.ndarray) -> np.ndarray:
-    """Views of the benchmark from stored vectors (R, 523): shares of the recordings, (6,) in the order of `data.spec.VIEWS`.
+    """Average stored vectors (R, 523) to view probabilities (6,), in the order of `data.spec.VIEWS`.
 
     A2C, A3C, A4C as they are, Parasternal_Long is PLAX, Parasternal_Short PSAX, the six others are Other.
     """
@@ -162,7 +162,7 @@ def load(
 
 
 def _with_prompts(card: ModelCard, source: ModelFiles) -> EchoPrimePrompts:
-    """The video encoder and the report encoder."""
+    """Load the video encoder together with the report encoder."""
     paths = source.weights(VIDEO)
     with torch.device("meta"):
         video = video_encoder()

@@ -35,7 +35,7 @@ def prepared(frames: np.ndarray) -> torch.Tensor:
 
 
 def normalised(blocks: torch.Tensor) -> torch.Tensor:
-    """Prepared clips uint8 (N, 17, 224, 224, 3) to the network's input, float (N, 3, 16, 224, 224); absent frames are zero."""
+    """Normalise prepared clips uint8 (N, 17, 224, 224, 3) to float (N, 3, 16, 224, 224); absent frames are zero."""
     mean, std = (torch.tensor(values, device=blocks.device) for values in (MEAN, STD))
     counts = blocks[:, 0, 0, 0, 0].long()
     present = torch.arange(FRAMES, device=blocks.device) < counts[:, None]

@@ -68,7 +68,7 @@ class CandidateBank:
 def section_vectors(
     study: np.ndarray, weights: SectionWeights, *, uniform: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A study as one vector a section: its recordings, weighted by what their views say about the section.
+    """Average a study's recordings into one vector per report section, weighted by the section's weight for each view.
 
     Args:
         study: (recordings, 523): 512 numbers of the video, 11 of the view (one-hot); one recording is enough.
@@ -89,7 +89,7 @@ def section_vectors(
 
 
 def nearest(vectors: np.ndarray, bank: CandidateBank, k: int = NEAREST, chunk: int = 64) -> np.ndarray:
-    """The k candidates with the largest cosine to each vector (n, 512), the likest first: (n, k); all of a smaller bank."""
+    """Return indices (n, k) of the k candidates nearest to each vector (n, 512) by cosine, nearest first."""
     k = min(k, len(bank.embeddings))
     rows = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32)).split(chunk)
     return torch.cat([(some @ bank.embeddings.T).topk(k, dim=1).indices for some in rows]).numpy()
@@ -114,7 +114,7 @@ def answers(
     k: int = NEAREST,
     upstream_compat: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What the nearest candidates say of a phenotype, for each study.
+    """Predict a phenotype of each study from its nearest candidate reports.
 
     Args:
         phenotype: one of those of `PHENOTYPES`.

@@ -32,7 +32,7 @@ class Videos(torch.nn.Module):
         self.video = video
 
     def forward(self, blocks: torch.Tensor) -> torch.Tensor:
-        """Prepared clips uint8 (N, 17, 224, 224, 3) to (N, 512)."""
+        """Encode prepared clips uint8 (N, 17, 224, 224, 3) as embeddings (N, 512)."""
         return self.video(normalised(blocks))
 
 
@@ -55,7 +55,7 @@ class EchoPrimePrompts(ClipEncoder):
         self.text_network.float().eval().requires_grad_(False)
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """A clip as one part, uint8 (1, 17, 224, 224, 3)."""
+        """Prepare a clip for the network: uint8 (1, 17, 224, 224, 3)."""
         return prepared(recording.frames)[None]
 
     @torch.no_grad()
@@ -86,7 +86,7 @@ class ReportTokens:
 
 
 def read_text_encoder(source: ModelFiles, what: str) -> tuple[EchoPrimeText, ReportTokens, Mapping[str, str]]:
-    """The report encoder of a download, its tokenizer, and facts about both for the embedding key.
+    """Load the report encoder and its tokenizer, with facts about both for the embedding key.
 
     The tokenizer is not in the release: its `vocab.txt` lies in the folder, or in the Hub's cache under `TOKENIZER`.
 

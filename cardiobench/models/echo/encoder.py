@@ -37,7 +37,7 @@ class ClipEncoder:
 
     @torch.no_grad()
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Prepared clips (N, ...) on the network's device to vectors (N, dim), float32."""
+        """Encode prepared clips (N, ...) on the network's device as embeddings (N, dim), float32."""
         return self.network(parts).float()
 
     def to(self, device: torch.device) -> Self:
@@ -51,7 +51,7 @@ CLIP_SCALE = 1 / 0.07
 
 
 def no_scale(what: str) -> str:
-    """The warning of a model whose release does not hold its learned temperature."""
+    """Return the warning for a model that is released without its learned temperature."""
     return (
         f"{what} holds no learned temperature: zero-shot probabilities use CLIP's first value, 1/0.07; it changes how sure "
         f"they are and not which class is the likeliest"

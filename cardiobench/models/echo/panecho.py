@@ -51,7 +51,7 @@ def prepared(frames: np.ndarray) -> torch.Tensor:
 
 
 def normalised(clips: torch.Tensor) -> torch.Tensor:
-    """Prepared clips uint8 (N, 16, 224, 224, 3) to the network's input, float (N, 3, 16, 224, 224).
+    """Normalise prepared clips uint8 (N, 16, 224, 224, 3) to the network's input, float (N, 3, 16, 224, 224).
 
     Mean and standard deviation are ImageNet's in the order red, green, blue, although the channels are blue, green, red:
     so it was trained.
@@ -68,7 +68,7 @@ class PanEchoVectors(torch.nn.Module):
         self.network: PanEcho = network
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """Prepared clips uint8 (N, 16, 224, 224, 3) to embeddings (N, 768)."""
+        """Encode prepared clips uint8 (N, 16, 224, 224, 3) as embeddings (N, 768)."""
         return self.network(normalised(clips))
 
 
@@ -107,7 +107,7 @@ class PanEchoEncoder(ClipEncoder):
         return {name: part.numpy() for name, part in by_head(values).items()}
 
     def predict_native(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:
-        """The answer of a head for each unit: the mean over all clips of its recordings, as the authors do for a study.
+        """Average a head's output over all clips of each unit's recordings, as the authors do for a study.
 
         Aortic stenosis is 1 minus the probability of the class `None`; wall motion the probability of an abnormality.
 

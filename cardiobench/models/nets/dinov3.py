@@ -85,7 +85,7 @@ class Places(nn.Module):
 
 
 def turned(parts: torch.Tensor, rotation: Rotation) -> torch.Tensor:
-    """Queries or keys (N, heads, T, head_dim) with those of the patches, the last ones, turned by their place."""
+    """Rotate queries or keys (N, heads, T, head_dim) of the patches, which come last, by their position."""
     sine, cosine = rotation
     rest, patches = parts.split([parts.shape[2] - len(sine), len(sine)], dim=2)
     low, high = patches.chunk(2, dim=-1)

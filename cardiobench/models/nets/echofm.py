@@ -71,7 +71,7 @@ class EchoFM(nn.Module):
 
 
 def table(rows: int, dim: int) -> nn.Parameter:
-    """A learned table (1, rows, dim)."""
+    """Create a learned position table (1, rows, dim), initialised to zero."""
     return nn.Parameter(torch.zeros(1, rows, dim))
 
 

@@ -7,7 +7,7 @@ WIDTH = 512
 
 
 def bert_config():
-    """Configuration of `microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract`: BERT base with its usual numbers."""
+    """Return the configuration of `microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract`: BERT base with its usual sizes."""
     from transformers import BertConfig
 
     return BertConfig(vocab_size=30522, layer_norm_eps=1e-12)

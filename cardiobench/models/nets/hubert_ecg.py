@@ -32,7 +32,7 @@ HEADS = ("final_proj.", "label_embedding.", "classifier.")
 
 
 def build(config: Mapping[str, Any]) -> torch.nn.Module:
-    """A HubertModel of transformers.
+    """Build a transformers HubertModel without weights.
 
     Args:
         config: the settings named in `COMMON` and `SIZES`; others are left out, as they say nothing about inference.

@@ -55,7 +55,7 @@ class Bottleneck(nn.Module):
         return out + self.shortcut(signal)
 
     def shortcut(self, signal: torch.Tensor) -> torch.Tensor:
-        """The input at the output's length and width: maxima of pairs, zeros for the channels that were not there."""
+        """Match the input to the output's length, by max pooling, and to its width, by zero channels."""
         if self.stride > 1:
             signal = functional.max_pool1d(functional.pad(signal, (0, 1)), self.stride)
         if self.grown:

@@ -81,6 +81,6 @@ class TimeCode(nn.Module):
 
 
 def time_code() -> torch.Tensor:
-    """The table (1, 16, 768): sine in the even columns, cosine in the odd ones."""
+    """Compute the temporal position table (1, 16, 768): sine in the even columns, cosine in the odd ones."""
     angles = torch.arange(FRAMES)[:, None] * 10000.0 ** (-torch.arange(0, DIM, 2) / DIM)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[None]

@@ -88,7 +88,7 @@ WIDTHS = tuple(head.width for head in HEADS)
 
 
 def head(name: str) -> Head:
-    """The head of that name; raises `KeyError` when there is none."""
+    """Return the head of that name; raise `KeyError` if there is none."""
     return {known.name: known for known in HEADS}[name]
 
 

@@ -57,7 +57,7 @@ class PositionConv(nn.Module):
         self.pos_conv = nn.Sequential(parametrizations.weight_norm(conv, dim=2))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """What is added to tokens (B, T, 768); an even kernel makes one sample too many, which is dropped."""
+        """Compute the positional embedding of tokens (B, T, 768); the extra sample of an even kernel is dropped."""
         out = self.pos_conv(tokens.transpose(1, 2))[..., :-1]
         return functional.gelu(out).transpose(1, 2)
 
