@@ -67,12 +67,15 @@ class ProtocolOutput:
         values: predicted numbers (n,), or class probabilities (n, classes).
         details: what was chosen on the way (regularisation, k, prompt set); stamped into the result.
         out_of_fold: the rows are those of a cross-validation, each predicted by a model that never saw its patient.
+        refits: values by the same model fitted on other draws of the training patients (`refits.py`); the spread of their
+            scores is added to the interval.
     """
 
     indices: np.ndarray
     values: np.ndarray
     details: Mapping[str, Any]
     out_of_fold: bool = False
+    refits: tuple[np.ndarray, ...] = ()
 
 
 class BaseProtocol(ABC):

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
@@ -18,6 +18,7 @@ from cardiobench.protocols.features import UnitRows, mean_and_std
 from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.nearest import nearest
 from cardiobench.protocols.options import Folds
+from cardiobench.protocols.refits import redrawn_rows
 
 PAPER_SEED = 42
 
@@ -40,6 +41,8 @@ class NearestNeighbours(PredictionProtocol):
         folds: of the choice.
         max_queries: recordings that k is chosen on, at most.
         max_train: recordings of train and validation that neighbours come from, at most.
+        refits: predictions from other draws of the training patients; the interval of the score then covers test and
+            training patients. Default profile only; 0 for none.
         seed: of the draws of patients.
         profile: "default" or "paper".
     """
@@ -48,6 +51,7 @@ class NearestNeighbours(PredictionProtocol):
     folds: Folds = 5
     max_queries: PositiveInt = 20_000
     max_train: PositiveInt = 1_000_000
+    refits: NonNegativeInt = 0
     seed: int = 0
     profile: Literal["default", "paper"] = "default"
 
@@ -76,12 +80,20 @@ class NearestNeighbours(PredictionProtocol):
         losses = [self._loss(data, truth, labels[:, :k]) for k in allowed]
         best = allowed[int(np.argmin(losses))]
         values = self._predictions(data, self._neighbour_labels(data, train, test, best))
+        count = 0 if self.profile == "paper" else self.refits
+        refits = tuple(
+            self._predictions(data, self._neighbour_labels(data, rows, test, best))
+            for rows in redrawn_rows(data, train, count, self.seed)
+            if len(rows) >= best
+        )
         details: dict[str, Any] = {"k": best, "from": list(allowed)}
+        if len(refits) != self.refits:
+            details["refits"] = len(refits)
         if len(asked) < len(train):
             details["k_chosen_on"] = _drawn(data, asked, train, self.seed)
         if len(train) < len(every):
             details["neighbours_among"] = _drawn(data, train, every, self.seed)
-        return ProtocolOutput(test, values, details)
+        return ProtocolOutput(test, values, details, refits=refits)
 
     def _folds(self, data: TaskData, train: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield (indices to find neighbours in, indices to predict)."""

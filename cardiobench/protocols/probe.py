@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 from sklearn.model_selection import GroupShuffleSplit
 from threadpoolctl import threadpool_limits
 
@@ -16,6 +16,7 @@ from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.linear.model import LinearModel, fit_linear_models
 from cardiobench.protocols.linear.streamed import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.options import Penalty
+from cardiobench.protocols.refits import redrawn_rows
 
 TIE = 1e-4
 """Share of the stiffest penalty's loss; losses nearer than that are equal, and the stiffer penalty is chosen.
@@ -39,7 +40,9 @@ class LinearProbe(PredictionProtocol):
         class_weight: "balanced" makes up for rare classes, which macro F1 counts like common ones; None does not.
         min_samples: recordings of train and validation below which the choice rests on `resamples`.
         resamples: partitions of the patients, a fifth of them held out in each.
-        seed: of the partitions.
+        refits: of the chosen probe on other draws of the training patients; the interval of the score then covers test
+            and training patients. Default profile only; 0 for none.
+        seed: of the partitions and draws.
         profile: "paper" for the published recipe (`probe_paper.py`).
     """
 
@@ -47,6 +50,7 @@ class LinearProbe(PredictionProtocol):
     class_weight: Literal["balanced"] | None = "balanced"
     min_samples: PositiveInt = 500
     resamples: PositiveInt = 10
+    refits: NonNegativeInt = 0
     seed: int = 0
     profile: Literal["default", "paper"] = "default"
 
@@ -65,9 +69,12 @@ class LinearProbe(PredictionProtocol):
 
             n_parts = 1 if getattr(encoder, "frame_wise", False) else None
             model, details = train(data, n_parts)
-            return ProtocolOutput(test, model.predict(mean_of_unit_parts(data, test, n_parts)), details)
+            return ProtocolOutput(
+                test, model.predict(mean_of_unit_parts(data, test, n_parts)), {**details, "refits": 0}
+            )
         model, details = self.fit(data)
-        return ProtocolOutput(test, model.predict(data.features, test), details)
+        refits = self._refits(data, test, details["penalty"])
+        return ProtocolOutput(test, model.predict(data.features, test), details, refits=refits)
 
     def fit(self, data: TaskData) -> tuple[LinearModel, dict[str, Any]]:
         """Choose the penalty and fit the probe.
@@ -93,6 +100,13 @@ class LinearProbe(PredictionProtocol):
             "penalty_range": [min(choices), max(choices)],
             "fitted_on": len(both),
         }
+
+    def _refits(self, data: TaskData, test: np.ndarray, penalty: float) -> tuple[np.ndarray, ...]:
+        """Return the predictions of each refit with the penalty that was chosen."""
+        draws = redrawn_rows(data, data.indices("train", "validation"), self.refits, self.seed)
+        with threadpool_limits(1):
+            models = (self._fit(data, rows, (penalty,), SEARCH_TOLERANCE)[0] for rows in draws)
+            return tuple(model.predict(data.features, test) for model in models)
 
     def _stiffest_of_best(self, losses: np.ndarray) -> int:
         """Return the position of the stiffest penalty whose loss is the least, or equal to it (`TIE`)."""

@@ -7,8 +7,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from cardiobench.models.base import LoadedModel
-from cardiobench.protocols.base import PredictionProtocol, TaskData, aggregate
+from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, aggregate
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import Cell, load_or_compute, model_facts, seen_in_pretraining
@@ -16,6 +18,8 @@ from cardiobench.runner.context import RunContext
 from cardiobench.runner.parallel import run_parallel
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.references import data_warnings, join_references
+from cardiobench.scoring.metrics import load_metric
+from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
 
@@ -83,6 +87,7 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
         dataset=dataset_facts(cell),
         model=model_facts(cell.model),
         seen_in_pretraining=seen_in_pretraining(cell.model.name, cell.dataset.spec.name),
+        refit_scores=refit_scores(predictions, data, output),
     )
     stamp = {
         **({"suite": config.suite} if config.suite else {}),
@@ -95,6 +100,27 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
     }
     result = replace(result, stamp={**result.stamp, **stamp})
     return save_scored(result, predictions.frame, cell.path)
+
+
+def refit_scores(predictions: Predictions, data: TaskData, output: ProtocolOutput) -> list[float]:
+    """Return the ranking metric of each refit on the scored units; none for one class, where another metric stands in.
+
+    Args:
+        predictions: of the model itself.
+        data: recordings of the task.
+        output: of the protocol, with its refits.
+    """
+    metric, units = load_metric(data.task.metrics[0]), predictions.frame["id"]
+    if data.task.classes and predictions.frame["y_true"].nunique() < 2:
+        return []
+    scores = []
+    for values in output.refits:
+        answers = aggregate(data, replace(output, values=values))
+        answers.index = pd.Index(answers.pop("id").astype(str))
+        columns = {name: column.to_numpy() for name, column in answers.loc[units].items()}
+        frame = predictions.frame.assign(**columns)
+        scores.append(metric.value(replace(predictions, frame=frame).sample())[metric.primary_key])
+    return scores
 
 
 def dataset_facts(cell: Cell) -> dict[str, Any]:

@@ -59,6 +59,18 @@ def test_a_result_says_everything_beside_the_number(config):
     assert (config.output_dir / "report.md").is_file() and list((config.output_dir / "figures").glob("*.svg"))
 
 
+def test_refits_widen_the_interval_around_the_same_score(config, tmp_path):
+    run(config)
+    _, alone = result_of(config)
+    wider = dataclasses.replace(config, output_dir=tmp_path / "wider", options={"probe": {"refits": 8}})
+    run(wider)
+    _, both = result_of(wider)
+    assert both.score.value == alone.score.value and alone.score.covers == "test patients"
+    assert both.score.covers == "test and training patients" and both.options["refits"] == 8
+    assert both.score.low < alone.score.low and both.score.high > alone.score.high
+    assert both.overall["balanced_accuracy"].covers == "test patients", "the metric that ranks only"
+
+
 def test_the_same_line_again_does_nothing_twice(config, monkeypatch):
     run(config)
     path, _ = result_of(config)
