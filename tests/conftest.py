@@ -35,3 +35,13 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("no folder of real samples beside this checkout")
     return folder
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many faults were tried and survived (tests/faults), from whichever process ran them."""
+    reports = [report for name in ("passed", "failed") for report in terminalreporter.stats.get(name, ())]
+    counted = [dict(report.user_properties) for report in reports if getattr(report, "user_properties", None)]
+    tried = sum(properties.get("faults_tried", 0) for properties in counted)
+    if tried:
+        survived = sum(properties.get("faults_survived", 0) for properties in counted)
+        terminalreporter.write_line(f"faults: tried {tried}, survived {survived}")

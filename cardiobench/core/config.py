@@ -52,7 +52,7 @@ def parse_options(value: Any) -> Any:
     >>> parse_options(["representation.refit=true", "cross_validation.search=flat"])
     {'representation': {'refit': True}, 'cross_validation': {'search': 'flat'}}
     """
-    if isinstance(value, Mapping):
+    if not isinstance(value, (list, tuple)) or not all(isinstance(text, str) for text in value):
         return value
     options: dict[str, dict[str, Any]] = {}
     for text in value:
@@ -284,7 +284,12 @@ def read_config(path: str | Path) -> dict[str, Any]:
     """
     try:
         values = yaml.safe_load(Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+        yaml.YAMLError,
+    ) as error:  # ValueError: no UTF-8, or thousands of digits
         raise BadConfig(f"{path} cannot be read as YAML: {getattr(error, 'strerror', None) or error}") from error
     if not isinstance(values, dict):
         raise BadConfig(

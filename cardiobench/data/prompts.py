@@ -18,11 +18,30 @@ COMMON = Path(__file__).with_name("common_prompts.json")
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadData(
-            f"{path} is not a prompt set ({error}). It is a JSON object like a dataset's prompts.json."
-        ) from None
+        content = json.loads(path.read_text(encoding="utf-8"))
+        wrong = _first_wrong(content)
+    except (OSError, ValueError, RecursionError) as error:
+        wrong = str(error)
+    if wrong:
+        raise BadData(f"{path} is not a prompt set ({wrong}). It is a JSON object like a dataset's prompts.json.")
+    return content
+
+
+def _first_wrong(content: Any) -> str:
+    """Return what is wrong with a prompt set: of each target, key -> list of texts, and a version; empty if nothing is."""
+    if not isinstance(content, dict):
+        return f"a {type(content).__name__}"
+    if not isinstance(content.get("version"), str | int | float):
+        return f"its version is {content.get('version')!r:.40}, expected a text or a number"
+    for target, chosen in content.items():
+        if target == "version":
+            continue
+        if not isinstance(chosen, dict):
+            return f"'{target:.40}' is a {type(chosen).__name__}, expected a mapping to lists of texts"
+        for key, texts in chosen.items():
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+                return f"'{target:.40}', '{key:.40}' is no list of texts"
+    return ""
 
 
 def prompt_files(task: Task, file: Path | None = None) -> list[Path]:

@@ -211,7 +211,7 @@ class EmbeddingStore:
         """Return a shard's table; None where it was damaged, and is set aside now, or where another process set it aside."""
         try:
             state = shard.stat()
-            if state.st_size and _is_whole(shard, (state.st_ino, state.st_size, state.st_mtime_ns)):
+            if state.st_size and shard.is_file() and _is_whole(shard, (state.st_ino, state.st_size, state.st_mtime_ns)):
                 with pa.memory_map(str(shard)) as source:
                     return pa.ipc.open_file(source).read_all()
             self.damaged.append(shard.rename(shard.with_name(f"{shard.name}.damaged")))

@@ -1,0 +1,100 @@
+"""Kinds of damage to a file: each gives the contents that stand in for the original one."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+DIGITS = b"9" * 5000
+DEEP = 100_000
+STRANGE: tuple[Any, ...] = (7, "text", None, [], {}, [[1]], {"a": {}}, True, -1.5)
+
+
+def empty(content: bytes) -> Iterator[bytes]:
+    yield b""
+
+
+def truncated(content: bytes) -> Iterator[bytes]:
+    for share in (0.1, 0.5, 0.9):
+        yield content[: int(share * len(content))]
+    yield content[:-1]
+
+
+def random_bytes(content: bytes) -> Iterator[bytes]:
+    """Nothing of the file, and all but its magic number."""
+    noise = np.random.default_rng(0).bytes(max(len(content), 100))
+    yield noise
+    yield content[:16] + noise[16:]
+
+
+def bit_flip(content: bytes) -> Iterator[bytes]:
+    rng = np.random.default_rng(1)
+    middle = rng.integers(len(content) // 4, 3 * len(content) // 4, size=8)
+    for position in [*middle, *rng.integers(len(content), size=8)]:
+        changed = bytearray(content)
+        changed[position] ^= 1 << int(rng.integers(8))
+        yield bytes(changed)
+
+
+def nul_bytes(content: bytes) -> Iterator[bytes]:
+    """The whole file, and a block of it, as a disk leaves them that lost its power."""
+    yield bytes(len(content))
+    third = len(content) // 3
+    yield content[:third] + bytes(third) + content[2 * third :]
+    yield content + bytes(512)
+
+
+def wrong_type(content: bytes) -> Iterator[bytes]:
+    """Of a JSON or YAML mapping: the whole of it, every entry, and every entry of an entry."""
+    original = json.loads(content)
+    for value in STRANGE:
+        yield json.dumps(value).encode()
+        for key, inner in original.items():
+            yield json.dumps({**original, key: value}).encode()
+            if isinstance(inner, dict):
+                for name in inner:
+                    yield json.dumps({**original, key: {**inner, name: value}}).encode()
+
+
+def many_digits(content: bytes) -> Iterator[bytes]:
+    """A number of 5,000 digits in the place of every tenth number or so, and in that of the first."""
+    digits = [i for i in range(1, len(content)) if content[i : i + 1].isdigit() and not content[i - 1 : i].isalnum()]
+    for position in digits[:: max(len(digits) // 10, 1)]:
+        yield content[:position] + DIGITS + content[position + 1 :]
+
+
+def deep_nesting(content: bytes) -> Iterator[bytes]:
+    yield b"[" * DEEP
+    yield b"[" * DEEP + b"]" * DEEP
+    yield b'{"a":' * DEEP + b"1" + b"}" * DEEP
+    for key in json.loads(content):
+        yield b"{" + json.dumps(key).encode() + b":" + b"[" * DEEP + b"]" * DEEP + b"}"
+
+
+CONTENTS = {
+    "empty file": empty,
+    "truncated": truncated,
+    "random bytes": random_bytes,
+    "bit flip": bit_flip,
+    "NUL bytes": nul_bytes,
+    "wrong type": wrong_type,
+    "5,000 digits": many_digits,
+    "deep nesting": deep_nesting,
+}
+OF_MAPPINGS = ("wrong type", "deep nesting")
+OF_TEXTS = ("5,000 digits",)
+
+
+def directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def dangling_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("nowhere"))
+
+
+REPLACEMENTS = {"a directory in its place": directory, "dangling link": dangling_link}
