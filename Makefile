@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # One worker per core and one thread per worker: threads that compete for the cores take up to seven times as long.
 PYTEST := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: demo docs test test-slow test-all test-scripts test-leaderboard lint wheel-smoke clean
+.PHONY: audit demo docs test test-slow test-all test-scripts test-leaderboard lint wheel-smoke clean
 
 demo: $(STAMP)
 	HF_HUB_OFFLINE=1 $(BIN)/cardiobench demo
@@ -49,6 +49,13 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/codespell
 
+# Known vulnerabilities of the pinned packages; says why when no index of them can be reached, and is no failure then.
+audit:
+	@$(PYTHON) -m venv .venv-audit
+	@if .venv-audit/bin/python -m pip install --quiet --disable-pip-version-check "pip-audit>=2.9"; then \
+		.venv-audit/bin/python tests/audit.py; \
+	else echo "audit skipped: pip-audit cannot be installed here, see above"; fi
+
 # The manual, warnings as errors: docs/_build/index.html.
 docs: .venv/.docs
 	HF_HUB_OFFLINE=1 $(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
@@ -67,4 +74,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv .venv-scripts .venv-leaderboard dist results
+	rm -rf .venv .venv-scripts .venv-leaderboard .venv-audit dist results

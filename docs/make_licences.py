@@ -1,0 +1,67 @@
+"""Write docs/licences.md: what each package of constraints.txt says of its own licence.
+
+python docs/make_licences.py
+"""
+
+from importlib.metadata import PackageMetadata, PackageNotFoundError, metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# Read by hand in the licence file of the wheel: the metadata says nothing, or nothing exact.
+BY_HAND = {
+    "axe-playwright-python": "MIT",
+    "cuda-toolkit": "NVIDIA Proprietary Software",
+    "hatchling": "MIT",
+    "pylibjpeg-rle": "MIT",
+    "tomlkit": "MIT",
+    "trove-classifiers": "Apache-2.0",
+    "umap-learn": "BSD-3-Clause",
+}
+HEAD = """# Licences of what is installed
+
+CardioBench is under Apache-2.0 and contains no code of these packages; `pip` installs them beside it. The table is what each package of `constraints.txt`
+says of itself, written by `docs/make_licences.py`. A wheel may hold more than its package, and three do that matter to who **passes them on** (in an image, an
+appliance, an installer):
+
+* **`av` (PyAV) is BSD-3-Clause, and its wheels bundle FFmpeg (LGPL 3) with the encoders x264 and x265, which are under the GPL, version 2 or later.** Whoever passes
+  the wheel on passes on GPL code, and has to keep its terms. Whoever may not do so builds PyAV against an FFmpeg of their own without the two: `pip install av --no-binary av`.
+  CardioBench decodes with PyAV; the only video that it writes is Motion JPEG, which needs neither.
+* `opencv-python-headless` is Apache-2.0, and its wheels bundle FFmpeg under the LGPL 2.1.
+* `soundfile`, which `wfdb` wants (tests and benchmarks only), is BSD-3-Clause, and its wheels bundle libsndfile under the LGPL 2.1.
+
+The `nvidia-*` packages and `cuda-toolkit` are NVIDIA's, under its own terms; PyTorch installs them on Linux. `codespell` (GPL-2.0) checks spelling when
+CardioBench is developed, and nothing imports it. Models and datasets have licences of their own: see their cards.
+
+| package | version | licence |
+|---|---|---|
+"""
+
+
+def licence(name: str) -> str:
+    """Return what a package says of its licence: the SPDX expression, else its classifiers, else the first line of its text."""
+    if name in BY_HAND:
+        return BY_HAND[name]
+    facts: PackageMetadata = metadata(name)
+    classifiers = [
+        text.rpartition(" :: ")[2] for text in facts.get_all("Classifier") or [] if text.startswith("License ::")
+    ]
+    said = facts.get_all("License-Expression") or ["; ".join(classifiers)]
+    return said[0] or (facts.get_all("License") or ["not said"])[0].partition("\n")[0]
+
+
+def page() -> str:
+    """Return the text of the page.
+
+    Raises:
+        SystemExit: a package is not installed, and its licence is not written by hand.
+    """
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line.split("==") for line in lines if "==" in line]
+    try:
+        return HEAD + "".join(f"| {name} | {version} | {licence(name)} |\n" for name, version in pins)
+    except PackageNotFoundError as error:
+        raise SystemExit(f"{error}. Install it, or read its licence and add it to BY_HAND.") from None
+
+
+if __name__ == "__main__":
+    (ROOT / "docs" / "licences.md").write_text(page(), encoding="utf-8")

@@ -1,0 +1,64 @@
+"""Look up every pinned package in the index of known vulnerabilities: `make audit`.
+
+Exit code 0: none is known, or the index cannot be reached, which is said; 1: the packages that are named have one.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+UNREACHABLE = (
+    "ConnectionError",
+    "ConnectTimeout",
+    "Max retries exceeded",
+    "NameResolution",
+    "ProxyError",
+    "ReadTimeout",
+)
+
+
+def verdict(report: dict) -> tuple[int, str]:
+    """Return the exit code and the last line for what pip-audit wrote as JSON."""
+    packages = report["dependencies"]
+    audited = [package for package in packages if "skip_reason" not in package]
+    if not audited:
+        return 0, f"audit skipped: the index that was reached knows none of the {len(packages)} packages."
+    bad = [
+        f"{package['name']} {package['version']}: {one['id']} (mended in {', '.join(one['fix_versions']) or 'no version'})"
+        for package in audited
+        for one in package["vulns"]
+    ]
+    summary = f"audit: {len(audited)} of {len(packages)} packages looked up, {len(bad)} known vulnerabilities."
+    return int(bool(bad)), "\n".join([*bad, summary])
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "audit.json"
+        options = [
+            "--no-deps",
+            "--disable-pip",
+            "--progress-spinner",
+            "off",
+            "--format",
+            "json",
+            "--output",
+            str(output),
+        ]
+        line = [sys.executable, "-m", "pip_audit", "-r", str(ROOT / "constraints.txt"), *options]
+        run = subprocess.run(line, capture_output=True, text=True, timeout=600)
+        if output.is_file():
+            code, text = verdict(json.loads(output.read_text(encoding="utf-8")))
+        elif any(name in run.stderr for name in UNREACHABLE):
+            code, text = 0, f"audit skipped: the index cannot be reached ({run.stderr.strip().splitlines()[-1][:200]})."
+        else:
+            code, text = 1, f"pip-audit failed:\n{run.stderr}"
+    sys.stdout.write(text + "\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
