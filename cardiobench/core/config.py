@@ -90,6 +90,10 @@ class Settings:
     output_dir: Annotated[Path, Setting("results, predictions and report", HOW, "DIR")] = Path("results")
     seed: Annotated[int, Field(ge=0, lt=2**32), Setting("of the bootstrap", HOW, "N")] = 0
     resamples: Annotated[Positive, Setting("of the bootstrap", HOW, "B")] = 1000
+    metrics: Annotated[
+        Names,
+        Setting("only these, the one that ranks among them; several allowed (default: all of the task)", HOW, "NAME"),
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)

@@ -145,6 +145,7 @@ class Cell(BaseCell[ScoreResult]):
             "embeddings": self.plan.store.key,
             "variant": self.variant,
             "unreadable": sorted(self.unreadable & set(self.rows["id"])),
+            "metrics": self.config.metrics,
         }
 
     def load_cached(self) -> ScoreResult | None:

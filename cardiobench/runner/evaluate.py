@@ -18,7 +18,7 @@ from cardiobench.runner.context import RunContext
 from cardiobench.runner.parallel import run_parallel
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.references import data_warnings, join_references
-from cardiobench.scoring.metrics import load_metric
+from cardiobench.scoring.metrics import load_metric, narrow_metrics
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
@@ -79,6 +79,7 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
     result = score(
         replace(predictions, warnings=warnings),
         references,
+        metrics=narrow_metrics(cell.task, config.metrics),
         resamples=config.resamples,
         seed=config.seed,
         protocol=protocol.name,

@@ -16,6 +16,7 @@ from cardiobench.data.spec import Task
 from cardiobench.results.paths import result_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.metrics import check_metrics, narrow_metrics
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
 
@@ -37,6 +38,7 @@ def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
         BadPredictions: the file lacks test units, has others, or values that are none.
     """
     task = catalog.task(config.task)
+    check_metrics([task], config.metrics)
     if config.references:
         references = read_references(config.references, task)
         dataset = {"name": task.dataset, "references": config.references.name}
@@ -46,7 +48,14 @@ def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
         dataset = {"name": task.dataset, "version": source.spec.version, "digest": source.table.digest}
     rows = read_predictions(config.predictions, task)
     predictions = Predictions.join(references, rows, task, source=config.predictions.name)
-    result = score(predictions, references, resamples=config.resamples, seed=config.seed, dataset=dataset)
+    result = score(
+        predictions,
+        references,
+        metrics=narrow_metrics(task, config.metrics),
+        resamples=config.resamples,
+        seed=config.seed,
+        dataset=dataset,
+    )
     origin = sha256_of_json(str(config.predictions.resolve()))[:8]
     result = replace(result, stamp={**result.stamp, "origin": origin})
     return save_scored(result, predictions.frame, free_path(config, task, origin))

@@ -12,6 +12,7 @@ from cardiobench.results.predictions_file import load_predictions, save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import Cell
 from cardiobench.runner.context import RunContext
+from cardiobench.scoring.metrics import narrow_metrics
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
@@ -51,6 +52,7 @@ def _score(cells: Mapping[str, Cell]) -> tuple[ScoreResult, list[Path]]:
     result = score(
         predictions,
         predictions.frame.assign(split="test"),
+        metrics=narrow_metrics(POOLED, cell.config.metrics),
         resamples=cell.config.resamples,
         seed=cell.config.seed,
         protocol=first.protocol,

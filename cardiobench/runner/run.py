@@ -37,6 +37,7 @@ from cardiobench.runner.plan import (
 from cardiobench.runner.pooled import pool_views
 from cardiobench.runner.processes import start_processes, watch
 from cardiobench.runner.summarize import finalize
+from cardiobench.scoring.metrics import check_metrics
 from cardiobench.scoring.suites import load_suite
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ def resolve(config: RunConfig) -> Request:
     tasks = resolve_tasks(config.tasks, config.profile)
     here, absent = open_datasets(tasks, config)
     datasets, notes = real_or_quick(here, modalities_of(config.models), config)
+    check_metrics([task for task in tasks if task.dataset in datasets], config.metrics)
     return Request(config, protocols, tasks, datasets, absent, notes)
 
 

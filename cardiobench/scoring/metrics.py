@@ -3,12 +3,13 @@
 import functools
 import importlib.util
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 
 import numpy as np
 
+from cardiobench.core.errors import BadConfig
 from cardiobench.core.registry import unknown_name
 from cardiobench.core.resources import folder
 from cardiobench.data.spec import Task
@@ -116,6 +117,34 @@ def metrics_of(task: Task) -> tuple[str, ...]:
     else:
         reports = RANKING_REPORTS[task.kind]
     return tuple(dict.fromkeys((*task.metrics, *reports)))
+
+
+def narrow_metrics(task: Task, names: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the metrics of a task that are among some names, the one that ranks first; all of them where none is named.
+
+    Raises:
+        BadConfig: the metric that ranks models on the task is not named.
+    """
+    every, ranking = metrics_of(task), task.metrics[0]
+    if names and ranking not in names:
+        raise BadConfig(
+            f"--metrics {' '.join(names)} leaves out {ranking}, which ranks models on {task.name}. Add {ranking}, "
+            "or leave --metrics out."
+        )
+    return tuple(name for name in every if not names or name in names)
+
+
+def check_metrics(tasks: Iterable[Task], names: Sequence[str]) -> None:
+    """Refuse names of metrics that narrow nothing sensibly.
+
+    Raises:
+        UnknownName: none of the tasks has a metric of that name.
+        BadConfig: the metric that ranks models on one of the tasks is not named.
+    """
+    known = {name for task in tasks for name in narrow_metrics(task, names) + metrics_of(task)}
+    for name in names:
+        if name not in known:
+            raise unknown_name("metric of these tasks", name, known)
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from cardiobench.core.config import RunConfig, ScoreConfig, flag_of
 SPELLINGS = """--model --tasks --protocols --prompts --profile --pooling --share --stress-patients --option --revision --weights
 --variant --trust-remote-code --list --data-dir --allow-missing --limit --output-dir --cache-dir --batch-size --workers
 --precision --seed --resamples --overwrite --push-to-hub --sizes --classifiers --grids --backend --jobs --predictions --task
---references""".split()
+--references --metrics""".split()
 
 
 def settings(*line):

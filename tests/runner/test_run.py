@@ -6,11 +6,12 @@ import shutil
 import pandas as pd
 import pytest
 
-from cardiobench.core.config import RunConfig
+from cardiobench.core.config import RunConfig, ScoreConfig
 from cardiobench.core.errors import BadConfig, BadData, MissingData, NotApplicable, UnknownName, UnwritableOutput
 from cardiobench.data import catalog
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.external_predictions import score_file, task_references
 from cardiobench.runner.run import run
 
 SAMPLE = catalog.dataset_folder("ptb_xl_sample") / "data"
@@ -69,6 +70,29 @@ def test_refits_widen_the_interval_around_the_same_score(config, tmp_path):
     assert both.score.covers == "test and training patients" and both.options["refits"] == 8
     assert both.score.low < alone.score.low and both.score.high > alone.score.high
     assert both.overall["balanced_accuracy"].covers == "test patients", "the metric that ranks only"
+
+
+def test_a_run_computes_the_named_metrics_only(config):
+    run(dataclasses.replace(config, metrics=("f1_macro",)))
+    _, result = result_of(config)
+    assert set(result.overall) == {"f1_macro"}
+    run(config)
+    _, result = result_of(config)
+    assert {"f1_macro", "brier", "auroc"} <= set(result.overall), "not taken for the same result"
+    with pytest.raises(BadConfig, match="leaves out f1_macro"):
+        run(dataclasses.replace(config, metrics=("classification_report",)))
+
+
+def test_a_file_of_predictions_is_scored_by_the_named_metrics_only(tmp_path):
+    task, references, _ = task_references("ptb_xl_sample/cd", None)
+    test = references[references["split"] == "test"]
+    test.assign(y_pred=test["y_true"])[["id", "y_pred"]].to_csv(tmp_path / "perfect.csv", index=False)
+    config = ScoreConfig(
+        predictions=tmp_path / "perfect.csv", task=task.name, output_dir=tmp_path, resamples=20, metrics=("f1_macro",)
+    )
+    assert set(score_file(config)[0].overall) == {"f1_macro"}
+    with pytest.raises(BadConfig, match="leaves out f1_macro"):
+        score_file(dataclasses.replace(config, metrics=("auroc",)))
 
 
 def test_the_same_line_again_does_nothing_twice(config, monkeypatch):

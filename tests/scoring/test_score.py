@@ -3,8 +3,10 @@ import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
-from cardiobench.core.errors import BadPredictions
+from cardiobench.core.errors import BadConfig, BadPredictions, UnknownName
+from cardiobench.data import catalog
 from cardiobench.data.spec import Task
+from cardiobench.scoring.metrics import check_metrics, metrics_of, narrow_metrics
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
 
@@ -125,3 +127,16 @@ def test_what_the_runner_knows_is_kept():
         True,
     )
     assert (found.stamp["seed"], found.stamp["resamples"]) == (9, 50) and "numpy" in found.stamp
+
+
+def test_metrics_are_narrowed_and_the_one_that_ranks_cannot_be_left_out():
+    ef, view = catalog.task("camus/ef"), catalog.task("camus/view")
+    assert narrow_metrics(ef) == metrics_of(ef)
+    assert narrow_metrics(ef, ("regression_report", "mae", "f1_macro")) == ("mae", "regression_report")
+    check_metrics([ef, view], ("mae", "f1_macro"))
+    with pytest.raises(BadConfig, match="leaves out mae, which ranks models on camus/ef"):
+        check_metrics([view, ef], ("f1_macro",))
+    with pytest.raises(UnknownName, match="f1_macr0"):
+        check_metrics([view], ("f1_macro", "f1_macr0"))
+    with pytest.raises(UnknownName, match="mae"):
+        check_metrics([view], ("f1_macro", "mae"))
