@@ -70,7 +70,7 @@ def compare(
     references: "str | Path | pd.DataFrame",
     **options,
 ) -> "Comparison":
-    """Difference between two models on the same patients, with interval and p-value; arguments as of `score`."""
+    """Compare two models on the same patients: difference, interval and p-value; arguments as of `score`."""
     from cardiobench.scoring.compare import compare as compare_joined
 
     return compare_joined(_joined(a, task, references)[0], _joined(b, task, references)[0], **options)

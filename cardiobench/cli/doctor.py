@@ -33,7 +33,7 @@ class Diagnosis:
 
 
 def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
-    """Everything that would be used of a model, whether it would load, and which tasks it can do.
+    """Report what would be used of a model, whether it would load, and which tasks it can do.
 
     Args:
         name: as of `load_model`.
@@ -161,7 +161,7 @@ def _abilities(encoder: Encoder, plan: ModelPlan) -> _Abilities:
 
 
 def _expected(plan: ModelPlan) -> _Abilities:
-    """Before the weights are read."""
+    """Return the facts that are known before the weights are read."""
     if plan.card is None:
         return _Abilities(("echo", "ecg"), "known after loading", ())
     return _by_card(plan.card, plan.variant)

@@ -137,7 +137,7 @@ def run_and_print(config: RunConfig | ScoreConfig, *, as_json: bool = False) -> 
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Entry point of `python -m cardiobench.eval`."""
+    """Run `python -m cardiobench.eval`."""
     return guarded(build_parser, argv, execute)
 
 

@@ -51,7 +51,7 @@ def add_settings(parser: argparse.ArgumentParser, *kinds: type[Settings]) -> Non
 
 
 def _shape(annotation: Any, metavar: str | None) -> dict[str, Any]:
-    """How `argparse` takes the values of a type; the class of settings checks them."""
+    """Return the `argparse` options for a type of value; the settings class validates the value."""
     origin, members = get_origin(annotation), get_args(annotation)
     if annotation is bool:
         return {"action": "store_true"}

@@ -39,7 +39,7 @@ def build_parser() -> Parser:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Entry point of `cardiobench`."""
+    """Run `cardiobench`."""
     return guarded(build_parser, argv)
 
 

@@ -6,6 +6,6 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def folder(name: str) -> Path:
-    """Folder of `hf_datasets`, `hf_metrics` or `model_cards` that belongs to this very copy of the package."""
+    """Return the folder `hf_datasets`, `hf_metrics` or `model_cards` of this copy of the package."""
     checkout = PACKAGE.parent / name
     return checkout if checkout.is_dir() else PACKAGE / f"_{name}"

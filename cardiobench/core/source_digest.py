@@ -43,7 +43,7 @@ def source_files(*sources: type | ModuleType | Path) -> tuple[Path, ...]:
 
 @cache
 def _imports(path: Path) -> tuple[Path, ...]:
-    """Files of the package that a source file imports."""
+    """Return the package's files that a source file imports."""
     names: set[str] = set()
     for node in _statements(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
@@ -63,7 +63,7 @@ def _statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 @cache
 def _file(name: str) -> Path | None:
-    """Source file of a module of the package; None for any other."""
+    """Return the source file of a module of the package; None for any other module."""
     package, *parts = name.split(".")
     if package != PACKAGE.name:
         return None

@@ -87,7 +87,7 @@ def decimal_point(cell: str) -> str:
 
 
 def text_of(column: pd.Series) -> pd.Series:
-    """Cells as text: surrounding blanks cut, whole numbers without a decimal point, nothing for null."""
+    """Convert cells to text: stripped, whole numbers without a decimal point, "" for null."""
     empty = column.isna()
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_integer_dtype(column.dtype):
         text = column.astype("Int64").astype(str)
@@ -99,7 +99,7 @@ def text_of(column: pd.Series) -> pd.Series:
 
 
 def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
-    """Cells as float64, NaN for an empty cell; text that is no number is an error naming its rows.
+    """Convert cells to float64, NaN for an empty one; raise for text that is no number, naming its rows.
 
     Args:
         column: cells, (n,).

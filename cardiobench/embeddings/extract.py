@@ -98,7 +98,7 @@ class PartEncoder:
 
     @torch.inference_mode()
     def __call__(self, parts: torch.Tensor) -> torch.Tensor:
-        """Vectors (N, dim) of parts (N, ...), on the CPU."""
+        """Encode parts (N, ...) as vectors (N, dim) on the CPU."""
         limit = self.limit or len(parts)
         try:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):

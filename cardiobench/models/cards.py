@@ -91,13 +91,13 @@ class ModelCard:
         return bool(self.embedding.get("text"))
 
     def text_in(self, variant: str) -> str:
-        """Whether prompts can be used in a variant: "yes", "no text tower", or the variant that one has to ask for."""
+        """Return whether prompts can be used in a variant: "yes", "no text tower", or the variant that supports them."""
         text = self.embedding.get("text")
         return "yes" if text in (True, variant) else f"with --variant {text}" if text else "no text tower"
 
 
 def read_card(path: Path) -> ModelCard:
-    """Card of one file.
+    """Read the model card in a file.
 
     Raises:
         BadModel: no front matter, a required key that is missing or a key that no card has.
@@ -138,7 +138,7 @@ def _cards() -> Mapping[str, ModelCard]:
 
 
 def list_models(modality: str | None = None) -> list[str]:
-    """Names of the registered models, all of them or those that take echo or ECG recordings."""
+    """Return the names of the registered models, of all or of those that take echo or ECG recordings."""
     return [name for name, card in _cards().items() if modality is None or modality in card.modalities]
 
 
@@ -157,7 +157,7 @@ def find_card(name: str) -> ModelCard | None:
 
 
 def card(name: str) -> ModelCard:
-    """Card of a registered model.
+    """Return the card of a registered model.
 
     Raises:
         UnknownName: no model of that name is registered; says which name is nearest.

@@ -72,7 +72,7 @@ class BaseEncoder(ABC):
         return f"{type(self).__module__}:{type(self).__name__}"
 
     def to(self, device: "torch.device") -> Self:
-        """Stay where it is; a network of torch is moved by `self.network.to(device)` in a method of your own."""
+        """Return itself; a torch network is moved by `self.network.to(device)` in a method of your own."""
         return self
 
 

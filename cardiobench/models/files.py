@@ -66,7 +66,7 @@ class ModelFiles:
     used: dict[str, str] = field(default_factory=dict)
 
     def json(self, file: str) -> dict:
-        """Content of a JSON file of the model, {} where there is none.
+        """Read a JSON file of the model; {} if it does not exist.
 
         Raises:
             BadModel: the file is not a JSON object.
@@ -85,7 +85,7 @@ class ModelFiles:
         return content
 
     def find(self, accepted: Sequence[str]) -> str | None:
-        """Path of the first of the accepted names that is there, in the folder itself or below it; None when none is.
+        """Return the path of the first accepted name that exists, in the folder or below it, else None.
 
         A single file of the user's is found under any name.
         """
@@ -96,7 +96,7 @@ class ModelFiles:
         return self.files[0] if self.single else None
 
     def weights(self, accepted: Sequence[str]) -> list[Path]:
-        """Files of the weights: the first of the accepted names that is there, all shards of an index.
+        """Return the weights files: the first accepted name that exists, all shards of an index.
 
         A Hub repository's weights are downloaded here, and nothing else of its large files. What has a checksum is
         compared with it.
@@ -151,7 +151,7 @@ class ModelFiles:
         return {file: sha256_of_file(self.folder / file) for file in (*present, *own_code)}
 
     def checksum(self, file: str) -> str | None:
-        """SHA-256 that a file must have, or its first digits; None where it is not known."""
+        """Return the SHA-256 that a file must have, or its first digits; None if it is not known."""
         if self.single and len(self.checksums) == 1:
             return next(iter(self.checksums.values()))
         return next((self.checksums[name] for name in (file, Path(file).name) if name in self.checksums), None)
@@ -177,7 +177,7 @@ def digest(paths: Sequence[Path]) -> str:
 
 
 def files_below(folder: Path) -> tuple[str, ...]:
-    """Paths of the files of a folder and of those a few folders down, relative to it; hidden ones are left out."""
+    """Return the relative paths of the files in a folder and a few levels below; hidden ones are left out."""
     files = []
     for top, inner, names in os.walk(folder, followlinks=True):
         here = Path(top).relative_to(folder)
@@ -187,7 +187,7 @@ def files_below(folder: Path) -> tuple[str, ...]:
 
 
 def given_files(name: str, path: Path) -> ModelFiles:
-    """Files of a model that the user has: a folder, or one weights file.
+    """Return the files of a model on this machine: a folder, or one weights file.
 
     Raises:
         BadModel: there is nothing at that path.
@@ -201,7 +201,7 @@ def given_files(name: str, path: Path) -> ModelFiles:
 
 
 def resolve_model_files(name_or_path: str, revision: str | None = None, *, code: bool = False) -> ModelFiles:
-    """Files of a local folder, or of a Hub repository at a revision; from the cache when the Hub is out of reach.
+    """Resolve a local folder, or a Hub repository at a revision; from the cache if the Hub is out of reach.
 
     Args:
         name_or_path: folder or weights file, or `org/name`.
@@ -247,7 +247,7 @@ def _open_repository(name: str, revision: str | None, patterns: Sequence[str]) -
 
 
 def _snapshot(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
-    """Folder of the cache with a repository's files of those names; with those that are there when the Hub is out of reach."""
+    """Return the cache folder with a repository's files of those names; if the Hub is out of reach, with the cached ones."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 

@@ -38,7 +38,7 @@ class FrameSettings:
     sampling: FrameSampling = KEY_FRAMES
 
     def __call__(self, frames: np.ndarray) -> np.ndarray:
-        """Frames uint8 RGB (T, H, W, 3) to uint8 frames (T, h, w, 3) in the network's colour order."""
+        """Crop frames uint8 RGB (T, H, W, 3) to uint8 frames (T, h, w, 3) in the network's colour order."""
         if self.colour == "BGR":
             frames = frames[..., ::-1]
         if self.zoom:

@@ -46,7 +46,7 @@ class ImageTower(torch.nn.Module):
         self.model: Network = model
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
-        """Image vectors, not normalised."""
+        """Return image vectors, not normalised."""
         return self.model.encode_image(frames)
 
 
@@ -54,7 +54,7 @@ class OpenClipTextTower(ImageTower):
     """Token ids (N, L) to text vectors (N, D)."""
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Text vectors, not normalised."""
+        """Return text vectors, not normalised."""
         return self.model.encode_text(tokens)
 
 
@@ -157,7 +157,7 @@ class _NotFromOpenClip(logging.Filter):
     """Drops what open_clip says about random weights while it builds a network: the weights are loaded afterwards."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record was logged by anybody else."""
+        """Return whether a record was logged by anybody else."""
         return "open_clip" not in record.pathname
 
 
@@ -185,7 +185,7 @@ class Tokenize:
     tokenizer: Any
 
     def __call__(self, texts: Sequence[str]) -> torch.Tensor:
-        """Token ids (N, context length)."""
+        """Tokenize texts: token ids (N, context length)."""
         return self.tokenizer(list(texts))
 
 

@@ -34,14 +34,14 @@ class PooledTransformer(torch.nn.Module):
         self.pooling = pooling
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
-        """Vectors (N, D) of frames (N, 3, H, W); means and maxima are over the patches, without class and register tokens."""
+        """Encode frames (N, 3, H, W) as vectors (N, D); means and maxima exclude class and register tokens."""
         tokens = self.network.forward_features(frames)
         patches = tokens if self.pooling == "cls" else tokens[:, self.network.num_prefix_tokens :]
         return self.network.fc_norm(pool(patches, self.pooling))
 
 
 def poolings(source: ModelFiles) -> tuple[str, ...]:
-    """Poolings of a model's tokens, its own first; () where it has one only.
+    """Return the poolings of a model's tokens, its own first; () if it has only one.
 
     A DINOv3 is read at its class token by default, as its authors do; timm's own default is the mean.
 

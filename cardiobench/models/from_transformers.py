@@ -57,12 +57,12 @@ class Readout(torch.nn.Module):
         self.read = read
 
     def forward(self, parts: torch.Tensor) -> torch.Tensor:
-        """Vectors (N, D) of parts (N, ...)."""
+        """Encode parts (N, ...) as vectors (N, D)."""
         return self.read(self.model, parts)
 
 
 def poolings(config: dict[str, Any]) -> tuple[str, ...]:
-    """Poolings of a model's tokens by its configuration, its own first; () where it has one only."""
+    """Return the poolings of a model's tokens by its configuration, its own first; () if it has only one."""
     return POOLINGS.get(config.get("model_type", ""), ())
 
 
@@ -218,7 +218,7 @@ Plan = tuple[Frames | NaFlexProcessor | WholeClip, Callable[[Network, torch.Tens
 
 
 def _plan(model: Network, image_processor: Any, has_pooler: bool, sampling: FrameSampling) -> Plan:
-    """How frames become the network's input, how its output is read, and which frames are wanted."""
+    """Return the preprocessing of the frames, the reading of the network's output, and the frames to sample."""
     kind = model.config.model_type
     if kind == "siglip2":
         return NaFlexProcessor(image_processor), _patch_features, "get_image_features", sampling
@@ -265,7 +265,7 @@ def _token_mean(model: Network, clips: torch.Tensor) -> torch.Tensor:
 
 
 def _token_pooling(model: Network, parts: torch.Tensor, how: str) -> torch.Tensor:
-    """Vectors of parts; means and maxima are over the patches, without class, distillation and register tokens."""
+    """Pool the tokens of parts; means and maxima exclude class, distillation and register tokens."""
     tokens, config = _tokens(model, parts), model.config
     if how == "cls":
         return tokens[:, 0]
@@ -288,7 +288,7 @@ def _text_facts(tokens: TextTokenizer, named: str) -> dict[str, Any]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' own progress bar and remarks: the keys are checked, and errors say what is wrong."""
+    """Silence transformers' own progress bar and remarks: the keys are checked, and errors say what is wrong."""
     from transformers.utils import logging as messages
 
     level, bars = messages.get_verbosity(), messages.is_progress_bar_enabled()

@@ -46,12 +46,12 @@ class ImageEncoder:
         self.frame_wise = getattr(self.prepare, "frame_wise", False)
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """Parts of a clip: its frames for an image model, (T, 3, h, w); the whole clip for a video model, (1, F, 3, h, w)."""
+        """Prepare a clip as parts: its frames for an image model, (T, 3, h, w); the whole clip for a video model, (1, F, 3, h, w)."""
         return self.prepare(self.frames(recording.frames))
 
     @torch.no_grad()
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Parts (N, ...) on the network's device to vectors (N, dim), float32."""
+        """Encode parts (N, ...) on the network's device as vectors (N, dim), float32."""
         return self.network(parts).float()
 
     def to(self, device: torch.device) -> Self:
@@ -85,7 +85,7 @@ class ImageTextEncoder(ImageEncoder):
 
     @torch.no_grad()
     def encode_text(self, texts: Sequence[str]) -> torch.Tensor:
-        """Texts to vectors (len(texts), dim), float32, unit length."""
+        """Encode texts as vectors (len(texts), dim), float32, unit length."""
         device = next(self.text_network.parameters()).device
         vectors = self.text_network(self.tokenize(list(texts)).to(device))
         return torch.nn.functional.normalize(vectors.float(), dim=-1)
@@ -97,7 +97,7 @@ class ImageTextEncoder(ImageEncoder):
 
 
 def probe(encoder: ImageEncoder) -> int:
-    """Length of an encoder's vectors, found by encoding two small made-up frames of different shape.
+    """Return the dimension of an encoder's vectors, from encoding two random frames of different shape.
 
     Raises:
         BadModel: the network takes no frames, gives no plain vectors or values that are not finite, answers
@@ -136,7 +136,7 @@ class FrameByFrame:
     frame_wise = True
 
     def __call__(self, frames: np.ndarray) -> torch.Tensor:
-        """Frames uint8 (T, H, W, 3) to (T, 3, h, w): uint8 where the transform ends with a picture, else its tensors."""
+        """Prepare frames uint8 (T, H, W, 3) as (T, 3, h, w): uint8 if the transform ends with an image, else its tensors."""
         from PIL import Image
 
         prepared = [self.transform(Image.fromarray(frame)) for frame in np.ascontiguousarray(frames)]
@@ -161,11 +161,11 @@ class Normalised(torch.nn.Module):
             self.register_buffer(name, grey.float()[:, None, None], persistent=False)
 
     def normalise(self, parts: torch.Tensor) -> torch.Tensor:
-        """Float32 frames as the library's own transform gives them."""
+        """Normalise frames to float32 as the library's own transform does."""
         return (parts.float() - self.offset) / self.scale if parts.dtype == torch.uint8 else parts
 
     def forward(self, parts: torch.Tensor) -> torch.Tensor:
-        """Vectors (N, dim) of parts (N, ...)."""
+        """Encode parts (N, ...) as vectors (N, dim)."""
         return self.network(self.normalise(parts))
 
 
@@ -218,5 +218,5 @@ def picture_by_picture(network: torch.nn.Module, transform: Any) -> tuple[torch.
 
 
 def stretch(frames: np.ndarray, count: int) -> np.ndarray:
-    """Exactly `count` frames evenly over a clip, first and last included; frames repeat where the clip has fewer."""
+    """Sample exactly `count` frames evenly over a clip, first and last included; a shorter clip repeats frames."""
     return frames[np.linspace(0, len(frames) - 1, count).round().astype(int)]

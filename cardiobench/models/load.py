@@ -195,7 +195,7 @@ def _of_card(card: ModelCard, source: ModelFiles) -> LoaderMatch:
 
 
 def facts_of(card: ModelCard, variant: str) -> dict:
-    """Preprocessing facts of a card with those of a variant, which stand under its name, in front."""
+    """Return a card's preprocessing facts, overridden by those under the variant's name."""
     return {**card.preprocessing, **card.preprocessing.get(variant, {})}
 
 

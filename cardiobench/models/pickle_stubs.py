@@ -42,10 +42,10 @@ class Stub:
         pass
 
     def __setstate__(self, state: object) -> None:
-        """Forget the state."""
+        """Discard the state."""
 
     def __setitem__(self, key: object, value: object) -> None:
-        """Forget the item."""
+        """Discard the item."""
 
 
 _STUBS: list[Callable[..., Any] | tuple[Callable[..., Any], str]] = [(type(name, (Stub,), {}), name) for name in NAMES]

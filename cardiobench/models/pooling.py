@@ -15,7 +15,7 @@ POOLINGS = {
 
 
 def pool(tokens: "torch.Tensor", how: str) -> "torch.Tensor":
-    """One vector for each row of tokens.
+    """Pool each row of tokens to one vector.
 
     Args:
         tokens: (N, T, D), T >= 1.

@@ -98,7 +98,7 @@ RAW = {"do_rescale": False, "do_normalize": False}
 
 
 def normalises(loaded: Any) -> bool:
-    """Whether a processor ends with (grey level / 255 - mean) / deviation."""
+    """Return whether a processor ends with (grey level / 255 - mean) / standard deviation."""
     usual = getattr(loaded, "do_rescale", False) and getattr(loaded, "do_normalize", False)
     return bool(usual) and abs(getattr(loaded, "rescale_factor", 0) - 1 / 255) < 1e-9
 
@@ -121,7 +121,7 @@ class Frames:
         return replace(self, options=RAW) if normalises(self.processor) else None
 
     def __call__(self, frames: np.ndarray) -> torch.Tensor:
-        """Frames uint8 (T, H, W, 3) to (T, 3, h, w)."""
+        """Prepare frames uint8 (T, H, W, 3) as (T, 3, h, w)."""
         inputs = self.processor(images=_channels_first(frames), return_tensors="pt", **LAYOUT, **self.options)
         return inputs["pixel_values"]
 
@@ -138,10 +138,10 @@ class NaFlexProcessor:
     frame_wise = True
 
     def without_normalisation(self) -> None:
-        """None: the padding among the patches is zero after normalisation."""
+        """Return None: the padding among the patches is zero after normalisation."""
 
     def __call__(self, frames: np.ndarray) -> torch.Tensor:
-        """Frames uint8 (T, H, W, 3) to (T, 1 + patches, patch pixels)."""
+        """Prepare frames uint8 (T, H, W, 3) as (T, 1 + patches, patch pixels)."""
         inputs = self.processor(images=_channels_first(frames), return_tensors="pt", **LAYOUT)
         patches, shapes = inputs["pixel_values"], inputs["spatial_shapes"]
         head = torch.zeros(len(patches), 1, patches.shape[2])
@@ -169,7 +169,7 @@ class WholeClip:
         return replace(self, options=RAW) if normalises(self.processor) else None
 
     def __call__(self, frames: np.ndarray) -> torch.Tensor:
-        """Frames uint8 (T, H, W, 3) to (1, count, 3, h, w)."""
+        """Prepare frames uint8 (T, H, W, 3) as (1, count, 3, h, w)."""
         clip = _channels_first(stretch(frames, self.count))
         if self.video:
             inputs = self.processor(
@@ -204,7 +204,7 @@ class TextTokenizer:
     lower: bool
 
     def __call__(self, texts: Sequence[str]) -> torch.Tensor:
-        """Token ids (N, length)."""
+        """Tokenize texts: token ids (N, length)."""
         texts = [text.lower() for text in texts] if self.lower else list(texts)
         padded = self.tokenizer(
             texts, padding="max_length", truncation=True, max_length=self.length, return_tensors="pt"

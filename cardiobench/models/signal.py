@@ -11,7 +11,7 @@ from cardiobench.data.media.types import Ecg
 
 
 def checked(ecg: Ecg) -> np.ndarray:
-    """Signal of an ECG as float32 (samples, leads), after a look at its shape and values.
+    """Check an ECG's shape and values; return its signal as float32 (samples, leads).
 
     Raises:
         BadMedia: no sample, not 12 leads, or values that are not finite.
@@ -28,7 +28,7 @@ def checked(ecg: Ecg) -> np.ndarray:
 
 
 def resample(signal: np.ndarray, fs: float, target: float) -> np.ndarray:
-    """Signal (samples, leads) at another sampling rate, by polyphase filtering at the exact ratio of the rates.
+    """Resample a signal (samples, leads) by polyphase filtering at the exact ratio of the rates.
 
     Rates are taken to a hundredth of a hertz. The signal is extended by its end values, so a baseline that is not
     zero does not ring at the borders.
@@ -46,7 +46,7 @@ def resample(signal: np.ndarray, fs: float, target: float) -> np.ndarray:
 
 
 def interpolate(signal: np.ndarray, samples: int) -> np.ndarray:
-    """Signal (n, leads) drawn through its samples with straight lines and read at `samples` places, both ends kept.
+    """Resample a signal (n, leads) to `samples` points by linear interpolation; both ends are kept.
 
     No low-pass filter: what several models were trained on, not the best way to a lower rate.
     """
@@ -57,7 +57,7 @@ def interpolate(signal: np.ndarray, samples: int) -> np.ndarray:
 
 
 def windows(signal: np.ndarray, samples: int) -> np.ndarray:
-    """Signal (n, leads) in pieces of `samples` one after the other, (P, samples, leads), P >= 1.
+    """Cut a signal (n, leads) into consecutive windows of `samples`: (P, samples, leads), P >= 1.
 
     What is left at the end is dropped; a signal shorter than one piece is followed by zeros.
     """
@@ -74,7 +74,7 @@ def _low_pass(rate: int) -> np.ndarray:
 
 
 def fit_length(signal: np.ndarray, samples: int) -> np.ndarray:
-    """Signal (n, leads) cut to its middle `samples`, or padded with zeros on both sides; an odd sample goes to the end."""
+    """Crop a signal (n, leads) to its central `samples`, or zero-pad it on both sides; an odd sample goes to the end."""
     surplus = len(signal) - samples
     if surplus >= 0:
         return signal[surplus // 2 : surplus // 2 + samples]
@@ -83,7 +83,7 @@ def fit_length(signal: np.ndarray, samples: int) -> np.ndarray:
 
 
 def standardise(signal: np.ndarray) -> np.ndarray:
-    """Signal (n, leads) with mean 0 and standard deviation 1 in every lead; a flat lead becomes zero."""
+    """Standardise every lead of a signal (n, leads) to mean 0 and standard deviation 1; a flat lead becomes zero."""
     centred = signal - signal.mean(axis=0)
     scale = centred.std(axis=0)
     flat = scale < 1e-6

@@ -24,7 +24,7 @@ PREFIXES = ("module.", "_orig_mod.")
 
 
 def read_weights(paths: Sequence[Path]) -> dict[str, torch.Tensor]:
-    """Tensors by name of one weights file, or of all shards together.
+    """Read tensors by name from one weights file, or from all shards together.
 
     A checkpoint that wraps them (`WRAPPERS`) or prefixes every name (`PREFIXES`) is unwrapped.
 
@@ -74,7 +74,7 @@ def below(state: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Ten
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Shapes by name of one weights file, without its values; raises what `read_weights` would raise."""
+    """Read shapes by name from one weights file, without its values; raise what `read_weights` would raise."""
     if path.suffix == ".safetensors":
         with _safetensors(path), safe_open(path, framework="pt") as file:
             return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
@@ -92,7 +92,7 @@ def refuse_unreadable(paths: Sequence[Path]) -> None:
 
 
 def _beginning(path: Path) -> bytes:
-    """First bytes of a file; raises `BadModel` for a pointer that Git left in its place."""
+    """Read the first bytes of a file; raise `BadModel` for a Git LFS pointer."""
     with path.open("rb") as file:
         start = file.read(len(POINTER))
     if start == POINTER:

@@ -227,5 +227,5 @@ def _rows_without_text(rows: Sequence[ModelRow], tasks: Sequence[str]) -> list[M
 
 
 def ranked(result: ScoreResult) -> bool:
-    """Whether a result may be ranked: more than one class in its test set, a floor, and the present rules."""
+    """Return whether a result may be ranked: more than one class in its test set, a floor, and the present rules."""
     return result.verdict.word != "no comparison possible"

@@ -70,7 +70,7 @@ def verdict(result: ScoreResult) -> str:
 
 
 def flags(result: ScoreResult) -> list[str]:
-    """Short marks that a reader must see beside the number; the warnings say them in full."""
+    """Return short flags to print beside the number; the warnings say them in full."""
     marks = []
     if result.collapsed:
         marks.append("collapsed")
@@ -128,7 +128,7 @@ def analysis_rows(record: AnalysisResult) -> list[tuple[str, ...]]:
 
 
 def analysis_flags(record: AnalysisResult) -> list[str]:
-    """Short marks that a reader must see beside what a study found: of which datasets the model saw, and which are no whole releases."""
+    """Return short flags to print beside an analysis: datasets that the model has seen, and incomplete releases."""
     seen = [name for name, saw in record.seen_in_pretraining.items() if saw]
     twins = [data["name"] for data in record.datasets if data.get("twin")]
     limits = {data["limit"] for data in record.datasets if data.get("limit")}
@@ -140,7 +140,7 @@ def analysis_flags(record: AnalysisResult) -> list[str]:
 
 
 def warnings(results: list[ScoreResult]) -> list[tuple[str, str, str]]:
-    """Every warning once a task: (task, sentence, the results that it is about; empty when it is about all of them)."""
+    """Return each distinct warning of a task once: (task, sentence, results it applies to; empty for all of them)."""
     about: dict[tuple[str, str], list[str]] = {}
     for result in ordered(results):
         for sentence in result.warnings:
@@ -150,7 +150,7 @@ def warnings(results: list[ScoreResult]) -> list[tuple[str, str, str]]:
 
 
 def ordered(results: list[ScoreResult]) -> list[ScoreResult]:
-    """By task, then the best first; an undefined score last."""
+    """Sort results by task, then best first; undefined scores come last."""
 
     def key(result: ScoreResult):
         value = result.overall[result.metric].value
@@ -161,7 +161,7 @@ def ordered(results: list[ScoreResult]) -> list[ScoreResult]:
 
 
 def markdown_text(text: str) -> str:
-    """Text that stays text in a Markdown table: no markup, no cell border, one line."""
+    """Escape text for a Markdown table: no markup, no cell border, one line."""
     text = " ".join(str(text).split())
     for sign in "\\`*_[]<>|":
         text = text.replace(sign, f"\\{sign}" if sign not in "<>" else {"<": "&lt;", ">": "&gt;"}[sign])

@@ -62,7 +62,7 @@ def resample(
 
 
 def percentile_interval(values: np.ndarray, level: float = LEVEL) -> tuple[float, float]:
-    """Percentile interval of the resamples in which the statistic is defined; (NaN, NaN) when it never is."""
+    """Compute the percentile interval of the resamples where the statistic is defined; (NaN, NaN) if there is none."""
     defined = values[~np.isnan(values)]
     if not len(defined):
         return np.nan, np.nan

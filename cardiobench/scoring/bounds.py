@@ -41,7 +41,7 @@ def completed(
 
 
 def _costliest(table: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Wrong class of each missing row, (m,): the false positives that lower macro F1 most."""
+    """Return the wrong class of each missing row, (m,), whose false positives lower macro F1 most."""
     lost = np.bincount(missing, minlength=len(table)).astype(np.float64)
     hits, true, said = np.diag(table), table.sum(1) + lost, table.sum(0)
     present = true > 0

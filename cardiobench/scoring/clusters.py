@@ -23,7 +23,7 @@ class Clusters:
 
     @classmethod
     def of(cls, patient_ids: Sequence[object] | np.ndarray) -> "Clusters":
-        """Code the patients in the order in which they first occur."""
+        """Encode patient ids as integers in the order of their first occurrence."""
         codes, names = pd.factorize(np.asarray(patient_ids))
         return cls(codes.astype(np.int64), len(names))
 

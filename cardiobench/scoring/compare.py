@@ -183,7 +183,7 @@ def _table_differences(
     resamples: int,
     seed: int,
 ) -> np.ndarray:
-    """Differences in the same smoothed draws of the cells (true class, answer of a, answer of b), (B,)."""
+    """Compute differences in the same smoothed draws of the cells (true class, answer of a, answer of b), (B,)."""
     if metric.from_tables is None:
         raise ValueError(f"{metric.name} is no function of a confusion table")
     pair = first.y_pred * classes + second.y_pred
@@ -226,7 +226,7 @@ def _same_rows(a: Predictions, b: Predictions) -> pd.DataFrame:
 
 
 def two_sided(differences: Sequence[float] | np.ndarray) -> float:
-    """Two-sided p-value of no difference: twice the smaller share of draws on either side of zero.
+    """Compute the two-sided p-value of no difference: twice the smaller share of draws on either side of zero.
 
     Zeros count on both sides, and one is added to each share, so that no finite number of draws gives 0.
     """

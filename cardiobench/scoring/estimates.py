@@ -131,7 +131,7 @@ def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) 
 def _intervals(
     metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
 ) -> dict[str, Interval]:
-    """Intervals of the keys of a metric, by the method that each names."""
+    """Compute the intervals of a metric's values, by the method that each names."""
     by_method: dict[str, list[str]] = {}
     for key in keys:
         if not np.isnan(values[key]):

@@ -33,13 +33,13 @@ def family_of(task: str, protocol: str, variant: str = "") -> Family | None:
 
 
 def margin(metric: str, unit: str = "") -> float | None:
-    """Difference below which two models are equivalent, as a suite states it beforehand; None where none states it."""
+    """Return the difference below which two models are equivalent, as a suite predefines it; None if none does."""
     name = f"{metric} {unit}".strip()
     return next((suite.margins[name] for suite in map(load_suite, list_suites()) if name in suite.margins), None)
 
 
 def holm(p_values: Sequence[float]) -> npt.NDArray[np.float64]:
-    """P-values adjusted for their number by Holm's step-down rule, in the order given.
+    """Adjust p-values by Holm's step-down method, in the order given.
 
     Source: Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979).
 

@@ -61,7 +61,7 @@ def tasks_by_name(names: Sequence[str]) -> list[Task]:
 
 
 def task_floors(task: Task, data_dir: Path | None = None, seed: int = 0) -> TaskFloors:
-    """Floors of a task: from its raw data where it is here, else from what the package knows of its labels.
+    """Compute the floors of a task: from its raw data if present, else from the bundled label counts.
 
     Raises:
         MissingData: neither suffices; it says what is missing.
@@ -176,7 +176,7 @@ def _published_columns(row: PublishedScore, known: TaskFloors | None) -> dict:
 
 
 def counts_by_table(table: pd.DataFrame) -> pd.DataFrame:
-    """How many classification numbers of each published table are no better than guessing, and equal to a constant.
+    """Count the classification values of each published table that are no better than guessing or equal to a constant.
 
     Returns:
         source, numbers, no_better, equal: of the numbers whose floor is known.

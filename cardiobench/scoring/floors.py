@@ -45,7 +45,7 @@ def floors(
 
 
 def best_uninformed(key: str, y_true: np.ndarray, classes: int, constant_floor: Floor | None = None) -> Floor:
-    """Best expected score of an answer that does not look at the recording, in closed form.
+    """Compute the best expected score of predictions that ignore the recording, in closed form.
 
     Dealing m_c answers "c" at random over n rows with n_c of class c gives E F1_c = 2 n_c m_c / (n (n_c + m_c)), which is
     concave in m_c; under sum m_c = n its mean over classes is largest at m_c = n_c, where it is 1 / K for any class mix.
@@ -109,7 +109,7 @@ def constant(y_true: np.ndarray, value: float) -> ScoringInput:
 
 
 def best_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray) -> Floor:
-    """Best score of one answer to everything, chosen on the test labels.
+    """Compute the best score of a constant prediction, chosen on the test labels.
 
     Of a classification the best class; of a regression the median (which no constant beats in absolute error) or the
     mean (which none beats in squared error), whichever is better.

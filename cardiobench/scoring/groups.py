@@ -170,7 +170,7 @@ def gap_tests(
 
 
 def _gap(observed: np.ndarray, tested: np.ndarray, dealt: np.ndarray, sizes: np.ndarray) -> Gap:
-    """Gap of scores (G, 1) beside those of dealt groups (G, B)."""
+    """Compute the gap of scores (G, 1) and those of permuted groups (G, B)."""
     value = float(np.ptp(observed))
     if np.isnan(value):
         return Gap(np.nan, reason="undefined in a group")
@@ -187,7 +187,7 @@ def _spread(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _strata(sample: ScoringInput, clusters: Clusters, classes: int) -> np.ndarray:
-    """Each patient's most frequent true class, or the fifth of the true values that its mean is in, (P,)."""
+    """Return each patient's stratum (P,): its most frequent true class, or the quintile of its mean true value."""
     if classes:
         return clusters.cells(sample.y_true, classes).argmax(axis=1)
     means = clusters.sum(sample.y_true) / clusters.rows
@@ -197,7 +197,7 @@ def _strata(sample: ScoringInput, clusters: Clusters, classes: int) -> np.ndarra
 def _scores(
     metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, members: Sequence[np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Scores of each group, {key: (G, B)}, for memberships (n,) or (B, n) of each."""
+    """Compute the scores of each group, {key: (G, B)}, for memberships (n,) or (B, n) of each."""
     found: dict[str, list[np.ndarray]] = {}
     for member in members:
         weights = np.atleast_2d(member).astype(np.float32)

@@ -55,14 +55,14 @@ def information_test(
 
 
 def p_value(observed: float, dealt: np.ndarray) -> float:
-    """One-sided p that counts the observed arrangement, so that it is never 0 (Phipson and Smyth 2010)."""
+    """Compute a one-sided permutation p-value that counts the observed arrangement (Phipson and Smyth 2010)."""
     return float((1 + (dealt >= observed - 1e-12).sum()) / (1 + len(dealt)))
 
 
 def donors(
     clusters: Clusters, draws: int, rng: np.random.Generator, strata: np.ndarray | None = None
 ) -> npt.NDArray[np.int32]:
-    """Deal the rows of patients to other patients.
+    """Permute the rows between patients.
 
     Every patient receives the rows of one other, in a shuffled order from a random start: again from the start where it
     has more rows than the donor, some of them where it has fewer.
@@ -103,13 +103,13 @@ def _exchanged(count: int, draws: int, rng: np.random.Generator, strata: np.ndar
 
 
 def _chunks(rows: int, draws: int) -> list[int]:
-    """Sizes of the pieces in which draws are made."""
+    """Yield the batch sizes in which draws are made."""
     step = max(1, _CHUNK // max(1, rows))
     return [min(step, draws - first) for first in range(0, draws, step)]
 
 
 def macro_f1(tables: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """Macro F1 of confusion tables (..., K, K) over the classes that are present in the whole test set."""
+    """Compute macro F1 of confusion tables (..., K, K) over the classes that are present in the whole test set."""
     size = tables.sum(-1) + tables.sum(-2)
     return (2 * np.einsum("...ii->...i", tables) / np.where(size > 0, size, 1))[..., present].mean(-1)
 
@@ -124,7 +124,7 @@ def expected_macro_f1(tables: np.ndarray, present: np.ndarray) -> np.ndarray:
 def p_of_classes(
     truth: np.ndarray, answer: np.ndarray, clusters: Clusters, classes: int, draws: int = DRAWS, seed: int = 0
 ) -> float:
-    """P of class answers by macro F1 minus its chance level at the table's own margins."""
+    """Compute the p-value of predicted classes by macro F1 minus its chance level at the table's own margins."""
     counts = confusion_table(truth, answer, classes)
     present, used = counts.sum(1) > 0, counts.sum(0) > 0
     if used.sum() < 2 or present.sum() < 2:
@@ -147,7 +147,7 @@ def p_of_classes(
 def p_of_ranking(
     truth: np.ndarray, probabilities: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0
 ) -> float:
-    """P of probabilities (n, K) by AUROC, of several classes by its mean over the classes present, each against the rest."""
+    """Compute the p-value of probabilities (n, K) by AUROC; of several classes by its one-vs-rest mean over those present."""
     labels = [1] if probabilities.shape[1] == 2 else list(np.unique(truth))
     labels = [label for label in labels if 0 < (truth == label).sum() < len(truth)]
     if not labels or np.ptp(probabilities, axis=0).max() == 0:
@@ -167,7 +167,7 @@ def p_of_ranking(
 
 
 def p_of_numbers(truth: np.ndarray, answer: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> float:
-    """P of numbers by the mean absolute error, after their median is moved onto that of the truth.
+    """Compute the p-value of predicted numbers by the mean absolute error, after matching their median to the truth's.
 
     The shift is the same for every dealing; without it answers that are all far too low would score the same however
     they are dealt.
@@ -180,7 +180,7 @@ def p_of_numbers(truth: np.ndarray, answer: np.ndarray, clusters: Clusters, draw
 
 
 def p_of_correlation(x: np.ndarray, y: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> float:
-    """Two-sided p of Pearson's r between two columns: how often the same values, dealt to other patients, correlate as well."""
+    """Compute the two-sided permutation p-value of Pearson's r between two columns, permuting values between patients."""
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return 1.0
     centred, rng = y - y.mean(), np.random.default_rng(seed)

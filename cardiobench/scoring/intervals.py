@@ -94,7 +94,7 @@ def _weighted_counts(
 
 
 def quantile_interval(values: np.ndarray, score: float, level: float = LEVEL) -> Interval:
-    """Quantiles of the draws, widened where needed to hold the score itself: a perfect score keeps the end 1."""
+    """Compute quantiles of the draws, widened where needed to include the score itself."""
     defined = values[~np.isnan(values)]
     if not len(defined):
         return NONE
@@ -115,7 +115,7 @@ def standard_error(influence: np.ndarray, clusters: Clusters) -> float:
 
 
 def t_interval(score: float, se: float, patients: int, scale: Scale = "identity", level: float = LEVEL) -> Interval:
-    """Student's interval with one degree of freedom less than patients, on a scale where it is symmetric.
+    """Compute Student's interval with one degree of freedom less than patients, on a scale where it is symmetric.
 
     `log` is for scores that are positive, `log_complement` for 1 minus such a score, `fisher_z` for correlations.
     """
@@ -133,7 +133,7 @@ def t_interval(score: float, se: float, patients: int, scale: Scale = "identity"
 
 
 def wilson_interval(score: float, se: float, patients: int, level: float = LEVEL) -> Interval:
-    """Wilson's interval of a share with the number of patients that its standard error stands for.
+    """Compute Wilson's interval of a share with the effective number of patients from its standard error.
 
     Args:
         score: in [0, 1].
@@ -149,7 +149,7 @@ def wilson_interval(score: float, se: float, patients: int, level: float = LEVEL
 
 
 def placements(positive: np.ndarray, scores: np.ndarray) -> tuple[float, npt.NDArray[np.float64]]:
-    """AUROC, and the share of the other class that each row is ranked against correctly, (n,); ties count half."""
+    """Compute the AUROC, and for each row the share of the other class that it is ranked correctly against, (n,)."""
     high, low = np.sort(scores[positive]), np.sort(scores[~positive])
     share = np.empty(len(scores))
     for rows, others, sign in ((positive, low, 1), (~positive, high, -1)):
@@ -159,7 +159,7 @@ def placements(positive: np.ndarray, scores: np.ndarray) -> tuple[float, npt.NDA
 
 
 def auroc_variance(positive: np.ndarray, share: np.ndarray, clusters: Clusters) -> float:
-    """Variance of an AUROC over patients (Obuchowski 1997); that of DeLong (1988) where every row is a patient."""
+    """Compute the variance of an AUROC over patients (Obuchowski 1997); with one row per patient, DeLong's (1988)."""
     theta = share[positive].mean()
     sums, own = [], 0.0
     for rows in (positive, ~positive):
@@ -170,7 +170,7 @@ def auroc_variance(positive: np.ndarray, share: np.ndarray, clusters: Clusters) 
 
 
 def auroc_interval(positive: np.ndarray, scores: np.ndarray, clusters: Clusters, level: float = LEVEL) -> Interval:
-    """Newcombe's interval of an AUROC (Statistics in Medicine 25, 2006, method 5) with the patients' design effect.
+    """Compute Newcombe's interval of an AUROC (Statistics in Medicine 25, 2006, method 5) with the patients' design effect.
 
     Args:
         positive: bool, (n,); both classes are present.

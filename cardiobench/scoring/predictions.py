@@ -98,12 +98,12 @@ class Predictions:
 
 
 def probability_columns(task: Task) -> list[str]:
-    """Names of the probability columns in the task's class order."""
+    """Return the names of the probability columns in the task's class order."""
     return [f"p_{name}" for name in task.classes]
 
 
 def _places(references, wanted, ids, task, source, split, allow_missing) -> np.ndarray:
-    """Where each wanted unit stands among the answers, -1 for a missing one; refuses ids that do not fit."""
+    """Return the row of each wanted unit in the predictions, -1 if missing; refuse ids that do not match."""
     repeated = ids[ids.duplicated()].unique()
     if len(repeated):
         advice = f"Give one row per {task.unit_column}."
@@ -213,7 +213,7 @@ def _disagreement(frame: pd.DataFrame, task: Task) -> list[str]:
 
 
 def read_predictions(path: str | Path, task: Task) -> pd.DataFrame:
-    """Answers from a CSV or Parquet file that somebody else wrote, in the form that `Predictions.join` takes.
+    """Read external predictions from a CSV or Parquet file, in the form that `Predictions.join` takes.
 
     The id stands in a column `id`, in the one the task is scored by, or in one of `ID_COLUMNS`. The answer stands in
     `y_pred`, `prediction` or `<target>_pred`; probabilities in `p_<class>` or `prob_<class>`, a class written by name

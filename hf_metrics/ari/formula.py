@@ -9,7 +9,7 @@ HIGHER_IS_BETTER = True
 
 # copied: the same in every formula that needs it
 def _labels(values, name):
-    """One class a row as whole numbers or as text, or a ValueError that counts what is wrong."""
+    """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")
@@ -38,7 +38,7 @@ def _pair(references, predictions):
 
 
 def cluster(embeddings, components, covariance="diag", n_init=10, seed=42):
-    """Clusters of embeddings by a Gaussian mixture on z-scored dimensions.
+    """Cluster embeddings by a Gaussian mixture on z-scored dimensions.
 
     Args:
         embeddings: (n, d), finite.
@@ -65,7 +65,7 @@ def cluster(embeddings, components, covariance="diag", n_init=10, seed=42):
 
 
 def compute_resamples(references, predictions, weights):
-    """ARI of many weighted versions of the same rows at once; copies of a row are rows of their own.
+    """Compute the ARI of many weighted versions of the same rows at once; copies of a row are rows of their own.
 
     Args:
         references: labels, (n,), whole numbers or names.
@@ -90,7 +90,7 @@ def compute_resamples(references, predictions, weights):
 
 
 def _pairs(weights, part):
-    """Pairs of rows that lie in the same part, (B,)."""
+    """Count the pairs of rows in the same part, (B,)."""
     order = np.argsort(part, kind="stable")
     starts = np.flatnonzero(np.diff(part[order], prepend=-1))
     sizes = np.add.reduceat(weights[:, order], starts, axis=1)

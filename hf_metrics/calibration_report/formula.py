@@ -12,7 +12,7 @@ STEPS, LARGEST = 50, 1e3  # Newton's steps, and the coefficient beyond which the
 
 # copied: the same in every formula that needs it
 def _codes(values, name):
-    """One class a row as a whole number from 0, or a ValueError that counts what is wrong."""
+    """Check class codes, one per row, whole numbers from 0; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one class per row, shape (n,).")
@@ -35,7 +35,7 @@ def _whole(value):
 
 # copied: the same in every formula that needs it
 def _probabilities(values):
-    """Rows of probabilities (n, K) that sum to 1, or a ValueError that counts those that do not."""
+    """Check rows of probabilities (n, K) that sum to 1; raise a ValueError that counts those that do not."""
     try:
         table = np.asarray(values)
     except ValueError:
@@ -76,7 +76,7 @@ def _inputs(references, predictions, probabilities):
 
 
 def _fit(columns, offset, truth):
-    """Logistic regression by Newton's method: coefficients, residuals and curvature; None where there is no maximum."""
+    """Fit a logistic regression by Newton's method: coefficients, residuals and curvature; None if there is no maximum."""
     beta = np.zeros(columns.shape[1])
     for _ in range(STEPS):
         mean = 1 / (1 + np.exp(-np.clip(columns @ beta + offset, -500, 500)))
@@ -117,7 +117,7 @@ def influence(references, predictions, probabilities=None):
 
 
 def compute(references, predictions, probabilities=None):
-    """Calibration slope and intercept of a binary classifier (Cox 1958; Van Calster et al. 2019).
+    """Compute calibration slope and intercept of a binary classifier (Cox 1958; Van Calster et al. 2019).
 
     Args:
         references: true classes, (n,), 0 or 1.

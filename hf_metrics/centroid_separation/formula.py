@@ -11,7 +11,7 @@ VARIANTS = ("pooled_radius", "mean_distance", "per_dimension", "unscaled")
 
 # copied: the same in every formula that needs it
 def _labels(values, name):
-    """One class a row as whole numbers or as text, or a ValueError that counts what is wrong."""
+    """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")
@@ -34,7 +34,7 @@ def _whole(value):
 
 # copied: the same in every formula that needs it
 def _table(values, name):
-    """One vector a row, (n, d) finite float64, or a ValueError that counts what is wrong."""
+    """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
         table = np.asarray(values)
     except ValueError:
@@ -50,7 +50,7 @@ def _table(values, name):
 
 
 def compute(references, predictions, variant="pooled_radius"):
-    """Mean distance between centroids of groups over their pooled radius.
+    """Compute the mean distance between centroids of groups over their pooled radius.
 
     Args:
         references: group of each vector, (n,), whole numbers or names.

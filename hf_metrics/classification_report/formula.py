@@ -31,7 +31,7 @@ BINS = 15
 
 # copied: the same in every formula that needs it
 def _codes(values, name):
-    """One class a row as a whole number from 0, or a ValueError that counts what is wrong."""
+    """Check class codes, one per row, whole numbers from 0; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one class per row, shape (n,).")
@@ -54,7 +54,7 @@ def _whole(value):
 
 # copied: the same in every formula that needs it
 def _probabilities(values):
-    """Rows of probabilities (n, K) that sum to 1, or a ValueError that counts those that do not."""
+    """Check rows of probabilities (n, K) that sum to 1; raise a ValueError that counts those that do not."""
     try:
         table = np.asarray(values)
     except ValueError:
@@ -95,7 +95,7 @@ def _inputs(references, predictions, probabilities):
 
 
 def _areas(scores, positive, weights):
-    """AUROC and average precision of one class against the rest in each resample, (B,) each; ties count half."""
+    """Compute AUROC and average precision of one class against the rest in each resample, (B,) each; ties count half."""
     order = np.argsort(-scores, kind="stable")
     last = np.flatnonzero(np.diff(scores[order], append=np.nan) != 0)  # of each run of equal scores
     rows = weights.take(order, axis=1, mode="clip")
@@ -127,7 +127,7 @@ def _calibration_error(table, truth, weights):
 
 
 def from_tables(tables, present):
-    """Everything that a confusion table holds.
+    """Compute the metrics of a confusion table.
 
     With two classes sensitivity, specificity and predictive values are those of class 1; with more, each is averaged
     over the classes, each against the rest.
@@ -180,7 +180,7 @@ def influence(references, predictions, probabilities=None):
 
 
 def support(references, predictions, probabilities=None):
-    """Rows that the average precision rests on, bool (n,): the positive ones; of several classes those of the rarest."""
+    """Return the rows that the average precision rests on, bool (n,): the positives; of several classes the rarest's."""
     truth, _, table = _inputs(references, predictions, probabilities)
     sizes = np.bincount(truth)
     rarest = (
@@ -190,19 +190,19 @@ def support(references, predictions, probabilities=None):
 
 
 def _rated(truth, table):
-    """Classes whose ranking counts: class 1 of two, else those that occur."""
+    """Return the classes whose ranking counts: class 1 of two, else those that occur."""
     return [1] if table.shape[1] == 2 else np.unique(truth)
 
 
 def _losses(truth, table):
-    """Squared error and negative log-likelihood of each row, (n,) each."""
+    """Compute squared error and negative log-likelihood of each row, (n,) each."""
     given = table[np.arange(truth.size), truth]
     squares = np.einsum("nk,nk->n", table, table) - 2 * given + 1
     return squares / (2 if table.shape[1] == 2 else 1), -np.log(np.clip(given, np.finfo(np.float64).eps, 1))
 
 
 def _area_influence(scores, positive):
-    """Influence of rows on AUROC and average precision of one class against the rest, (n,) each."""
+    """Compute the influence of rows on AUROC and average precision of one class against the rest, (n,) each."""
     _, place, sizes = np.unique(-scores, return_inverse=True, return_counts=True)  # runs of equal scores, highest first
     hits = np.bincount(place, positive, minlength=sizes.size)
     misses, found, taken = sizes - hits, np.cumsum(hits), np.cumsum(sizes)
@@ -258,7 +258,7 @@ def compute_resamples(references, predictions, weights, probabilities=None, area
 
 
 def compute(references, predictions, probabilities=None):
-    """Accuracy, balanced accuracy, MCC, sensitivity, specificity, predictive values, AUROC, AUPRC, Brier, NLL, ECE.
+    """Compute accuracy, balanced accuracy, MCC, sensitivity, specificity, predictive values, AUROC, AUPRC, Brier, NLL, ECE.
 
     Args:
         references: true classes, (n,), whole numbers from 0.

@@ -11,7 +11,7 @@ INTERVAL = "wilson"
 
 # copied: the same in every formula that needs it
 def _numbers(values, name):
-    """One finite float64 a row, or a ValueError that counts what is wrong."""
+    """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
@@ -30,7 +30,7 @@ def _numbers(values, name):
 
 
 def _rows(references, predictions):
-    """{key: (rows that the share is taken over, rows that are right)}, bool (n,) each."""
+    """Return {key: (rows that the share is taken over, rows that are right)}, bool (n,) each."""
     truth, guess = _numbers(references, "references"), _numbers(predictions, "predictions")
     if truth.size != guess.size:
         raise ValueError(f"{truth.size} references but {guess.size} predictions; give one prediction per reference.")
@@ -44,7 +44,7 @@ def _rows(references, predictions):
 
 
 def support(references, predictions):
-    """Rows that each share is taken over, bool (n,)."""
+    """Return the rows that each share is taken over, bool (n,)."""
     return {key: rows for key, (rows, _) in _rows(references, predictions).items()}
 
 
@@ -58,7 +58,7 @@ def influence(references, predictions):
 
 
 def compute(references, predictions):
-    """Sensitivity and specificity of a measured ejection fraction at the cuts of heart failure.
+    """Compute sensitivity and specificity of a measured ejection fraction at the thresholds of heart failure.
 
     Args:
         references: measured ejection fractions in %, (n,), finite.

@@ -10,7 +10,7 @@ INTERVAL = "smoothed"
 
 # copied: the same in every formula that needs it
 def _labels(values, name):
-    """One class a row as whole numbers or as text, or a ValueError that counts what is wrong."""
+    """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")
@@ -43,7 +43,7 @@ def _pair(references, predictions):
 
 
 def from_tables(tables, present):
-    """Macro F1 of confusion tables.
+    """Compute macro F1 of confusion tables.
 
     Args:
         tables: (..., K, K) counts or weights, true class by predicted class.
@@ -59,7 +59,7 @@ def from_tables(tables, present):
 
 
 def compute_resamples(references, predictions, weights):
-    """Macro F1 of many weighted versions of the same rows at once.
+    """Compute macro F1 of many weighted versions of the same rows at once.
 
     Args:
         references: true classes, (n,), whole numbers or names.
@@ -82,7 +82,7 @@ def compute_resamples(references, predictions, weights):
 
 
 def compute(references, predictions):
-    """Macro F1 over the classes that occur in the references.
+    """Compute macro F1 over the classes that occur in the references.
 
     Args:
         references: true classes, (n,), whole numbers or names.

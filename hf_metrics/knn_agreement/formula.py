@@ -10,7 +10,7 @@ _BLOCK = 512  # rows of the distance matrix that are held at once
 
 # copied: the same in every formula that needs it
 def _labels(values, name):
-    """One class a row as whole numbers or as text, or a ValueError that counts what is wrong."""
+    """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")
@@ -33,7 +33,7 @@ def _whole(value):
 
 # copied: the same in every formula that needs it
 def _table(values, name):
-    """One vector a row, (n, d) finite float64, or a ValueError that counts what is wrong."""
+    """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
         table = np.asarray(values)
     except ValueError:
@@ -49,7 +49,7 @@ def _table(values, name):
 
 
 def compute(references, predictions, k=10, metric="euclidean"):
-    """Agreement of labels among nearest neighbours.
+    """Compute the agreement of labels among nearest neighbours.
 
     Args:
         references: labels, (n,), whole numbers or names.

@@ -7,7 +7,7 @@ HIGHER_IS_BETTER = {"linear_cka": None}
 
 # copied: the same in every formula that needs it
 def _table(values, name):
-    """One vector a row, (n, d) finite float64, or a ValueError that counts what is wrong."""
+    """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
         table = np.asarray(values)
     except ValueError:
@@ -23,7 +23,7 @@ def _table(values, name):
 
 
 def compute(references, predictions):
-    """Linear CKA of two representations.
+    """Compute the linear CKA of two representations.
 
     Args:
         references: embeddings by one model, (n, d1), finite.
@@ -51,7 +51,7 @@ def compute(references, predictions):
 
 
 def _centred(table):
-    """Columns without their mean, at unit scale; None where nothing varies."""
+    """Centre columns and scale them to unit norm; None if nothing varies."""
     if not np.ptp(table, axis=0).any():
         return None
     table = table - table.mean(axis=0)

@@ -10,7 +10,7 @@ INTERVAL = "log_t"
 
 # copied: the same in every formula that needs it
 def _numbers(values, name):
-    """One finite float64 a row, or a ValueError that counts what is wrong."""
+    """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
@@ -45,7 +45,7 @@ def influence(references, predictions):
 
 
 def compute_resamples(references, predictions, weights):
-    """MAE of many weighted versions of the same rows at once.
+    """Compute the MAE of many weighted versions of the same rows at once.
 
     Args:
         references: measured values, (n,).
@@ -62,7 +62,7 @@ def compute_resamples(references, predictions, weights):
 
 
 def compute(references, predictions):
-    """Mean absolute error.
+    """Compute the mean absolute error.
 
     Args:
         references: measured values, (n,), finite.

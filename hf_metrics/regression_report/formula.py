@@ -27,7 +27,7 @@ LIMITS = 1.96  # standard deviations of the difference on either side of the bia
 
 # copied: the same in every formula that needs it
 def _numbers(values, name):
-    """One finite float64 a row, or a ValueError that counts what is wrong."""
+    """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
@@ -63,14 +63,14 @@ def _range(truth, value_range):
 
 
 def _runs(values):
-    """Which rows share a value: the place of each row's value among the distinct ones, (n,), and that as a matrix (u, n)."""
+    """Group equal values: the index of each row's value among the distinct ones, (n,), and the same as a matrix (u, n)."""
     distinct, place = np.unique(values, return_inverse=True)
     ones = np.ones(values.size)
     return place, sparse.csr_array((ones, (place, np.arange(values.size))), shape=(distinct.size, values.size))
 
 
 def _ranks(members, weights):
-    """Ranks of distinct values among the rows that count, ties at their average, as 2 rank - 1.
+    """Rank distinct values among the rows that count, ties at their average, as 2 rank - 1.
 
     Args:
         members: which rows have each distinct value, (u, n).
@@ -175,13 +175,13 @@ def influence(references, predictions, value_range=None):
 
 
 def _correlation_influence(x, y):
-    """Influence of rows on the correlation of two centred columns, (n,)."""
+    """Compute the influence of rows on the correlation of two centred columns, (n,)."""
     x, y = x / np.sqrt((x * x).mean()), y / np.sqrt((y * y).mean())
     return (x * y - (x * y).mean() * (x * x + y * y) / 2) / x.size
 
 
 def _rank_influence(truth, guess):
-    """Influence of rows on Spearman's correlation: each row counts by itself and by moving the ranks of others."""
+    """Compute the influence of rows on Spearman's correlation: each row counts by itself and by moving others' ranks."""
     (u, above_x), (v, above_y) = _centred_ranks(truth), _centred_ranks(guess)
     uv, uu, vv = (u * v).mean(), (u * u).mean(), (v * v).mean()
     both = u * v + above_x(v) + above_y(u) - 3 * uv
@@ -190,7 +190,7 @@ def _rank_influence(truth, guess):
 
 
 def _centred_ranks(values):
-    """Mid-ranks as shares with mean 0, (n,), and the mean of a column over the rows above each row (ties count half)."""
+    """Compute mid-ranks as shares with mean 0, (n,), and the mean of a column over the rows above each row (ties count half)."""
     _, place, sizes = np.unique(values, return_inverse=True, return_counts=True)
     below = np.cumsum(sizes)
 
@@ -202,7 +202,7 @@ def _centred_ranks(values):
 
 
 def compute(references, predictions, value_range=None):
-    """RMSE, NMAE, R2, Pearson, Spearman and concordance correlation, bias and limits of agreement.
+    """Compute RMSE, NMAE, R2, Pearson, Spearman and concordance correlation, bias and limits of agreement.
 
     Args:
         references: measured values, (n,), finite.

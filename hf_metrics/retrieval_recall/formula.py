@@ -10,7 +10,7 @@ _SAME = 1e-12  # cosines that differ less are ties: what rounding leaves
 
 # copied: the same in every formula that needs it
 def _table(values, name):
-    """One vector a row, (n, d) finite float64, or a ValueError that counts what is wrong."""
+    """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
         table = np.asarray(values)
     except ValueError:
@@ -26,7 +26,7 @@ def _table(values, name):
 
 
 def compute(references, predictions):
-    """Recall at 1, 5 and 10 and median rank of a search by cosine.
+    """Compute recall at 1, 5 and 10 and the median rank of a search by cosine.
 
     Args:
         references: embeddings of the targets, (n, d), finite, not zero.
@@ -55,7 +55,7 @@ def compute(references, predictions):
 
 
 def ranks(similar, partners):
-    """Rank of each query's best partner: 1 plus the targets that are no partner and at least as similar; (n,).
+    """Compute the rank of each query's best partner: 1 plus the other targets at least as similar; (n,).
 
     Args:
         similar: of each query to each target, (n, m).

@@ -17,7 +17,7 @@ _BLOCK = 50  # permutations drawn at once
 
 # copied: the same in every formula that needs it
 def _table(values, name):
-    """One vector a row, (n, d) finite float64, or a ValueError that counts what is wrong."""
+    """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
         table = np.asarray(values)
     except ValueError:
@@ -33,7 +33,7 @@ def _table(values, name):
 
 
 def _places(importances, rankings):
-    """Place of each feature in each dataset, 0 the most important, (m, q)."""
+    """Rank the features of each dataset, 0 the most important, (m, q)."""
     table = _table(importances, "importances")
     if len(table) < 2:
         raise ValueError(f"{len(table)} dataset: overlap needs at least 2.")
@@ -55,14 +55,14 @@ def _places(importances, rankings):
 
 
 def _shared(places, k):
-    """Mean share of pairs |A n B| / k for places (..., m, q)."""
+    """Compute the mean share of pairs |A n B| / k for ranks (..., m, q)."""
     m = places.shape[-2]
     times = (places < k).sum(axis=-2)  # datasets that have the feature among their first k
     return (times * (times - 1)).sum(axis=-1) / (m * (m - 1) * k)
 
 
 def compute(importances, rankings=False, permutations=1000, seed=0):
-    """Overlap of the most important features between datasets.
+    """Compute the overlap of the most important features between datasets.
 
     Args:
         importances: importance of q features in m datasets, (m, q), not negative; or rankings of the features.

@@ -9,7 +9,7 @@ HIGHER_IS_BETTER = True
 
 # copied: the same in every formula that needs it
 def _labels(values, name):
-    """One class a row as whole numbers or as text, or a ValueError that counts what is wrong."""
+    """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")
@@ -32,7 +32,7 @@ def _whole(value):
 
 # copied: the same in every formula that needs it
 def _table(values, name):
-    """One vector a row, (n, d) finite float64, or a ValueError that counts what is wrong."""
+    """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
         table = np.asarray(values)
     except ValueError:
@@ -48,7 +48,7 @@ def _table(values, name):
 
 
 def compute(references, predictions, metric="euclidean"):
-    """Mean silhouette of vectors in known groups.
+    """Compute the mean silhouette of vectors in known groups.
 
     Args:
         references: group of each vector, (n,), whole numbers or names.

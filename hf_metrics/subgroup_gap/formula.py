@@ -29,7 +29,7 @@ def _balanced_accuracy(truth, guess):
 
 
 def _f1_macro(truth, guess):
-    """F1 averaged over the classes that occur in the group's references."""
+    """Compute F1 averaged over the classes that occur in the group's references."""
     pairs = [((truth == label), (guess == label)) for label in np.unique(truth)]
     return np.mean([2 * (is_true & is_guess).sum() / (is_true.sum() + is_guess.sum()) for is_true, is_guess in pairs])
 
@@ -48,7 +48,7 @@ OF_EVERY_CLASS = ("balanced_accuracy", "f1_macro")
 
 # copied: the same in every formula that needs it
 def _numbers(values, name):
-    """One finite float64 a row, or a ValueError that counts what is wrong."""
+    """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
@@ -89,7 +89,7 @@ def _value(formula, truth, guess, classes):
 
 
 def compute(references, predictions, groups, metric="mae", patients=None, min_patients=10):
-    """Gap of a metric between groups.
+    """Compute the gap of a metric between groups.
 
     Args:
         references: measured values or true class codes, (n,).

@@ -15,7 +15,7 @@ HIGHER_IS_BETTER = {
 
 # copied: the same in every formula that needs it
 def _table(values, name):
-    """One vector a row, (n, d) finite float64, or a ValueError that counts what is wrong."""
+    """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
         table = np.asarray(values)
     except ValueError:
@@ -32,7 +32,7 @@ def _table(values, name):
 
 # copied: the same in every formula that needs it
 def _numbers(values, name):
-    """One finite float64 a row, or a ValueError that counts what is wrong."""
+    """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
@@ -85,14 +85,14 @@ def text_axis(text_embeddings, text_values=None):
 
 
 def _standard(values):
-    """Values at mean 0 and length 1; None where they do not vary."""
+    """Standardise values to mean 0 and length 1; None if they do not vary."""
     centred = values - values.mean()
     length = np.linalg.norm(centred)
     return centred / length if length > 1e-12 * max(1.0, np.abs(values).max()) else None
 
 
 def _dealt(patients, rng):
-    """Row whose value each row receives when patients receive those of others, (n,).
+    """Return the row whose value each row receives when patients exchange values, (n,).
 
     In a shuffled order from a random start: again from the first where a patient has more rows than the other.
     """
@@ -107,7 +107,7 @@ def _dealt(patients, rng):
 
 
 def compute(references, predictions, text_embeddings, text_values=None, permutations=1000, seed=0, patients=None):
-    """Correlation of measured values with the place of recordings on the text axis.
+    """Correlate measured values with the position of recordings on the text axis.
 
     Args:
         references: measured values, (n,), finite.

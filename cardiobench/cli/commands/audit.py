@@ -7,7 +7,7 @@ HELP = "what to know of a copy of a dataset: counts, split leakage, duplicates, 
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("dataset", metavar="DATASET")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
     parser.add_argument("--no-media", action="store_true", help="do not read the recordings to find duplicates")

@@ -13,7 +13,7 @@ intervals, p-values by Holm's rule over the tasks of the suite, and ranks.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("results", type=Path, nargs="?", default=Path("results"), metavar="RESULTS")
     parser.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks or datasets (default: all)")
     parser.add_argument("--protocols", nargs="+", default=[], metavar="NAME", help="such as probe (default: all)")

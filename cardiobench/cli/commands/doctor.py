@@ -14,7 +14,7 @@ exit code 0 = it loads whole, 2 = it does not (the last lines say why)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("--model", required=True, metavar="ID", help="Hub id, local folder or weights file")
     parser.add_argument("--weights", type=Path, metavar="PATH", help="folder or file of a model that is not on the Hub")
     parser.add_argument("--revision", help="commit of the model on the Hub")

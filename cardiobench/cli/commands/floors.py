@@ -19,7 +19,7 @@ floors need the raw tables of the dataset (--data-dir or $CARDIOBENCH_DATA), of 
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="tasks or datasets (default: all)")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table too, every digit kept")

@@ -14,7 +14,7 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument(
         "results", nargs="*", default=["results"], metavar="RESULTS", help="folders, or one org/dataset"
     )

@@ -118,7 +118,7 @@ def _dataset_row(record: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _release(record: dict[str, Any]) -> str:
-    """Rows of the complete release, by split where that is known."""
+    """Return the row counts of the complete release, by split where known."""
     from cardiobench.data.spec import TOTAL
 
     expected = record["release"]

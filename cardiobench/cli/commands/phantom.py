@@ -7,7 +7,7 @@ HELP = "write a synthetic twin of a dataset in its own raw layout"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("dataset", metavar="DATASET")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--patients", type=int, default=20, metavar="N")

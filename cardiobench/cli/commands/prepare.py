@@ -8,7 +8,7 @@ HELP = "build a dataset as a folder that datasets.load_dataset reads"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("dataset", metavar="DATASET")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="DIR/cardiobench/<dataset>/ is written")

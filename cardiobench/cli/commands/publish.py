@@ -15,7 +15,7 @@ examples
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("what", choices=("datasets", "metrics", "models"))
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     parser.add_argument(

@@ -7,7 +7,7 @@ HELP = "read the results in a model's repository"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("model", metavar="ORG/MODEL")
     parser.add_argument("--revision", default="main", help="branch or commit; refs/pr/1 is the first pull request")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the result files to DIR/<user>/")

@@ -16,7 +16,7 @@ examples
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("results", type=Path, metavar="RESULTS", help="folder of results, or one result file")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--to", metavar="ORG/MODEL", help="the model's repository")

@@ -7,7 +7,7 @@ HELP = "write the truth of a task, for scoring predictions elsewhere"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("task", metavar="TASK")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")

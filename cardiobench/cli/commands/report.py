@@ -13,7 +13,7 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("results", type=Path, nargs="*", default=[Path("results")], metavar="RESULTS")
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: the first results folder itself")
     parser.add_argument("--layout", choices=("page", "paper"), default="page", help="default: page")

@@ -14,7 +14,7 @@ PROFILES = ("paper", "default")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("--inputs", type=Path, required=True, metavar="DIR")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument(

@@ -12,7 +12,7 @@ writes subsets/ptb_xl__cd__XS.json and so on: task, size, seed, and an id a line
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Its flags."""
+    """Add the command's flags."""
     parser.add_argument("task", metavar="TASK", help="a task of two classes, such as ptb_xl/cd")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw or prepared folder")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="a JSON file a size is written there")

@@ -26,15 +26,15 @@ class Constant:
         self.preprocessing = card.preprocessing
 
     def transform(self, recording: "Clip | Ecg") -> "torch.Tensor":
-        """One part, whatever the recording: (1, 1)."""
+        """Return the same single part for every recording: (1, 1)."""
         import torch
 
         return torch.ones(1, 1)
 
     def encode(self, parts: "torch.Tensor") -> "torch.Tensor":
-        """Parts (N, 1) to vectors (N, 1)."""
+        """Encode parts (N, 1) as vectors (N, 1)."""
         return parts
 
     def to(self, device: "torch.device") -> "Constant":
-        """Nothing to move."""
+        """Return itself; there is nothing to move."""
         return self

@@ -13,13 +13,13 @@ BEFORE, AFTER = 90, 135  # samples of a beat before and after its R peak: 360 an
 
 
 def clean(ecg: np.ndarray) -> np.ndarray:
-    """Signal (n, leads) between 0.5 and 40 Hz, without phase shift; flat where the record is shorter than 0.3 s."""
+    """Band-pass a signal (n, leads) to 0.5-40 Hz without phase shift; zeros if it is shorter than 0.3 s."""
     ecg = ecg.astype(np.float32)
     return zero_phase(ecg, 0.5, 40) if len(ecg) >= FS * 0.3 else np.zeros_like(ecg)
 
 
 def zero_phase(ecg: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Signal (n, leads) after a second-order Butterworth band-pass run forwards and backwards.
+    """Filter a signal (n, leads) with a second-order Butterworth band-pass, forwards and backwards.
 
     Done in the frequency domain, four times as fast as sample by sample; the ends are extended by up to two seconds of
     the signal turned about its end point.
@@ -39,7 +39,7 @@ def _gain(size: int, low: float, high: float) -> np.ndarray:
 
 
 def median(values: np.ndarray) -> np.ndarray:
-    """Median over the first axis; `numpy.median` takes three times as long for a few beats."""
+    """Compute the median over the first axis; `numpy.median` takes three times as long for a few beats."""
     ranked = np.sort(values, axis=0)
     return (ranked[(len(ranked) - 1) // 2] + ranked[len(ranked) // 2]) / 2
 
@@ -101,7 +101,7 @@ class Beats:
 
 
 def find_beats(ecg: np.ndarray) -> Beats:
-    """Beats of a clean signal (n, leads) at 250 Hz."""
+    """Find the beats of a filtered signal (n, leads) at 250 Hz."""
     peaks = r_peaks(ecg)
     whole = peaks[(peaks >= BEFORE + 10) & (peaks < len(ecg) - AFTER - 10)]
     length = BEFORE + AFTER
@@ -120,7 +120,7 @@ def _cut(ecg: np.ndarray, peaks: np.ndarray) -> np.ndarray:
 
 
 def _shifts(ecg: np.ndarray, peaks: np.ndarray) -> np.ndarray:
-    """By how many samples (at most 10) each beat's QRS has to move to fit the median QRS best, all leads together."""
+    """Return the shift of each beat, at most 10 samples, that aligns its QRS best with the median QRS over all leads."""
     core, steps = np.arange(-20, 25), np.arange(-10, 11)
     template = median(ecg[peaks[:, None] + core])
     template = template - template.mean(axis=0)
@@ -130,14 +130,14 @@ def _shifts(ecg: np.ndarray, peaks: np.ndarray) -> np.ndarray:
 
 
 def activity(average: np.ndarray) -> np.ndarray:
-    """Speed of the average beat over all leads, smoothed over 12 ms, as a share of its maximum: (samples,)."""
+    """Compute the slope of the average beat over all leads, smoothed over 12 ms, relative to its maximum: (samples,)."""
     speed = np.sqrt(np.mean(np.gradient(average, axis=0) ** 2, axis=1))
     speed[1:-1] = (speed[:-2] + speed[1:-1] + speed[2:]) / 3
     return speed / max(speed[BEFORE - 30 : BEFORE + 40].max(), 1e-9)
 
 
 def qrs_limits(speed: np.ndarray, share: float = 0.12) -> tuple[int, int]:
-    """First and last sample of the QRS complex: where the speed of the beat stays under a share of its maximum.
+    """Return the first and last sample of the QRS complex, where the slope falls below a fraction of its maximum.
 
     The share is raised to three times the speed at rest (in front of the P wave and behind the T wave) when noise is
     above it, but not beyond 0.3. Quiet stretches of up to 16 ms inside the complex do not end it.

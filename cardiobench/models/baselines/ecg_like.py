@@ -4,7 +4,7 @@ import numpy as np
 
 
 def ecg_like(count: int, fs: float, samples: int, seed: int) -> list[np.ndarray]:
-    """`count` generated 12-channel signals (samples, 12), in no unit.
+    """Generate `count` 12-channel signals (samples, 12) without a unit.
 
     Beats of three bumps (like P, QRS, T) at irregular times, seen from twelve random directions, on a wandering
     baseline with coloured noise. The same seed gives the same signals.

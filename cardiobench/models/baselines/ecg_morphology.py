@@ -18,7 +18,7 @@ Features = dict[str, Any]  # a number or an array of fixed shape, by name
 
 
 def ecg_features(ecg: np.ndarray) -> Features:
-    """Measurements of a record, by name; each is a number or an array of fixed shape, all finite.
+    """Measure a recording: values by name, each a number or an array of fixed shape, all finite.
 
     A record in which no beat is found gets zeros and `has_beats` 0.
 
@@ -39,7 +39,7 @@ def ecg_features(ecg: np.ndarray) -> Features:
 
 
 def criteria(features: Features) -> np.ndarray:
-    """How far a record meets textbook signs of disturbed conduction, each from 0 (not at all) to about 2.
+    """Score textbook signs of disturbed conduction, each from 0 (absent) to about 2.
 
     In order: QRS over 100 ms, over 120 ms; PR over 180 ms, over 200 ms; left axis (beyond -30 degrees), right axis
     (beyond 100 degrees); positive end of QRS in V1 and negative in V6 and I (right bundle), alone and in a wide QRS;
@@ -72,7 +72,7 @@ def criteria(features: Features) -> np.ndarray:
 
 
 def rhythm(times: np.ndarray) -> Features:
-    """Heart rate and its irregularity from the times of the R peaks in seconds."""
+    """Compute heart rate and its irregularity from the times of the R peaks in seconds."""
     rr = np.diff(times)
     names = (
         "rate",
@@ -110,7 +110,7 @@ def rhythm(times: np.ndarray) -> Features:
 
 
 def intervals(beats: Beats) -> Features:
-    """Durations in units of 100 ms: QRS at several thresholds, QT (end of T), and the electrical axis."""
+    """Measure durations in units of 100 ms, QRS at several thresholds and QT (end of T), and the electrical axis."""
     average, onset, offset = beats.average, beats.onset, beats.offset
     speed = activity(average)
     durations = []
@@ -134,7 +134,7 @@ def intervals(beats: Beats) -> Features:
 
 
 def per_lead(beats: Beats) -> Features:
-    """Amplitudes (mV) of Q, R, S, the end of QRS, ST segment and T wave in each lead, and when R stands (100 ms)."""
+    """Measure the amplitudes (mV) of Q, R, S, the end of QRS, ST segment and T wave in each lead, and the time of R (100 ms)."""
     average, onset, offset = beats.average, beats.onset, beats.offset
     qrs = average[onset : offset + 1]
     peak = qrs.argmax(axis=0)
@@ -153,7 +153,7 @@ def per_lead(beats: Beats) -> Features:
 
 
 def _second_r(wave: np.ndarray) -> float:
-    """Height (mV) that a wave rises again after its deepest point behind the first peak: the R' of a bundle branch block."""
+    """Measure how far (mV) a wave rises again after the trough behind its first peak: the R' of a bundle branch block."""
     if len(wave) < 3:
         return 0.0
     peaks, _ = signal.find_peaks(wave, prominence=0.03)
@@ -163,7 +163,7 @@ def _second_r(wave: np.ndarray) -> float:
 
 
 def atrial(cleaned: np.ndarray, beats: Beats) -> Features:
-    """P wave, PR interval, and how much of the record between beats is a rhythm of 4-9 Hz (fibrillation waves)."""
+    """Measure the P wave, the PR interval and the share of 4-9 Hz between beats (fibrillation waves)."""
     average, onset = beats.average, beats.onset
     start = max(onset - int(280 * MS), 0)
     window = average[start : max(onset - int(24 * MS), start + 2)]
@@ -197,13 +197,13 @@ def wavelets(lead: np.ndarray) -> float:
 
 
 def variability(beats: Beats) -> Features:
-    """How alike the beats are to the average one: low with extrasystoles, changing conduction or noise."""
+    """Measure how similar the beats are to their average: low with extrasystoles, varying conduction or noise."""
     likeness = _likeness(beats.each, beats.average) if len(beats.each) else np.zeros(1)
     return {"likeness": np.percentile(likeness, (0, 20, 50))}
 
 
 def _likeness(each: np.ndarray, average: np.ndarray) -> np.ndarray:
-    """Correlation of each beat (beats, samples, leads) with the average one, all leads together: (beats,)."""
+    """Correlate each beat (beats, samples, leads) with the average one over all leads: (beats,)."""
     each = (each - each.mean(axis=1, keepdims=True)).reshape(len(each), -1)
     wanted = (average - average.mean(axis=0)).ravel()
     size = np.linalg.norm(each, axis=1) * np.linalg.norm(wanted)
@@ -211,7 +211,7 @@ def _likeness(each: np.ndarray, average: np.ndarray) -> np.ndarray:
 
 
 def feature_vector(ecg: Ecg) -> np.ndarray:
-    """All measurements of a record as one float32 vector, in a fixed order."""
+    """Concatenate all measurements of a recording into one float32 vector, in a fixed order."""
     features = ecg_features(resample(checked(ecg), ecg.fs, FS))
     return np.concatenate([np.ravel(value) for value in features.values()]).astype(np.float32)
 
@@ -235,9 +235,9 @@ class EcgMorphology:
         return torch.from_numpy(feature_vector(recording))[None]
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Measurements (N, dim) as they are."""
+        """Return the measurements (N, dim) unchanged."""
         return parts
 
     def to(self, device: torch.device) -> "EcgMorphology":
-        """Nothing to move."""
+        """Return itself; there is nothing to move."""
         return self

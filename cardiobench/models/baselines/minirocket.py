@@ -49,14 +49,14 @@ def dilations(samples: int, features: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def lead_sets(rng: np.random.Generator, count: int, leads: int) -> np.ndarray:
-    """Random sets of 1 to 9 leads, small ones as likely as large ones on a logarithmic scale: bool (count, leads)."""
+    """Draw random sets of 1 to 9 leads, their sizes uniform on a logarithmic scale: bool (count, leads)."""
     sizes = (2 ** rng.uniform(0, np.log2(min(leads, LENGTH) + 1), count)).astype(int)
     order = rng.permuted(np.tile(np.arange(leads), (count, 1)), axis=1)
     return order < sizes[:, None]
 
 
 def quantiles(count: int, first: int = 0) -> np.ndarray:
-    """`count` numbers in (0, 1) that fill it evenly however many one takes: multiples of the golden ratio, modulo 1."""
+    """Return `count` numbers spread evenly over (0, 1): multiples of the golden ratio, modulo 1."""
     golden = (np.sqrt(5) + 1) / 2
     return (np.arange(first + 1, first + count + 1) * golden) % 1
 
@@ -90,7 +90,7 @@ class KernelBank:
         return self.weights @ shifted.reshape(leads * LENGTH, samples)
 
     def ppv(self, signal: torch.Tensor) -> torch.Tensor:
-        """Proportion of positions where each kernel's output exceeds each of its thresholds: (84 x k,)."""
+        """Compute the proportion of positions where each kernel's output exceeds each of its thresholds: (84 x k,)."""
         output = self.convolve(signal)
         everywhere, inside = output[: self.padded], output[self.padded :, self.margin : output.shape[1] - self.margin]
         shares = share_above(everywhere, self.biases[: self.padded]), share_above(inside, self.biases[self.padded :])

@@ -30,7 +30,7 @@ Features = dict[str, Any]  # a number or an array of fixed shape, by name
 
 
 def clip_features(frames: np.ndarray) -> Features:
-    """Measurements of a clip, by name; each is a number or an array of fixed shape.
+    """Measure a clip: values by name, each a number or an array of fixed shape.
 
     Args:
         frames: uint8 RGB, (T, H, W, 3), T >= 1. A still has no motion: its motion features are zero.
@@ -68,20 +68,20 @@ def clip_features(frames: np.ndarray) -> Features:
 
 
 def small(frames: np.ndarray) -> np.ndarray:
-    """Colour frames float32 (T, 3, SIZE, SIZE) in [0, 1], resized bilinearly with antialias, aspect ratio not kept."""
+    """Resize frames to float32 (T, 3, SIZE, SIZE) in [0, 1], bilinear with antialias, without keeping the aspect ratio."""
     planes = torch.from_numpy(np.ascontiguousarray(frames)).permute(0, 3, 1, 2)
     resized = torch.nn.functional.interpolate(planes, (SIZE, SIZE), mode="bilinear", antialias=True)
     return resized.contiguous().numpy().astype(np.float32) / 255
 
 
 def blocks(images: np.ndarray) -> np.ndarray:
-    """Means of the GRID x GRID equal blocks of images: (..., SIZE, SIZE) to (..., GRID, GRID)."""
+    """Average images over GRID x GRID equal blocks: (..., SIZE, SIZE) to (..., GRID, GRID)."""
     side = SIZE // GRID
     return images.reshape(*images.shape[:-2], GRID, side, GRID, side).mean(axis=(-3, -1), dtype=np.float32)
 
 
 def brightness(grey: np.ndarray, spread: np.ndarray) -> Features:
-    """Brightness, texture and their change over time in each part of the frame.
+    """Measure brightness, texture and their change over time in each block of the frame.
 
     Args:
         grey: (T, SIZE, SIZE).
@@ -110,7 +110,7 @@ def brightness(grey: np.ndarray, spread: np.ndarray) -> Features:
 
 
 def otsu_threshold(values: np.ndarray) -> float:
-    """Otsu's threshold of values in [0, 1]: the cut with the largest variance between the two classes (64 bins).
+    """Compute Otsu's threshold of values in [0, 1] (64 bins).
 
     Source: N. Otsu, IEEE Trans. Syst. Man Cybern. 9 (1979) 62-66.
     """
@@ -127,12 +127,12 @@ def otsu_threshold(values: np.ndarray) -> float:
 
 
 def counts(values: np.ndarray, bins: int) -> np.ndarray:
-    """How many values in [0, 1] fall into each of equal bins; 1 belongs to the last."""
+    """Count the values in [0, 1] that fall into each of equal bins; 1 belongs to the last."""
     return np.bincount(np.minimum((values * bins).astype(np.intp), bins - 1).ravel(), minlength=bins)
 
 
 def cavity_area(dark: np.ndarray, sector: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Area of the dark chamber around the middle of the image in every frame, as a share of the sector: (T,).
+    """Measure the area of the dark chamber around the image centre in every frame, as a share of the sector: (T,).
 
     The chamber is the connected dark region that holds the seed, the darkest pixel of the mean image near the centre
     of the sector; where it does not hold it in one frame, the dark region there is empty and the area 0.
@@ -193,7 +193,7 @@ def _named(prefix: str, features: Features) -> Features:
 
 
 def feature_vector(frames: np.ndarray) -> np.ndarray:
-    """All measurements of a clip as one float32 vector, in a fixed order."""
+    """Concatenate all measurements of a clip into one float32 vector, in a fixed order."""
     return np.concatenate([np.ravel(value) for value in clip_features(frames).values()]).astype(np.float32)
 
 
@@ -216,9 +216,9 @@ class PixelMotion:
         return torch.from_numpy(feature_vector(recording.frames))[None]
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Measurements (N, dim) as they are."""
+        """Return the measurements (N, dim) unchanged."""
         return parts
 
     def to(self, device: torch.device) -> "PixelMotion":
-        """Nothing to move."""
+        """Return itself; there is nothing to move."""
         return self

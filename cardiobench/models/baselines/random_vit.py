@@ -14,7 +14,7 @@ SIZE = 112
 
 
 def random_vit(seed: int = SEED) -> torch.nn.Module:
-    """ViT-Ti/16 for frames of 112 x 112 with weights drawn from a seed, mean of the patch tokens as output (N, 192).
+    """Build a ViT-Ti/16 for frames of 112 x 112 with seeded random weights and mean-pooled patch tokens (N, 192).
 
     The process's own random state is the same before and after.
     """
@@ -25,7 +25,7 @@ def random_vit(seed: int = SEED) -> torch.nn.Module:
 
 
 def weights_digest(network: torch.nn.Module) -> str:
-    """First 12 hex digits of the SHA-256 over all tensors of a network, in the order of their names."""
+    """Return the first 12 hex digits of the SHA-256 over all tensors of a network, in the order of their names."""
     digest = hashlib.sha256()
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(name.encode())
@@ -50,14 +50,14 @@ class RandomVit:
         self.preprocessing = card.preprocessing
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """Frames of a clip, (T, 3, 112, 112) in [-1, 1]."""
+        """Resize the frames of a clip to (T, 3, 112, 112) in [-1, 1]."""
         frames = torch.from_numpy(np.ascontiguousarray(recording.frames)).permute(0, 3, 1, 2).float()
         frames = torch.nn.functional.interpolate(frames, (SIZE, SIZE), mode="bilinear", antialias=True)
         return frames / 127.5 - 1
 
     @torch.no_grad()
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Frames (N, 3, 112, 112) to vectors (N, 192)."""
+        """Encode frames (N, 3, 112, 112) as vectors (N, 192)."""
         return self.network(parts)
 
     def to(self, device: torch.device) -> "RandomVit":

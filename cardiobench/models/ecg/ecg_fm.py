@@ -21,12 +21,12 @@ FINETUNED = "mimic_iv_ecg_finetuned.pt"
 
 
 def resampled(signal: np.ndarray, fs: float) -> np.ndarray:
-    """Signal (n, leads) at 500 Hz by straight lines between its samples."""
+    """Resample a signal (n, leads) to 500 Hz by linear interpolation."""
     return interpolate(signal, int(len(signal) * FS / fs))
 
 
 def standardised(signal: np.ndarray) -> np.ndarray:
-    """Signal (n, leads) with mean 0 and standard deviation 1 in every lead; a constant lead becomes zero."""
+    """Standardise every lead of a signal (n, leads) to mean 0 and standard deviation 1; a constant lead becomes zero."""
     centred = signal - signal.mean(axis=0)
     constant = np.ptp(signal, axis=0) == 0
     return np.where(constant, 0.0, centred / np.where(constant, 1.0, centred.std(axis=0)))
@@ -48,7 +48,7 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "mean") -> np.ndarray:
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
-    """ECG-FM from the pretrained checkpoint, or from the fine-tuned one where only that is given.
+    """Load ECG-FM from the pretrained checkpoint, or from the fine-tuned one if only that is given.
 
     Raises:
         BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.

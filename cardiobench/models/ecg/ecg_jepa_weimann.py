@@ -27,7 +27,7 @@ PTB_XL_STD = np.array([191, 166, 173, 142, 149, 147, 235, 338, 335, 299, 294, 24
 
 
 def scaled(signal: np.ndarray, variant: str = "per_record") -> np.ndarray:
-    """Signal (n, 12) in standard deviations of each lead, cut off at 5 of them.
+    """Scale a signal (n, 12) by each lead's standard deviation and clip it at 5.
 
     Args:
         signal: millivolts.
@@ -57,7 +57,7 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "per_record") -> np.nd
 
 
 def size_of(state: dict[str, torch.Tensor], what: str) -> str:
-    """Which of the published sizes weights have, by the length of their tokens.
+    """Return the published size that the weights have, by the width of their tokens.
 
     Raises:
         BadModel: none of them.

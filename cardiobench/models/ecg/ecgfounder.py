@@ -26,12 +26,12 @@ WEIGHTS = ("12_lead_ECGFounder.pth",)
 
 
 def resampled(signal: np.ndarray, samples: int) -> np.ndarray:
-    """Signal (n, leads) with another number of samples: every second one for half of them, else straight lines."""
+    """Resample a signal (n, leads): every second sample for half as many, else linear interpolation."""
     return signal[::2] if len(signal) == 2 * samples else interpolate(signal, samples)
 
 
 def filtered(signal: np.ndarray, fs: float = FS) -> np.ndarray:
-    """Signal (n, leads) without mains (50 Hz), outside 0.67 to 40 Hz and without its running median of 0.4 s."""
+    """Filter a signal (n, leads): 50 Hz notch, 0.67-40 Hz band-pass, minus a running median of 0.4 s."""
     out = filtfilt(*iirnotch(MAINS, 30, fs), signal, axis=0)
     out = filtfilt(*butter(4, (0.67, 40), "bandpass", fs=fs), out, axis=0)
     width = int(0.4 * fs) + 1
@@ -40,14 +40,14 @@ def filtered(signal: np.ndarray, fs: float = FS) -> np.ndarray:
 
 
 def paper_filtered(signal: np.ndarray, fs: float = FS) -> np.ndarray:
-    """Signal (n, leads) above 0.5 Hz, below 50 Hz and without mains, as the text of the paper has it."""
+    """Filter a signal (n, leads) as the paper's text says: 0.5 Hz high-pass, 50 Hz low-pass, notch."""
     out = filtfilt(*butter(2, 0.5, "highpass", fs=fs), signal, axis=0)
     out = filtfilt(*butter(2, 50, "lowpass", fs=fs), out, axis=0)
     return filtfilt(*iirnotch(MAINS, 30, fs), out, axis=0)
 
 
 def standardised(signal: np.ndarray) -> np.ndarray:
-    """Signal (..., n, leads) minus one mean, over one standard deviation, both of all its values together."""
+    """Standardise a signal (..., n, leads) with one mean and standard deviation over all of its values."""
     over = (-2, -1)
     centred = signal - signal.mean(axis=over, keepdims=True)
     return centred / (signal.std(axis=over, keepdims=True) + 1e-8)
@@ -74,7 +74,7 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "filtered") -> np.ndar
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
-    """ECGFounder for 12 leads; with mean pooling its own labels answer AF and CD.
+    """Load ECGFounder for 12 leads; with mean pooling its own labels predict AF and CD.
 
     Raises:
         BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.

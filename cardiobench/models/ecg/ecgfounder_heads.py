@@ -41,12 +41,12 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
 
 @cache
 def labels() -> tuple[str, ...]:
-    """Names of the 150 outputs in their order."""
+    """Return the names of the 150 outputs in their order."""
     return tuple(Path(__file__).with_name("ecgfounder_labels.txt").read_text(encoding="utf-8").splitlines())
 
 
 def probability(target: str, outputs: np.ndarray) -> np.ndarray:
-    """Probability of a target's positive class: the largest of those of the labels that make it.
+    """Return the probability of a target's positive class: the largest among the labels that define it.
 
     Args:
         target: one of `TARGETS`.
@@ -78,11 +78,11 @@ class EcgFounder(SignalEncoder):
         self.bias = self.head.bias.double().cpu().numpy()
 
     def label_probabilities(self, vectors: np.ndarray) -> np.ndarray:
-        """Probabilities (R, 150) of the labels for stored vectors (R, 1024), float64."""
+        """Compute the label probabilities (R, 150) of stored vectors (R, 1024), float64."""
         return expit(vectors.astype(np.float64) @ self.weight.T + self.bias)
 
     def predict_native(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:
-        """Probability of the positive class for each unit: the mean over its windows and records.
+        """Predict the probability of the positive class for each unit: the mean over its windows and recordings.
 
         Args:
             target: one of `native`.

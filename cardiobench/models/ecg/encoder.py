@@ -49,7 +49,7 @@ class SignalEncoder:
         self.dim = probe(self)
 
     def transform(self, recording: Ecg) -> torch.Tensor:
-        """Parts of a record, (P, ...), float32.
+        """Prepare a recording as parts (P, ...), float32.
 
         Raises:
             BadMedia: the record is shorter than a second, or is no ECG of 12 leads with finite values.
@@ -65,7 +65,7 @@ class SignalEncoder:
 
     @torch.no_grad()
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Parts (N, ...) on the network's device to vectors (N, dim), float32."""
+        """Encode parts (N, ...) on the network's device as vectors (N, dim), float32."""
         return pool(self.network(parts), self.token_pooling).float()
 
     def to(self, device: torch.device) -> Self:
@@ -82,7 +82,7 @@ class TokenExtractor(torch.nn.Module):
         self.network, self.read = network, read
 
     def forward(self, parts: torch.Tensor) -> torch.Tensor:
-        """Parts (N, ...) to tokens (N, T, dim)."""
+        """Map parts (N, ...) to tokens (N, T, dim)."""
         return self.read(self.network, parts)
 
 
@@ -110,7 +110,7 @@ def described(card: ModelCard, source: ModelFiles, weights: list, pooling: str, 
 
 
 def probe(encoder: SignalEncoder) -> int:
-    """Length of an encoder's vectors, found by encoding ten seconds of made-up signal.
+    """Return the dimension of an encoder's vectors, from encoding ten seconds of random signal.
 
     Raises:
         BadModel: the network gives values that are not finite, or another vector the second time.

@@ -28,7 +28,7 @@ WEIGHTS = ("model.safetensors",)
 
 
 def filtered(signal: np.ndarray, fs: float) -> np.ndarray:
-    """Signal (n, leads) between 0.05 and 47 Hz, by a filter of 0.3 s run both ways at the signal's own rate.
+    """Band-pass a signal (n, leads) to 0.05-47 Hz at its own rate, with a filter of 0.3 s run forwards and backwards.
 
     Raises:
         BadMedia: the rate is too low for the band.
@@ -43,13 +43,13 @@ def filtered(signal: np.ndarray, fs: float) -> np.ndarray:
 
 
 def scaled(signal: np.ndarray) -> np.ndarray:
-    """Signal (n, leads) with the smallest value of every lead at -1 and the largest at 1; a flat lead lies at -1."""
+    """Scale every lead of a signal (n, leads) to [-1, 1]; a flat lead becomes -1."""
     low, high = signal.min(axis=0), signal.max(axis=0)
     return 2 * (signal - low) / (high - low + 1e-8) - 1
 
 
 def preprocessed(signal: np.ndarray, fs: float) -> np.ndarray:
-    """Signal (n, leads) filtered, at 500 Hz by its Fourier series, every lead of the whole record in [-1, 1]."""
+    """Filter a signal (n, leads), Fourier-resample it to 500 Hz and scale every lead of the whole recording to [-1, 1]."""
     return scaled(resample(filtered(signal, fs), int(len(signal) * FS / fs), axis=0))
 
 
@@ -95,7 +95,7 @@ def config(settings: Mapping[str, Any], state: Mapping[str, torch.Tensor], what:
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
-    """HuBERT-ECG of any size, from safetensors.
+    """Load HuBERT-ECG of any size from safetensors.
 
     Raises:
         BadModel: no safetensors, or weights that do not fit to the last key.

@@ -24,7 +24,7 @@ SCALE = "logit_scale"
 
 
 def prepared(frames: np.ndarray) -> torch.Tensor:
-    """Frames as the authors prepare a picture: the short side to 256, bicubic with antialias, the middle 224 x 224.
+    """Prepare frames as the authors do: short side to 256, bicubic with antialias, central 224 x 224.
 
     Args:
         frames: uint8 RGB, (T, H, W, 3).
@@ -50,14 +50,14 @@ class PreparedFrames:
 
 
 def tokens(texts: Sequence[str]) -> torch.Tensor:
-    """Token ids (N, 77) of texts in CLIP's vocabulary: lower case, begin and end marked, zeros behind, cut where too long."""
+    """Tokenize texts in CLIP's vocabulary, (N, 77): lower case, begin and end tokens, zero-padded, truncated."""
     import open_clip
 
     return open_clip.tokenize(list(texts), CONTEXT)
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str = "", variant: str = "") -> ImageTextEncoder:
-    """dino.txt from the folder with DINOv3's ViT-L and the file of the vision head and the text encoder.
+    """Load dino.txt from the folder with DINOv3's ViT-L and the file of the vision head and the text encoder.
 
     Args:
         card: its card.

@@ -22,7 +22,7 @@ SETTINGS = {"num_frames": FRAMES, "t_patch_size": TUBE, "sep_pos_embed": True, "
 
 
 def prepared(frames: np.ndarray) -> torch.Tensor:
-    """Frames of a clip as the network takes them: repeated from the start where there are too few, resized to 224 x 224.
+    """Prepare the frames of a clip: repeated from the start if there are too few, resized to 224 x 224.
 
     The cardiac cycle is what the network was trained on, so a short clip is played again and not padded. Resizing is
     bilinear with antialias (Pillow), the aspect ratio is not kept.
@@ -81,7 +81,7 @@ class EchoFMEncoder(ClipEncoder):
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant: str = "") -> EchoFMEncoder:
-    """EchoFM with the weights of `echofm_vitl.pth`, whose settings (`model_args`) have to be the published ones.
+    """Load EchoFM with the weights of `echofm_vitl.pth`, whose settings (`model_args`) must be the published ones.
 
     Args:
         card: its card.

@@ -70,7 +70,7 @@ class EchoPrimeEncoder(ClipEncoder):
         return prepared(recording.frames)[None]
 
     def predict_native(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:
-        """EchoPrime's own answers from stored vectors.
+        """Predict with EchoPrime's own outputs from stored vectors.
 
         Args:
             target: one of `native`.
@@ -117,7 +117,7 @@ def stenosis(shares: np.ndarray) -> np.ndarray:
 def load(
     card: ModelCard, source: ModelFiles, *, pooling: str = "cls", variant: str = BY_NAME
 ) -> EchoPrimeEncoder | EchoPrimePrompts:
-    """EchoPrime from an unpacked download: the two networks, and the candidate bank where all of its files are there.
+    """Load EchoPrime from an unpacked download: both networks, and the candidate bank if all of its files are present.
 
     Args:
         card: its card.

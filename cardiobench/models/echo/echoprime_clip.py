@@ -13,12 +13,12 @@ STD = (47.989223, 46.456997, 47.20083)
 
 
 def every_second(frames: np.ndarray) -> np.ndarray:
-    """Of all frames of a recording (T, H, W, 3) those that the network looks at: 0, 2, ... 30, as far as there are."""
+    """Return frames 0, 2, ... 30 of a recording (T, H, W, 3), as far as it has them."""
     return frames[: FRAMES * STRIDE : STRIDE]
 
 
 def prepared(frames: np.ndarray) -> torch.Tensor:
-    """Frames cropped and resized, in a block of fixed size that also says how many there are.
+    """Crop and resize frames into a block of fixed size that also holds their number.
 
     Args:
         frames: uint8 RGB, (T, H, W, 3), 1 <= T <= 16, already every second one.

@@ -28,7 +28,7 @@ SAFE = {(f"numpy.{core}.multiarray", name) for core in ("core", "_core") for nam
 
 
 def read_retrieval(source: ModelFiles) -> tuple[SectionWeights, CandidateBank]:
-    """Section weights and candidate bank of an EchoPrime download.
+    """Read the section weights and the candidate bank of an EchoPrime download.
 
     Raises:
         BadModel: a file that is missing, damaged or does not fit the others.
@@ -45,7 +45,7 @@ def read_retrieval(source: ModelFiles) -> tuple[SectionWeights, CandidateBank]:
 
 
 def read_section_weights(path: Path) -> SectionWeights:
-    """`MIL_weights.csv`: a column Section, and one column for each view, by name.
+    """Read `MIL_weights.csv`: a column Section, and one column for each view, by name.
 
     Raises:
         BadModel: a section or view that EchoPrime has is missing, or a weight is no number.
@@ -66,7 +66,7 @@ def read_section_weights(path: Path) -> SectionWeights:
 
 
 def read_labels(path: Path, studies: list[str]) -> dict[str, np.ndarray]:
-    """`candidate_labels.pkl`, phenotype -> study -> number, as arrays (studies,); NaN for a study that is not in it.
+    """Read `candidate_labels.pkl` (phenotype -> study -> number) as arrays (studies,); NaN for a missing study.
 
     Raises:
         BadModel: a pickle of anything but dictionaries, texts and numbers, or one that lacks a phenotype.
@@ -102,7 +102,7 @@ def _studies(path: Path) -> list[str]:
 
 
 def _embeddings(path: Path) -> torch.Tensor:
-    """One half of the bank; the file is mapped, so that its numbers are read when they are needed."""
+    """Read one half of the bank, memory-mapped."""
     try:
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except pickle.UnpicklingError as error:

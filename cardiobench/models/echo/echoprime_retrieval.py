@@ -96,7 +96,7 @@ def nearest(vectors: np.ndarray, bank: CandidateBank, k: int = NEAREST, chunk: i
 
 
 def row_of(section: str, weights: SectionWeights, *, upstream_compat: bool = False) -> int:
-    """Row of a section in the table of weights: that of its name.
+    """Return the row of a section in the table of weights, by its name.
 
     EchoPrime's released code (45609cd) counts through the 11 sections that have phenotypes and takes the count for a
     row of all 15 sections, so that all but the left ventricle are answered from another section's vector;
@@ -140,7 +140,7 @@ def answers(
 def report(
     study: np.ndarray, weights: SectionWeights, bank: CandidateBank, *, k: int = NEAREST, upstream_compat: bool = False
 ) -> dict[str, float]:
-    """All phenotypes of one study (recordings, 523), by name."""
+    """Predict all phenotypes of one study (recordings, 523), by name."""
     return {
         phenotype: float(answers(phenotype, [study], weights, bank, k=k, upstream_compat=upstream_compat)[0][0])
         for phenotype in SECTION_OF

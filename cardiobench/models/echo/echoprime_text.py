@@ -60,7 +60,7 @@ class EchoPrimePrompts(ClipEncoder):
 
     @torch.no_grad()
     def encode_text(self, texts: Sequence[str]) -> torch.Tensor:
-        """Texts to vectors (len(texts), 512), float32, unit length."""
+        """Encode texts as vectors (len(texts), 512), float32, unit length."""
         device = next(self.text_network.parameters()).device
         ids, mask = self.tokenize(texts)
         vectors = self.text_network(ids.to(device), mask.to(device))
@@ -80,7 +80,7 @@ class ReportTokens:
     tokenizer: Any
 
     def __call__(self, texts: Sequence[str]) -> Tokens:
-        """Token ids and attention mask, each (N, L), L <= 512."""
+        """Tokenize texts to token ids and attention mask, each (N, L), L <= 512."""
         encoded = self.tokenizer(list(texts), padding=True, truncation=True, max_length=LENGTH, return_tensors="pt")
         return encoded["input_ids"], encoded["attention_mask"]
 

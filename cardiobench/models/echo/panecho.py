@@ -33,12 +33,12 @@ ANSWERS = {
 
 
 def starts(n_frames: int, clips: int) -> np.ndarray:
-    """First frames of the clips of a recording, evenly over it and each once; the first frame alone where it is short."""
+    """Return the start frames of a recording's clips, evenly spaced and unique; only 0 for a short recording."""
     return np.unique(np.linspace(0, max(n_frames - FRAMES, 0), clips).round().astype(int))
 
 
 def prepared(frames: np.ndarray) -> torch.Tensor:
-    """Consecutive frames as the network takes them: the last one repeated up to 16, 256 x 256, the middle 224 x 224.
+    """Prepare consecutive frames: the last one repeated up to 16, resized to 256 x 256, central 224 x 224.
 
     Args:
         frames: uint8 **BGR**, (T, H, W, 3), 1 <= T; frames after the 16th are left out.
@@ -99,7 +99,7 @@ class PanEchoEncoder(ClipEncoder):
         return torch.stack([prepared(np.ascontiguousarray(clip.frames[..., ::-1])) for clip in clips])
 
     def answers(self, vectors: np.ndarray) -> dict[str, np.ndarray]:
-        """Answers of all heads to stored embeddings (n, 768): head -> float64 numbers or probabilities (n, width)."""
+        """Compute the outputs of all heads for stored embeddings (n, 768): head -> float64 numbers or probabilities (n, width)."""
         device = next(self.network.parameters()).device
         with torch.no_grad():
             embeddings = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32)).to(device)
@@ -126,7 +126,7 @@ class PanEchoEncoder(ClipEncoder):
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant: str = "four_clips") -> PanEchoEncoder:
-    """PanEcho with the weights of `panecho.pt`.
+    """Load PanEcho with the weights of `panecho.pt`.
 
     Args:
         card: its card.

@@ -50,7 +50,7 @@ class VisionTower(nn.Module):
         self.head = VisionHead(dim, heads)
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
-        """Frames (N, 3, H, W) to vectors (N, 2 * dim), not of unit length."""
+        """Map frames (N, 3, H, W) to vectors (N, 2 * dim), not of unit length."""
         tokens = self.head(self.backbone(frames))
         return torch.cat([tokens[:, 0], tokens[:, 1 + REGISTERS :].mean(dim=1)], dim=1)
 
@@ -64,7 +64,7 @@ class VisionHead(nn.Module):
         self.ln_final = nn.LayerNorm(dim, eps=EPS)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens (N, T, dim), same shape."""
+        """Transform tokens (N, T, dim); the shape stays the same."""
         for block in self.blocks:
             tokens = block(tokens)
         return self.ln_final(tokens)
@@ -83,7 +83,7 @@ class HeadBlock(nn.Module):
         self.ls2 = Scale(dim)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens (N, T, dim), same shape."""
+        """Transform tokens (N, T, dim); the shape stays the same."""
         tokens = tokens + self.ls1(self.attn(self.norm1(tokens)))
         return tokens + self.ls2(self.mlp(self.norm2(tokens)))
 
@@ -97,7 +97,7 @@ class GatedMlp(nn.Module):
         self.w1, self.w2, self.w3 = nn.Linear(dim, inside), nn.Linear(dim, inside), nn.Linear(inside, dim)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens (N, T, dim), same shape."""
+        """Transform tokens (N, T, dim); the shape stays the same."""
         return self.w3(functional.silu(self.w1(tokens)) * self.w2(tokens))
 
 
@@ -110,7 +110,7 @@ class TextTower(nn.Module):
         self.head = TextHead(dim, width)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """Token ids (N, L), L <= 77, to vectors (N, width), not of unit length; the end of a text has the highest id."""
+        """Map token ids (N, L), L <= 77, to vectors (N, width), not of unit length; the end of a text has the highest id."""
         tokens = self.backbone(ids)
         return self.head(tokens[torch.arange(len(ids), device=ids.device), ids.argmax(dim=1)])
 
@@ -123,7 +123,7 @@ class TextHead(nn.Module):
         self.linear_projection = nn.Linear(dim, width, bias=False)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens (N, dim) to vectors (N, width)."""
+        """Map tokens (N, dim) to vectors (N, width)."""
         return self.linear_projection(tokens)
 
 
@@ -138,7 +138,7 @@ class TextTransformer(nn.Module):
         self.ln_final = nn.LayerNorm(dim, eps=EPS)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """Token ids (N, L) to normalised tokens (N, L, dim)."""
+        """Map token ids (N, L) to normalised tokens (N, L, dim)."""
         length = ids.shape[1]
         tokens = self.token_embedding(ids) + self.positional_embedding[:length]
         earlier = torch.ones(length, length, dtype=torch.bool, device=ids.device).tril()
@@ -158,6 +158,6 @@ class TextBlock(nn.Module):
         self.feed_forward = Mlp(dim, bias=True)
 
     def forward(self, tokens: torch.Tensor, earlier: torch.Tensor) -> torch.Tensor:
-        """Tokens (N, L, dim), same shape; `earlier` (L, L) is true where a row's token may look at a column's."""
+        """Transform tokens (N, L, dim); the shape stays the same; `earlier` (L, L) is true where a row's token may look at a column's."""
         tokens = tokens + self.attention(self.attention_norm(tokens), earlier)
         return tokens + self.feed_forward(self.ffn_norm(tokens))

@@ -39,7 +39,7 @@ class DINOv3(nn.Module):
         self.norm = nn.LayerNorm(dim, eps=EPS)
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
-        """Frames (N, 3, H, W) to normalised tokens (N, 1 + 4 + H/16 * W/16, dim): class token, registers, patches."""
+        """Encode frames (N, 3, H, W) as normalised tokens (N, 1 + 4 + H/16 * W/16, dim): class token, registers, patches."""
         patches = self.patch_embed(frames)
         rows, columns = patches.shape[2:]
         first = torch.cat([self.cls_token, self.storage_tokens], dim=1).expand(len(frames), -1, -1)
@@ -58,7 +58,7 @@ class PatchTokens(nn.Module):
         self.proj = nn.Conv2d(3, dim, kernel_size=PATCH, stride=PATCH)
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
-        """(N, 3, H, W) to (N, dim, H/16, W/16)."""
+        """Map (N, 3, H, W) to (N, dim, H/16, W/16)."""
         return self.proj(frames)
 
 
@@ -77,7 +77,7 @@ class Places(nn.Module):
         self.register_buffer("periods", BASE ** (torch.arange(count) / count))
 
     def forward(self, rows: int, columns: int) -> Rotation:
-        """Sine and cosine, each (rows * columns, head_dim), row by row."""
+        """Return sine and cosine, each (rows * columns, head_dim), row by row."""
         centres = [2 * (torch.arange(n, device=self.periods.device) + 0.5) / n - 1 for n in (rows, columns)]
         grid = torch.stack(torch.meshgrid(*centres, indexing="ij"), dim=-1).reshape(-1, 2, 1)
         angles = (2 * math.pi * grid / self.periods).flatten(1).tile(2)
@@ -106,7 +106,7 @@ class MaskedBias(nn.Linear):
         self.register_buffer("bias_mask", torch.ones(3 * dim))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens (..., dim) to queries, keys and values (..., 3 * dim)."""
+        """Map tokens (..., dim) to queries, keys and values (..., 3 * dim)."""
         return functional.linear(tokens, self.weight, self.bias * self.bias_mask)
 
 
@@ -120,7 +120,7 @@ class RotaryAttention(nn.Module):
         self.proj = nn.Linear(dim, dim)
 
     def forward(self, tokens: torch.Tensor, rotation: Rotation) -> torch.Tensor:
-        """Tokens (N, T, dim), same shape."""
+        """Transform tokens (N, T, dim); the shape stays the same."""
         query, key, value = self.qkv(tokens).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         mixed = functional.scaled_dot_product_attention(turned(query, rotation), turned(key, rotation), value)
         return self.proj(mixed.transpose(1, 2).flatten(2))
@@ -134,7 +134,7 @@ class Scale(nn.Module):
         self.gamma = nn.Parameter(torch.ones(dim))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens (..., dim), same shape."""
+        """Transform tokens (..., dim); the shape stays the same."""
         return tokens * self.gamma
 
 
@@ -151,6 +151,6 @@ class DinoBlock(nn.Module):
         self.ls2 = Scale(dim)
 
     def forward(self, tokens: torch.Tensor, rotation: Rotation) -> torch.Tensor:
-        """Tokens (N, T, dim), same shape."""
+        """Transform tokens (N, T, dim); the shape stays the same."""
         tokens = tokens + self.ls1(self.attn(self.norm1(tokens), rotation))
         return tokens + self.ls2(self.mlp(self.norm2(tokens)))

@@ -14,21 +14,21 @@ PATCH = 50  # samples
 
 
 def sine_cosine(places: torch.Tensor, dim: int) -> torch.Tensor:
-    """Sines, then cosines, of places (n,) at dim / 2 wavelengths: (n, dim), float64."""
+    """Compute sines, then cosines, of positions (n,) at dim / 2 wavelengths: (n, dim), float64."""
     rates = 10000 ** -(torch.arange(dim // 2, dtype=torch.float64, device="cpu") / (dim // 2))
     angles = places.double()[:, None] * rates
     return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
 def positions() -> torch.Tensor:
-    """Places of the 400 tokens, lead after lead: the first half of the columns tells the time, the second the lead."""
+    """Compute position embeddings of the 400 tokens, lead after lead: first half of the columns for time, second for lead."""
     index = torch.arange(LEADS * PATCHES, device="cpu")
     time, lead = sine_cosine(index % PATCHES, DIM // 2), sine_cosine(index // PATCHES, DIM // 2)
     return torch.cat([time, lead], dim=1).float()
 
 
 def cross_pattern() -> torch.Tensor:
-    """Which token may look at which: those of its own lead and those of its own time, bool (400, 400)."""
+    """Return the attention mask, bool (400, 400): a token attends to those of its own lead and of its own time."""
     index = torch.arange(LEADS * PATCHES, device="cpu")
     lead, time = index // PATCHES, index % PATCHES
     return (lead[:, None] == lead) | (time[:, None] == time)
@@ -42,7 +42,7 @@ class Blocks(nn.Module):
         self.blocks = nn.ModuleList(Block(DIM, HEADS, eps=1e-5, bias=True) for _ in range(DEPTH))
 
     def forward(self, tokens: torch.Tensor, places: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
-        """Tokens (B, 400, 768) to (B, 400, 768)."""
+        """Map tokens (B, 400, 768) to (B, 400, 768)."""
         for block in self.blocks:
             tokens = block(tokens + places, allowed)
         return tokens
@@ -60,7 +60,7 @@ class EcgJepaKim(nn.Module):
         self.register_buffer("allowed", cross_pattern(), persistent=False)
 
     def tokens(self, signal: torch.Tensor) -> torch.Tensor:
-        """Signal (B, 8, 2500) to tokens (B, 400, 768), lead after lead."""
+        """Encode a signal (B, 8, 2500) as tokens (B, 400, 768), lead after lead."""
         patches = signal.unflatten(-1, (PATCHES, PATCH)).flatten(1, 2)
         return self.norm(self.encoder_blocks(self.W_P(patches), self.pos_embed, self.allowed))
 

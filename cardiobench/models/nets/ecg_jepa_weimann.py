@@ -24,7 +24,7 @@ SIZES = {"XS": Size(192, 8, 4), "S": Size(384, 8, 6), "B": Size(768, 12, 12)}
 
 
 def positions(count: int, dim: int) -> torch.Tensor:
-    """Sines (even columns) and cosines (odd columns) of 0 .. count - 1 at dim / 2 wavelengths: (count, dim)."""
+    """Compute sines (even columns) and cosines (odd columns) of 0 .. count - 1 at dim / 2 wavelengths: (count, dim)."""
     wavelengths = 10000 ** (torch.arange(0, dim, 2, dtype=torch.float64, device="cpu") / dim)
     angles = torch.arange(count, dtype=torch.float64, device="cpu")[:, None] / wavelengths
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
@@ -38,7 +38,7 @@ class PatchEmbed(nn.Module):
         self.proj = nn.Conv1d(LEADS, dim, PATCH, PATCH, bias=False)
 
     def forward(self, signal: torch.Tensor) -> torch.Tensor:
-        """Signal (B, 12, L) to tokens (B, L / 25, dim)."""
+        """Map a signal (B, 12, L) to tokens (B, L / 25, dim)."""
         return self.proj(signal).transpose(1, 2)
 
 
@@ -59,7 +59,7 @@ class EcgJepaWeimann(nn.Module):
         self.norm = nn.LayerNorm(dim, eps=1e-6, bias=False)
 
     def with_register(self, signal: torch.Tensor) -> torch.Tensor:
-        """Signal (B, 12, 5000) to the register and behind it the 200 tokens: (B, 201, dim)."""
+        """Encode a signal (B, 12, 5000) as the register token followed by 200 tokens: (B, 201, dim)."""
         tokens = self.patch_embed(signal) + self.pos_embed
         tokens = torch.cat([self.registers.expand(len(tokens), -1, -1), tokens], dim=1)
         for block in self.blocks:
@@ -67,7 +67,7 @@ class EcgJepaWeimann(nn.Module):
         return self.norm(tokens)
 
     def tokens(self, signal: torch.Tensor) -> torch.Tensor:
-        """Signal (B, 12, 5000) to 200 tokens (B, 200, dim) in the order of time, without the register."""
+        """Encode a signal (B, 12, 5000) as 200 tokens (B, 200, dim) in the order of time, without the register."""
         return self.with_register(signal)[:, 1:]
 
     forward = tokens

@@ -46,7 +46,7 @@ class EchoFM(nn.Module):
         self.decoder_pred = nn.Linear(DECODER_DIM, 3 * PATCH**2)
 
     def encoded(self, clips: torch.Tensor) -> torch.Tensor:
-        """Clips (N, 3, 32, 224, 224) in [0, 1] to normalised tokens (N, 1 + 8*196, dim): class token, then time by time."""
+        """Encode clips (N, 3, 32, 224, 224) in [0, 1] as normalised tokens (N, 1 + 8*196, dim): class token, then time by time."""
         tokens = self.patch_embed(clips)
         places = (self.pos_embed_temporal[:, :, None] + self.pos_embed_spatial[:, None]).flatten(1, 2)
         first = (self.cls_token + self.pos_embed_class).expand(len(tokens), -1, -1)
@@ -56,17 +56,17 @@ class EchoFM(nn.Module):
         return self.norm(tokens)
 
     def tokens(self, clips: torch.Tensor) -> torch.Tensor:
-        """Clips (N, 3, 32, 224, 224) to what the authors call the latent: the tokens without the class token, (N, 8*196, dim)."""
+        """Encode clips (N, 3, 32, 224, 224) as the authors' latent: tokens without the class token, (N, 8*196, dim)."""
         return self.encoded(clips)[:, 1:]
 
     def phases(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens (N, 8*196, dim) to one token for each eighth of the clip, which tells the cardiac phase, (N, 8, dim)."""
+        """Pool tokens (N, 8*196, dim) to one per eighth of the clip, which tells the cardiac phase, (N, 8, dim)."""
         times = tokens.unflatten(1, (TIMES, PLACES)).flatten(0, 1)
         asked = torch.cat([self.decoder_prj_cls_token.expand(len(times), -1, -1), times], dim=1)
         return self.prj_norm(self.decoder_block(asked))[:, 0].unflatten(0, (len(tokens), TIMES))
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """Clips (N, 3, 32, 224, 224) in [0, 1] to their published embedding, the mean of the tokens, (N, dim)."""
+        """Map clips (N, 3, 32, 224, 224) in [0, 1] to their published embedding, the mean of the tokens, (N, dim)."""
         return self.tokens(clips).mean(dim=1)
 
 
@@ -83,7 +83,7 @@ class Tubelets(nn.Module):
         self.proj = nn.Conv3d(3, dim, kernel_size=(TUBE, PATCH, PATCH), stride=(TUBE, PATCH, PATCH))
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """(N, 3, 32, 224, 224) to (N, 8*196, dim), time by time, row by row."""
+        """Map (N, 3, 32, 224, 224) to (N, 8*196, dim), time by time, row by row."""
         return self.proj(clips).flatten(2).transpose(1, 2)
 
 
@@ -98,7 +98,7 @@ class EchoFmBlock(nn.Module):
         self.mlp = Perceptron(dim)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """(N, L, dim), same shape."""
+        """Transform tokens (N, L, dim); the shape stays the same."""
         tokens = tokens + self.attn(self.norm1(tokens))
         return tokens + self.mlp(self.norm2(tokens))
 
@@ -112,7 +112,7 @@ class EchoFmAttention(nn.Module):
         self.q, self.k, self.v, self.proj = (nn.Linear(dim, dim) for _ in range(4))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """(N, L, dim), same shape."""
+        """Transform tokens (N, L, dim); the shape stays the same."""
         parts = (layer(tokens).unflatten(-1, (self.heads, -1)).transpose(1, 2) for layer in (self.q, self.k, self.v))
         mixed = nn.functional.scaled_dot_product_attention(*parts)
         return self.proj(mixed.transpose(1, 2).flatten(2))
@@ -126,5 +126,5 @@ class Perceptron(nn.Module):
         self.fc1, self.fc2 = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """(N, L, dim), same shape."""
+        """Transform tokens (N, L, dim); the shape stays the same."""
         return self.fc2(nn.functional.gelu(self.fc1(tokens)))

@@ -29,9 +29,9 @@ class EchoPrimeText(nn.Module):
         self.text_projection = nn.Linear(self.backbone.config.hidden_size, WIDTH)
 
     def hidden(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Token ids and attention mask (N, L) to the last hidden layer (N, L, 768)."""
+        """Encode token ids and attention mask (N, L) as the last hidden layer (N, L, 768)."""
         return self.backbone.bert(input_ids=ids, attention_mask=mask).last_hidden_state
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Token ids and attention mask (N, L), L <= 512, to report vectors (N, 512), not normalised."""
+        """Map token ids and attention mask (N, L), L <= 512, to report vectors (N, 512), not normalised."""
         return self.text_projection(self.hidden(ids, mask)[:, 0])

@@ -44,7 +44,7 @@ def build(config: Mapping[str, Any]) -> torch.nn.Module:
 
 
 def published_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Weights of a checkpoint under the names of HubertModel.
+    """Rename a checkpoint's weights to the names of HubertModel.
 
     Left out are the heads (`HEADS`). Checkpoints of an older PyTorch name the weight norm `weight_g` and `weight_v`;
     fine-tuned ones have `hubert_ecg.` in front of the encoder's names.
@@ -54,5 +54,5 @@ def published_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]
 
 
 def tokens(network: torch.nn.Module, signal: torch.Tensor) -> torch.Tensor:
-    """Flattened signals (B, 6000) to hidden states (B, 93, hidden_size) of a network from `build`."""
+    """Encode flattened signals (B, 6000) as hidden states (B, 93, hidden_size) of a network from `build`."""
     return network(signal).last_hidden_state

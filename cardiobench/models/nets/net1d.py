@@ -21,7 +21,7 @@ class SameConv1d(nn.Module):
         self.conv = nn.Conv1d(inputs, outputs, kernel, stride, groups=groups)
 
     def forward(self, signal: torch.Tensor) -> torch.Tensor:
-        """Signal (B, C, L) to (B, outputs, ceil(L / stride))."""
+        """Map a signal (B, C, L) to (B, outputs, ceil(L / stride))."""
         length = signal.shape[-1]
         wanted = -(-length // self.stride)
         padding = max(0, (wanted - 1) * self.stride + self.kernel - length)
@@ -47,7 +47,7 @@ class Bottleneck(nn.Module):
         self.se_fc2 = nn.Linear(outputs // 2, outputs)
 
     def forward(self, signal: torch.Tensor) -> torch.Tensor:
-        """Signal (B, inputs, L) to (B, outputs, ceil(L / stride))."""
+        """Map a signal (B, inputs, L) to (B, outputs, ceil(L / stride))."""
         out = self.conv1(signal if self.first else functional.silu(signal))
         out = self.conv3(functional.silu(self.conv2(functional.silu(out))))
         gate = self.se_fc2(functional.silu(self.se_fc1(out.mean(-1))))
@@ -75,7 +75,7 @@ class Stage(nn.Module):
         )
 
     def forward(self, signal: torch.Tensor) -> torch.Tensor:
-        """Signal (B, inputs, L) to (B, outputs, ceil(L / 2))."""
+        """Map a signal (B, inputs, L) to (B, outputs, ceil(L / 2))."""
         for block in self.block_list:
             signal = block(signal)
         return signal
@@ -100,16 +100,16 @@ class Net1D(nn.Module):
         self.dense = nn.Linear(widths[-1], classes)
 
     def feature_map(self, signal: torch.Tensor) -> torch.Tensor:
-        """Signal (B, leads, L) to the last stage's output (B, 1024, L / 256 rounded up); 20 columns for 5000 samples."""
+        """Encode a signal (B, leads, L) as the last stage's output (B, 1024, L / 256 rounded up); 20 columns for 5000 samples."""
         out = functional.silu(self.first_conv(signal))
         for stage in self.stage_list:
             out = stage(out)
         return out
 
     def tokens(self, signal: torch.Tensor) -> torch.Tensor:
-        """Signal (B, leads, L) to tokens (B, T, 1024) in the order of time."""
+        """Encode a signal (B, leads, L) as tokens (B, T, 1024) in the order of time."""
         return self.feature_map(signal).transpose(1, 2)
 
     def forward(self, signal: torch.Tensor) -> torch.Tensor:
-        """Signal (B, leads, L) to logits (B, classes): the head on the mean token."""
+        """Map a signal (B, leads, L) to logits (B, classes): the head on the mean token."""
         return self.dense(self.feature_map(signal).mean(-1))

@@ -23,11 +23,11 @@ class PanEcho(nn.Module):
             self.add_module(f"{head.name}_head", nn.Sequential(nn.Dropout(0.25), nn.Linear(DIM, head.width)))
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """Clips (N, 3, 16, H, W) to embeddings (N, 768)."""
+        """Map clips (N, 3, 16, H, W) to embeddings (N, 768)."""
         return self.encoder(clips)
 
     def outputs(self, embeddings: torch.Tensor) -> torch.Tensor:
-        """Embeddings (N, 768) to the outputs of the heads before any activation, in the order of `HEADS`: (N, 58)."""
+        """Encode embeddings (N, 768) as the outputs of the heads before any activation, in the order of `HEADS`: (N, 58)."""
         return torch.cat([self.get_submodule(f"{head.name}_head")(embeddings) for head in HEADS], dim=1)
 
 
@@ -42,7 +42,7 @@ class FrameTransformer(nn.Module):
         self.time_encoder = TimeCode()
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """Clips (N, 3, 16, H, W) to embeddings (N, 768).
+        """Map clips (N, 3, 16, H, W) to embeddings (N, 768).
 
         The network was trained on planes in the order in which they lie in memory, channel by channel: image i holds
         the planes 3i, 3i + 1 and 3i + 2 of a clip, which are three times of one channel and not three channels of one
@@ -62,7 +62,7 @@ class FrameEncoder(nn.Module):
         self.model.classifier[2] = nn.Identity()
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Images (N, 3, H, W) to features (N, 768)."""
+        """Map images (N, 3, H, W) to features (N, 768)."""
         return self.model(images)
 
 
@@ -76,7 +76,7 @@ class TimeCode(nn.Module):
         self.register_buffer("pe", time_code())
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
-        """(N, 16, 768), same shape."""
+        """Transform tokens (N, 16, 768); the shape stays the same."""
         return frames + self.pe
 
 

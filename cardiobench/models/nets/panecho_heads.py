@@ -93,12 +93,12 @@ def head(name: str) -> Head:
 
 
 def by_head(outputs: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Columns (N, 58) of all heads side by side, taken apart: name of the head -> (N, width)."""
+    """Split the columns (N, 58) of all heads: name of the head -> (N, width)."""
     return {known.name: part for known, part in zip(HEADS, outputs.split(WIDTHS, dim=1), strict=True)}
 
 
 def activated(outputs: torch.Tensor) -> torch.Tensor:
-    """Raw outputs (N, 58) to answers: numbers as they are, probabilities of the positive of two or of each class.
+    """Activate raw outputs (N, 58): numbers unchanged, the positive class's probability of two, or that of each class.
 
     The heads of seven findings were trained to say the probability of the normal class; they are inverted here, so that
     a high value always means disease.

@@ -15,7 +15,7 @@ class Attention(nn.Module):
         self.proj = nn.Linear(dim, dim, bias=bias)
 
     def forward(self, tokens: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-        """Tokens (B, T, dim) to (B, T, dim); `allowed` (T, T) is true where a row's token may look at a column's."""
+        """Map tokens (B, T, dim) to (B, T, dim); `allowed` (T, T) is true where a row's token may look at a column's."""
         query, key, value = self.qkv(tokens).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         out = functional.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
         return self.proj(out.transpose(1, 2).flatten(2))
@@ -30,7 +30,7 @@ class Mlp(nn.Module):
         self.fc2 = nn.Linear(4 * dim, dim, bias=bias)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens (B, T, dim) to (B, T, dim)."""
+        """Map tokens (B, T, dim) to (B, T, dim)."""
         return self.fc2(functional.gelu(self.fc1(tokens)))
 
 
@@ -52,6 +52,6 @@ class Block(nn.Module):
         self.mlp = Mlp(dim, bias)
 
     def forward(self, tokens: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-        """Tokens (B, T, dim) to (B, T, dim)."""
+        """Map tokens (B, T, dim) to (B, T, dim)."""
         tokens = tokens + self.attn(self.norm1(tokens), allowed)
         return tokens + self.mlp(self.norm2(tokens))

@@ -22,7 +22,7 @@ CODES = (2, 320, 128)  # groups, entries a group and length of an entry of the q
 
 
 def convolutions(leads: int) -> nn.ModuleList:
-    """Four convolutions that halve the length, GELU behind each; the first has a norm of every channel over time.
+    """Build four convolutions that halve the length, with GELU; the first has a norm of every channel over time.
 
     The identities stand where fairseq-signals has dropouts of rate 0: they keep the numbers in the keys.
     """
@@ -42,7 +42,7 @@ class FeatureExtractor(nn.Module):
         self.conv_layers = convolutions(leads)
 
     def forward(self, signal: torch.Tensor) -> torch.Tensor:
-        """Output of the last convolution."""
+        """Return the output of the last convolution."""
         for layer in self.conv_layers:
             signal = layer(signal)
         return signal
@@ -73,7 +73,7 @@ class SelfAttention(nn.Module):
         self.out_proj = nn.Linear(DIM, DIM)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens (B, T, 768) to (B, T, 768)."""
+        """Map tokens (B, T, 768) to (B, T, 768)."""
         query, key, value = (
             projection(tokens).unflatten(-1, (HEADS, -1)).transpose(1, 2)
             for projection in (self.q_proj, self.k_proj, self.v_proj)
@@ -94,7 +94,7 @@ class TransformerLayer(nn.Module):
         self.final_layer_norm = nn.LayerNorm(DIM)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens (B, T, 768) to (B, T, 768)."""
+        """Map tokens (B, T, 768) to (B, T, 768)."""
         tokens = self.self_attn_layer_norm(tokens + self.self_attn(tokens))
         return self.final_layer_norm(tokens + self.fc2(functional.gelu(self.fc1(tokens))))
 
@@ -108,7 +108,7 @@ class TransformerEncoder(nn.Module):
         self.layer_norm = nn.LayerNorm(DIM)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens (B, T, 768) to (B, T, 768)."""
+        """Map tokens (B, T, 768) to (B, T, 768)."""
         tokens = self.layer_norm(tokens)
         for layer in self.layers:
             tokens = layer(tokens)
@@ -148,11 +148,11 @@ class Wav2Vec2Cmsc(nn.Module):
             self.final_proj = nn.Linear(DIM, CHANNELS)
 
     def features(self, signal: torch.Tensor) -> torch.Tensor:
-        """Signal (B, 12, L) to normalised outputs of the convolutions (B, L / 16, 256): not the embedding."""
+        """Encode a signal (B, 12, L) as normalised outputs of the convolutions (B, L / 16, 256): not the embedding."""
         return self.layer_norm(self.feature_extractor(signal).transpose(1, 2))
 
     def tokens(self, signal: torch.Tensor) -> torch.Tensor:
-        """Signal (B, 12, L) to the encoder's output (B, L / 16, 768); 156 tokens for 2500 samples."""
+        """Encode a signal (B, 12, L) as the encoder's output (B, L / 16, 768); 156 tokens for 2500 samples."""
         tokens = self.post_extract_proj(self.features(signal))
         return self.encoder(tokens + self.conv_pos(tokens))
 
@@ -160,7 +160,7 @@ class Wav2Vec2Cmsc(nn.Module):
 
 
 def published_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Weights of a checkpoint under the names of `Wav2Vec2Cmsc`.
+    """Rename a checkpoint's weights to the names of `Wav2Vec2Cmsc`.
 
     Checkpoints of an older PyTorch name the weight norm `weight_g` and `weight_v`. A fine-tuned checkpoint has the
     encoder under `encoder.` and a linear head `proj.`, which is left out.
@@ -175,7 +175,7 @@ def published_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]
 
 
 def current_weight_norm(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Weights with the names that `torch.nn.utils.parametrizations.weight_norm` gives, from either generation of names."""
+    """Rename weights to the names of `torch.nn.utils.parametrizations.weight_norm`, from either generation of names."""
     inside = ".parametrizations.weight.original"
     return {
         key.replace(".weight_g", f"{inside}0").replace(".weight_v", f"{inside}1"): tensor

@@ -181,7 +181,7 @@ class _FoldProblems:
         return self.design.shape[1], *self.present.shape
 
     def logits(self, state: np.ndarray) -> np.ndarray:
-        """(n, folds, outputs)."""
+        """Compute the logits (n, folds, outputs)."""
         coefficients = state[:-1] / self.deviation
         intercepts = state[-1:] - (self.mean * coefficients).sum(axis=0, keepdims=True)
         stacked = np.concatenate([coefficients, intercepts])

@@ -57,7 +57,7 @@ def all_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
 
 
 def is_of_patients(record: AnalysisResult) -> bool:
-    """Whether an analysis is of one model and of no phantom or synthetic twin."""
+    """Return whether an analysis is of one model and of no phantom or synthetic twin."""
     known = catalog.list_datasets()
     names = [dataset["name"] for dataset in record.datasets]
     generated = any(name in known and catalog.spec(name).generated for name in names)

@@ -8,7 +8,7 @@ Split = TypeVar("Split")
 
 
 def round_robin(groups: Sequence[Hashable], order: Sequence[Split]) -> list[Split]:
-    """Deal the splits of `order` round and round to the members of each group, so that every split sees every group.
+    """Deal the splits of `order` in turn to the members of each group, so that every split gets some of every group.
 
     >>> deal(["sick", "well", "sick", "well"], ["test", "train"])
     ['test', 'test', 'train', 'train']
