@@ -94,7 +94,7 @@ def _weighted_counts(
 
 
 def quantile_interval(values: np.ndarray, score: float, level: float = LEVEL) -> Interval:
-    """Compute quantiles of the draws, widened where needed to include the score itself."""
+    """Compute quantiles of the draws, widened where needed to hold the score itself: a perfect score keeps the end 1."""
     defined = values[~np.isnan(values)]
     if not len(defined):
         return NONE

@@ -27,7 +27,7 @@ PTB_XL_STD = np.array([191, 166, 173, 142, 149, 147, 235, 338, 335, 299, 294, 24
 
 
 def scaled(signal: np.ndarray, variant: str = "per_record") -> np.ndarray:
-    """Scale a signal (n, 12) by each lead's standard deviation and clip it at 5.
+    """Standardise every lead of a signal (n, 12) and clip it at 5 standard deviations.
 
     Args:
         signal: millivolts.
