@@ -1,0 +1,22 @@
+"""SECURITY.md promises what tests hold: each that it names is there, and each promise names one."""
+
+import ast
+import re
+
+
+def test_every_promise_names_a_test_that_is_there(root):
+    text = (root / "SECURITY.md").read_text(encoding="utf-8")
+    promises = text.partition("## What is promised")[2].partition("## What is not promised")[0]
+    items = re.split(r"^\* ", promises, flags=re.MULTILINE)[1:]
+    assert len(items) > 10
+    for item in items:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", item)
+        assert named, item
+        for file, function in named:
+            tree = ast.parse((root / file).read_text(encoding="utf-8"))
+            assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (file, function)
+
+
+def test_readers_find_the_page(root):
+    assert "](SECURITY.md)" in (root / "README.md").read_text(encoding="utf-8")
+    assert "SECURITY.md" in (root / "docs" / "share.md").read_text(encoding="utf-8")
