@@ -49,7 +49,7 @@ def score(
     """Score predictions from anywhere.
 
     Args:
-        predictions: file, or frame with id and y_pred or p_<class>, a row a test unit.
+        predictions: file, or frame with id and y_pred or p_<class>, one row per test unit.
         task: name of the task.
         references: file made by `cardiobench references`, or frame with id, patient_id, split, y_true.
         options: of `cardiobench.scoring.score.score`, such as `resamples` and `seed`.

@@ -19,7 +19,7 @@ COLUMNS = ("task", "zero-shot", "native", "from its embeddings", "dataset seen i
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What there is to say about a model.
+    """The diagnosis of a model: files, settings, problems and tasks.
 
     Attributes:
         facts: (what, in words), in the order in which they are printed.

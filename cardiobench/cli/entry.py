@@ -1,4 +1,4 @@
-"""What every command shares: streams that take any text, and one message instead of a traceback for a user's mistake."""
+"""Entry of every command: streams that take any text, and one message instead of a traceback for a user's mistake."""
 
 import argparse
 import errno

@@ -26,7 +26,7 @@ WHAT, DATA, HOW, FOLDS, EXTERNAL = GROUPS = (
 
 @plain_dataclass(frozen=True)
 class Setting:
-    """What the help says of a field, and how its flag is spelled.
+    """Command-line metadata of a settings field: its help text and the spelling of its flag.
 
     Attributes:
         help: the field in a few words; its default is added.
@@ -79,7 +79,7 @@ _STRICT = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class Settings:
-    """What evaluating models and scoring predictions from elsewhere share."""
+    """Settings shared by the evaluation of models and the scoring of external predictions."""
 
     data_dir: Annotated[
         Path | None,

@@ -45,7 +45,7 @@ class Console:
             sys.stdout.write(json.dumps(to_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
     def print(self, text: str) -> None:
-        """Print one line as it stands, without markup."""
+        """Print one line unchanged, without markup."""
         if self.main:
             self.out.print(escape(text), soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""What can go wrong for a user: each error says what, where, and what to do next; the command line prints it without a traceback."""
+"""Errors that a user can cause: each says what, where, and what to do next; the command line prints it without a traceback."""
 
 from collections.abc import Iterable
 

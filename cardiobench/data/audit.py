@@ -1,4 +1,4 @@
-"""What is worth knowing of a copy of a dataset before its scores are believed: counts, crossings, doubles, gaps."""
+"""Audit of a copy of a dataset: counts, split leakage, duplicates, missing files."""
 
 import hashlib
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Which datasets and tasks there are: one folder of `hf_datasets/` each, found by looking."""
+"""The catalogue of datasets and tasks, read from the folders of `hf_datasets/`."""
 
 import importlib.util
 import sys

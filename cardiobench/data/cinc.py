@@ -28,7 +28,7 @@ _SEXES = {"male": "M", "m": "M", "female": "F", "f": "F"}
 
 @dataclass(frozen=True)
 class Patient:
-    """What the comments of a header say.
+    """Patient facts in the comments of a header.
 
     Attributes:
         sex: F, M, or None where it is unknown.

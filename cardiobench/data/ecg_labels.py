@@ -1,4 +1,4 @@
-"""Which codes make a conduction disturbance (CD) and atrial fibrillation (AF): one table per coding system and named set.
+"""Codes that define conduction disturbance (CD) and atrial fibrillation (AF): one table per coding system and named set.
 
 Two named sets, for a record's codes in any of the three systems:
 

@@ -26,7 +26,7 @@ SIZES: dict[SizeName, tuple[int, int | None]] = {
 
 @dataclass(frozen=True)
 class Subset:
-    """Records of a task, half of them positive, no patient twice.
+    """A balanced subset of a task's recordings: half of them positive, one per patient.
 
     Attributes:
         task: whose labels were balanced.

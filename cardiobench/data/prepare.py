@@ -27,7 +27,7 @@ SHARD = "500MB"
 
 @dataclass(frozen=True)
 class Preparation:
-    """What a prepared folder was made from; stands in it as `cardiobench.json`.
+    """The provenance of a prepared folder, saved in it as `cardiobench.json`.
 
     Attributes:
         name: dataset.

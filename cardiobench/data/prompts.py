@@ -1,4 +1,4 @@
-"""The sentences that zero-shot compares a recording with: versioned data in the dataset's folder."""
+"""Prompts for zero-shot prediction: versioned data in the dataset's folder."""
 
 import hashlib
 import json

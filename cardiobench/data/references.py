@@ -20,7 +20,7 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
         task: which rows it looks at, what it asks and in which units.
 
     Returns:
-        id, patient_id, split, y_true and the columns of the task's groups: a row a unit of scoring.
+        id, patient_id, split, y_true and the columns of the task's groups: one row per unit of scoring.
 
     Raises:
         BadData: a unit's rows disagree on its label, patient or split.

@@ -1,4 +1,4 @@
-"""How many rows of the complete release a copy lacks, split by split."""
+"""Count the rows of the complete release that a copy lacks, split by split."""
 
 import math
 from collections import Counter

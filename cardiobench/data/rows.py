@@ -1,4 +1,4 @@
-"""The rows of a dataset before any recording is read: checked, counted, and with a digest of what they came from."""
+"""The rows of a dataset before any recording is read: checked, counted, and with a digest of their source files."""
 
 import hashlib
 import json

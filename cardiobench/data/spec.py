@@ -1,4 +1,4 @@
-"""What is known about a dataset and its tasks without touching a file."""
+"""Specification of a dataset and its tasks, independent of any file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ VIEWS = ("A2C", "A3C", "A4C", "PSAX", "PLAX", "Other")
 
 @dataclass(frozen=True)
 class Group:
-    """A breakdown of the scores by a column of the rows: as it stands (sex) or cut into ranges (age).
+    """A breakdown of the scores by a column of the rows: by its values (sex) or by ranges (age).
 
     `edges` are the inner cut points of a number; a value equal to an edge belongs to the range below it when
     `right` is true: edges (45, 65) make (-inf, 45], (45, 65], (65, inf). `labels` name the ranges in order.

@@ -29,7 +29,7 @@ _INTEGER = re.compile(r"(?P<sign>[+-]?)0*(?P<digits>[0-9]+)(\.0*)?")
 
 @dataclass(frozen=True)
 class Column:
-    """How the cells of a column are read.
+    """The parsing of a column's cells.
 
     Attributes:
         expected: what a cell should be, for messages.

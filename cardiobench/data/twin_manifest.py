@@ -1,4 +1,4 @@
-"""What makes a folder a synthetic twin: a list of its files with their digests, written when it is drawn."""
+"""Manifest of a synthetic twin: the list of its files with their digests, written when it is generated."""
 
 import json
 import os

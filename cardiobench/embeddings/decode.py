@@ -83,7 +83,7 @@ class _Worker:
 
     @property
     def sources(self) -> list[Any]:
-        """What becomes ready when it has decoded a recording, or died."""
+        """The handles that become readable when it has decoded a recording, or died."""
         return [self.connection, self.process.sentinel]
 
     def start(self, position: int) -> None:

@@ -32,7 +32,7 @@ MEANING = {
 
 @dataclass(frozen=True)
 class Account:
-    """Who is logged in.
+    """The account that is logged in.
 
     Attributes:
         name: of the user.

@@ -46,7 +46,7 @@ class Target:
 
 @dataclass(frozen=True)
 class RepoOptions:
-    """How a repository is made where there is none."""
+    """Options for the creation of a repository that does not exist yet."""
 
     private: bool = False
     sdk: str | None = None
@@ -107,7 +107,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class CommitResult:
-    """What came of it.
+    """The result of a commit.
 
     Attributes:
         target: the repository.

@@ -1,4 +1,4 @@
-"""What of a dataset may be public without its recordings: an index of ids and splits, which `load_dataset` reads."""
+"""The public index of a dataset, ids and splits without recordings, which `load_dataset` reads."""
 
 import io
 

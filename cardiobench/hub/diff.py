@@ -1,4 +1,4 @@
-"""What a commit would change, as text."""
+"""The changes of a commit, as a text diff."""
 
 import difflib
 from pathlib import Path

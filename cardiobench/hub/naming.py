@@ -1,4 +1,4 @@
-"""How a result is said on the Hub: ids, names and the one line of small print that goes with a number."""
+"""Names of results on the Hub: ids, titles and the one line of notes beside a number."""
 
 import math
 import os

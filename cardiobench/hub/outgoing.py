@@ -1,4 +1,4 @@
-"""What may leave this machine: no ids of test units, no local paths, no token, in anything that is sent."""
+"""Checks of everything that leaves this machine: no ids of test units, no local paths, no token."""
 
 import os
 import re

@@ -168,7 +168,7 @@ class Rehearsal(BadData):
 
 @dataclass
 class ModelChange:
-    """What the files of a model's repository should be with some results in them.
+    """The files of a model's repository as they should be after a push of some results.
 
     Attributes:
         scores: for the card and the evaluation results.

@@ -1,4 +1,4 @@
-"""Where a leaderboard's results come from: folders, or a dataset of results on the Hub that anybody may have added to."""
+"""Sources of a leaderboard's results: folders, or a public dataset of results on the Hub."""
 
 import io
 import re
@@ -72,7 +72,7 @@ def from_dataset(repository: str, revision: str = "main") -> Collection:
 
 @dataclass(frozen=True)
 class Row(Part):
-    """What a row must hold to be read; all other columns repeat what its result says.
+    """The columns that a row must have to be read; all others repeat its result.
 
     Attributes:
         result_id: name of the result; nothing depends on it.

@@ -50,7 +50,7 @@ PROBLEMS = ("file", "kind", "what is wrong, and what to do", "about")
 
 @dataclass(frozen=True)
 class Choice:
-    """What a visitor asked for.
+    """A visitor's selection.
 
     Attributes:
         model: part of a name, any letter case; empty for all.

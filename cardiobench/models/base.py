@@ -1,4 +1,4 @@
-"""What a model is to the benchmark: a frozen encoder together with its own preprocessing. Nothing has to be inherited."""
+"""The interface of a model: a frozen encoder with its own preprocessing; duck-typed, nothing has to be inherited."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -153,7 +153,7 @@ class LoadedModel:
 
     @property
     def pooling(self) -> Literal["mean", "mean_l2"]:
-        """How the vectors of a recording's parts become one."""
+        """The pooling of a recording's part vectors to one."""
         return self.encoder.pooling
 
     @property
@@ -168,7 +168,7 @@ class LoadedModel:
 
     @property
     def cut(self) -> "Callable[[Clip], list[Clip]] | None":
-        """How a recording becomes the clips that the network sees; None where it sees the recording as it is sampled."""
+        """The function that cuts a recording into the clips that the network sees; None if it takes the recording as sampled."""
         return getattr(self.encoder, "cut", None)
 
     @property

@@ -33,7 +33,7 @@ COMMIT = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What is known about a model before a weight of it is read.
+    """The card of a model: its facts before any weight is read.
 
     Attributes:
         id: `org/name`.

@@ -1,4 +1,4 @@
-"""Which loader a model's files call for: the first rule that fits, by what the files are, never by guessing."""
+"""Choice of the loader for a model's files: the first rule that matches, without guessing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Where a network lies, and how its weights lie there."""
+"""Device and memory format of a network."""
 
 import torch
 

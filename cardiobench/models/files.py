@@ -1,4 +1,4 @@
-"""Where a model's files are: a folder of the user's, or a snapshot of a Hub repository at one commit."""
+"""Files of a model: a local folder, or a snapshot of a Hub repository at one commit."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What happens to the frames of a clip before a library's own transform: which ones, colour order, cropping."""
+"""Steps before a library's own transform: frame sampling, colour order, cropping."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

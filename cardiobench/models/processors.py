@@ -1,4 +1,4 @@
-"""What transformers puts in front of its networks: image and video processors, tokenizers."""
+"""Preprocessors of transformers: image and video processors, tokenizers."""
 
 import json
 from collections.abc import Mapping, Sequence

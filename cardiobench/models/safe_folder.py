@@ -1,4 +1,4 @@
-"""What a library may read of a model's folder: checked settings, tokenizer data and the weights that were digested.
+"""A folder with all that a library may read of a model: checked settings, tokenizer data and the digested weights.
 
 Libraries take settings from a folder and some of those settings name code, other files or other repositories. No library is
 given a model's own folder: it gets a temporary one, in which every JSON file holds only keys of a list and plain values, and

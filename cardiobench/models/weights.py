@@ -1,4 +1,4 @@
-"""Weights are read whole or not at all: no code from a pickle, no key too few, no key too many."""
+"""Safe and strict reading of weights: no code from a pickle, no missing and no unexpected key."""
 
 import pickle
 import re

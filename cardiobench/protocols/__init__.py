@@ -1,4 +1,4 @@
-"""Protocols by name; a few quick ones are run unless others are asked for."""
+"""Protocols by name, and the quick ones that run by default."""
 
 from collections.abc import Sequence
 from importlib import import_module

@@ -63,7 +63,7 @@ class SiteRecords:
 
 @dataclass(frozen=True)
 class Confound(AnalysisProtocol):
-    """What a label's score means when records come from several sites: datasets, or hospitals of one dataset.
+    """Confounding of a label by the site when recordings come from several datasets, or hospitals of one dataset.
 
     * identity: how well a logistic probe predicts the site (balanced accuracy; chance is 1 / sites).
     * own, carried, mixed: AUROC of a label's probe on held-out patients of the site that trained it, on another site,

@@ -1,4 +1,4 @@
-"""Whether a task has anything to learn from."""
+"""Check that a task has labels to learn from."""
 
 import numpy as np
 

@@ -41,7 +41,7 @@ STEPS = (-0.25, -0.02, 0.02, 0.15, 0.35, 0.6)
 
 @dataclass(frozen=True)
 class ScoreCell:
-    """One result, as it stands in the overview.
+    """One result in the overview.
 
     Attributes:
         entry: the result.

@@ -1,4 +1,4 @@
-"""What a few labels add: each model's zero-shot score beside its probe (arXiv:2510.00520, Table 2)."""
+"""Gain from labels: each model's zero-shot score beside its probe (arXiv:2510.00520, Table 2)."""
 
 from cardiobench.results import formatting as tables
 from cardiobench.results.score_result import ScoreResult

@@ -1,4 +1,4 @@
-"""Which models are better than which, from the results and predictions in a folder: pairs, ranks and their tables."""
+"""Ranks and pairwise comparisons of the models in a results folder, and their tables."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How predictions meet their truth: by an inner join as published, or whole and checked."""
+"""Join of predictions and truth: an inner join as published, or complete and checked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Profile:
-    """What decides about the digits of a table, beside its formulas.
+    """The settings besides the formulas that determine a table's digits.
 
     Attributes:
         name: of the profile.

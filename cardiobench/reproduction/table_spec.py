@@ -1,4 +1,4 @@
-"""What a table of the published evaluation is made of."""
+"""Specification of a table of the published evaluation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ PROBABILITIES = tuple(f"prob_{view}" for view in VIEWS)
 
 @dataclass(frozen=True)
 class Truth:
-    """Where the truth stands and which of its rows count.
+    """The location of the truth and the rows of it that count.
 
     Attributes:
         files: below the folder of splits, read one after the other.

@@ -1,4 +1,4 @@
-"""The eight datasets of the published evaluation: one line a table, and the few rules that differ between them.
+"""The eight datasets of the published evaluation: one entry per table, and the few rules that differ between them.
 
 Source: `evaluation/*.py` of BioMedIA-MBZUAI/CardioBench at commit e0bc185, read for their behaviour.
 """

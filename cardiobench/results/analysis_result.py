@@ -19,7 +19,7 @@ Tables = Annotated[Mapping[str, pd.DataFrame], ValidatedAs(dict[str, Name])]
 
 @dataclass(frozen=True)
 class AnalysisResult(Record):
-    """What one protocol found out about one model (or several), without being the score of a task.
+    """The result of an analysis protocol on one or more models; it is not the score of a task.
 
     Attributes:
         protocol: such as alignment, few_shot or representation.

@@ -55,7 +55,7 @@ class Problem:
 
     @property
     def consequence(self) -> str:
-        """What comes of it: not ranked, or only not shown."""
+        """The consequence: not ranked, or only not shown."""
         return {"no picture": "not drawn", "no answers": "not drawn", "no examples": "not shown"}.get(
             self.kind, "not ranked"
         )

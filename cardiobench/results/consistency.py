@@ -1,4 +1,4 @@
-"""What cannot be true of a score that was computed: how a result that was edited by hand is told."""
+"""Consistency checks of a result, which detect one that was edited by hand."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What failed in a run, as a table on disk."""
+"""The failures of a run, as a table on disk."""
 
 from collections.abc import Sequence
 from pathlib import Path

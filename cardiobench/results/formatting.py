@@ -1,4 +1,4 @@
-"""How a result is written in a table: the only place where numbers are rounded."""
+"""Formatting of results for tables: the only place where numbers are rounded."""
 
 import math
 from collections import Counter

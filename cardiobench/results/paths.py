@@ -1,4 +1,4 @@
-"""Where results lie: `<output>/<org>__<model>/<revision>/<protocol>/<dataset>__<target>.json`, predictions beside them."""
+"""Paths of results: `<output>/<org>__<model>/<revision>/<protocol>/<dataset>__<target>.json`, predictions beside them."""
 
 from pathlib import Path
 

@@ -22,7 +22,7 @@ class PublishedScore:
         metric: of this benchmark where there is one; `f1_median` is the median F1 of 15 folds.
         value: a fraction, or in the label's unit.
         source: paper and table.
-        printed: as it stands there.
+        printed: the value as printed there.
         percent: whether it is printed in percent.
         condition: what else it depends on, such as the size of the sample.
     """

@@ -65,7 +65,7 @@ class Floor(Part):
 
 @dataclass(frozen=True)
 class Verdict(Part):
-    """What may be said of a score; the rules are in docs/verdict.md.
+    """The verdict on a score; the rules are in docs/verdict.md.
 
     Attributes:
         word: one of six.
@@ -144,7 +144,7 @@ class Breakdown(Part):
 
 @dataclass(frozen=True)
 class Bounds(Part):
-    """What the score could be if every missing answer were as wrong as it can be, or right.
+    """The bounds of the score if every missing prediction were as wrong as possible, or right.
 
     Attributes:
         missing: units without an answer.

@@ -1,4 +1,4 @@
-"""What every step of a run shares: its settings, its processes, its console, and the summary that it fills."""
+"""The context that the steps of a run share: settings, processes, console, and the summary that they fill."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What a run would do: the plan, the time and disk that encoding takes, and what is missing; nothing is written."""
+"""Dry run: the plan, the time and disk that encoding takes, and what is missing; nothing is written."""
 
 import shutil
 import time
@@ -23,7 +23,7 @@ from cardiobench.runner.run import load_models, print_data, resolve
 
 @dataclass
 class DryRun:
-    """What a run would do.
+    """The outcome of a dry run.
 
     Attributes:
         rows: for each model and dataset: recordings to encode with the seconds and bytes that they will take, cells

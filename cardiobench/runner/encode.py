@@ -1,4 +1,4 @@
-"""Encode what a model lacks of a dataset, or put it together from embeddings that are stored."""
+"""Encode the recordings of a dataset that have no embedding yet, or assemble them from stored embeddings."""
 
 import hashlib
 from collections.abc import Callable, Mapping

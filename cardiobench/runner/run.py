@@ -96,7 +96,7 @@ def _same(encoder: Encoder) -> Encoder:
 
 @dataclass(frozen=True)
 class Request:
-    """What a run was asked for, checked and looked up.
+    """The resolved and checked request of a run.
 
     Attributes:
         config: the settings, with what profile and suite add.

@@ -1,4 +1,4 @@
-"""Intervals by resampling patients: a resample is a row of weights, so all of them are a few matrix products."""
+"""Bootstrap over patients: a resample is a row of weights, so all of them are a few matrix products."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

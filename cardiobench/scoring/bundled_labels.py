@@ -1,4 +1,4 @@
-"""What is known of a task's labels without its raw data: how often each class occurs in the published split."""
+"""Label counts of tasks without their raw data: how often each class occurs in the published split."""
 
 import pandas as pd
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Clusters:
-    """Which patient each row belongs to.
+    """The patient of each row.
 
     Attributes:
         of_row: code of each row's patient, 0 to `count` - 1, (n,).

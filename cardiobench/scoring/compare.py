@@ -1,4 +1,4 @@
-"""Whether one model is better than another on the same patients, equivalent within a margin stated beforehand, or neither."""
+"""Comparison of two models on the same patients: better, equivalent within a predefined margin, or neither."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -62,7 +62,7 @@ class Comparison:
 
     @property
     def outcome(self) -> Outcome:
-        """What may be said of the first model: better, worse, equivalent to the second, or undecided."""
+        """The outcome for the first model: better, worse, equivalent to the second, or undecided."""
         if np.isnan(self.p_value):
             return "too few to say"
         if self.p_adjusted < LEVEL and not self.low <= 0 <= self.high:

@@ -24,7 +24,7 @@ BALANCED = "classes balanced: constant 0.33 macro, 0.67 F1"
 
 @dataclass(frozen=True)
 class TaskFloors:
-    """What a number of a task is worth.
+    """The floors of one metric of a task.
 
     Attributes:
         task: the question.

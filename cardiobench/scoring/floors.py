@@ -1,4 +1,4 @@
-"""What a score is worth: the best that an answer reaches on average without looking at the recording."""
+"""Floors: the best score that predictions reach on average without looking at the recording."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Intervals over patients that hold what they promise with few patients too; functions on arrays, nothing is rounded."""
+"""Intervals over patients whose coverage holds for few patients too; functions on arrays, nothing is rounded."""
 
 from typing import Literal, NamedTuple
 

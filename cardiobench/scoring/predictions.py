@@ -19,11 +19,11 @@ _SUFFIXES = (".gz", ".nii", ".avi", ".mp4", ".png", ".jpg", ".dcm", ".dat", ".ma
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a model answered, beside what is true.
+    """Predictions of a model joined with their references.
 
     Attributes:
         task: the question.
-        frame: a row a unit: id, patient_id, y_true, y_pred, `p_<class>` where known, columns of the groups.
+        frame: one row per unit: id, patient_id, y_true, y_pred, `p_<class>` where known, columns of the groups.
         expected: units that the split has; more than the rows where predictions were allowed to be missing.
         source: where they came from, for messages.
         warnings: sentences for the reader of the score.

@@ -1,4 +1,4 @@
-"""Which of several models are better than which: every pair on the same patients, corrected for a family of comparisons."""
+"""Ranking of several models: every pair on the same patients, corrected for a family of comparisons."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What may be said of a score: six verdicts, each with its sentence."""
+"""Verdicts on a score: six of them, each with its sentence."""
 
 import math
 from typing import NamedTuple

@@ -83,7 +83,7 @@ INFO = {
 
 
 class Camus(CardioBuilder):
-    """The NIfTI release with its own subgroup lists; one row a patient and view."""
+    """The NIfTI release with its own subgroup lists; one row per patient and view."""
 
     SPEC = SPEC
 

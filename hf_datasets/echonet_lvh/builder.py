@@ -70,7 +70,7 @@ COLUMNS = {
 
 
 class EchonetLvh(CardioBuilder):
-    """One row a measured frame; a measurement that is repeated in a video counts once, as it stands first in the table."""
+    """One row per measured frame; of a measurement repeated in a video the first row of the table counts."""
 
     SPEC = SPEC
 

@@ -45,7 +45,7 @@ SPEC = DatasetSpec(
 
 
 class MimicIvEcho(CardioBuilder):
-    """One row a DICOM file of the record list; nobody has defined a split, so a patient's is drawn from the hash of the id."""
+    """One row per DICOM file of the record list; no split is published, so a patient's is drawn from the hash of the id."""
 
     SPEC = SPEC
 

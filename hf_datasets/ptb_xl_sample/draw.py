@@ -1,4 +1,4 @@
-"""How the bundled records were drawn from the first 400 of the release: every conduction disturbance, and one other for each."""
+"""Draw the bundled records from the first 400 of the release: every conduction disturbance, and one other for each."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One file a command of `cardiobench`: `HELP`, `configure(parser)` and `execute(arguments)`; adding a file adds a command.
+"""One file per command of `cardiobench`: `HELP`, `configure(parser)` and `execute(arguments)`; a new file adds a command.
 
 A command's file imports nothing heavy at its top: all of them are read to print the help.
 """

@@ -49,7 +49,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Header:
-    """What a header says: sampling rate in Hz, samples a channel (None where it leaves them out), channels in order."""
+    """The fields of a header: sampling rate in Hz, samples per channel (None if not given), channels in order."""
 
     fs: float
     samples: int | None

@@ -1,4 +1,4 @@
-"""How large a recording may be once it is decoded: known before anything is allocated, so that a false header costs one recording."""
+"""Limits on the decoded size of a recording, checked before allocation, so that a false header costs one recording only."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""What makes an array of numbers a 12-lead ECG."""
+"""Checks that make an array a 12-lead ECG."""
 
 import math
 from collections.abc import Sequence

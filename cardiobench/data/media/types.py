@@ -48,7 +48,7 @@ class Ecg:
 
 @dataclass(frozen=True)
 class FrameSampling:
-    """Which frames of a clip a model looks at.
+    """The sampling of a clip's frames for a model.
 
     `start="key_frame"`: `count` frames from the key frame on, every `stride`-th, fewer near the end (never padded);
     `start="first"`: the same from the beginning of the clip on, whatever the key frame; `start="uniform"`: `count`

@@ -1,4 +1,4 @@
-"""What each view cuts through: layers of tissue and blood, all of them ellipses, in the order of painting.
+"""Anatomy of each view: layers of tissue and blood, all of them ellipses, in painting order.
 
 Lengths are in cm, x to the right and y downwards from the tip of the sector; levels are dB below the brightest echo.
 The display conventions are those of the American Society of Echocardiography: apical views have the apex on top and

@@ -17,7 +17,7 @@ _RHYTHM, _HEART, _ATRIA, _NOISE = range(4)
 
 @dataclass(frozen=True)
 class EcgTruth:
-    """What an ECG phantom shows, exactly.
+    """The exact ground truth of an ECG phantom.
 
     Attributes:
         af: atrial fibrillation: irregular RR intervals and fibrillatory waves instead of P waves.

@@ -31,7 +31,7 @@ _SHADOWS = {"Good": (0, 1, 5.0), "Medium": (1, 3, 9.0), "Poor": (2, 4, 15.0)}
 
 @dataclass(frozen=True)
 class _Machine:
-    """How the recording was taken."""
+    """The acquisition settings of a phantom recording."""
 
     depth: float
     cm_per_pixel: float

@@ -27,7 +27,7 @@ SPHEROID = np.pi * (2 / 3 + MITRAL_PLANE - MITRAL_PLANE**3 / 3)
 
 @dataclass(frozen=True)
 class EchoTruth:
-    """What an echo phantom shows, exactly.
+    """The exact ground truth of an echo phantom.
 
     Attributes:
         ejection_fraction: of the left ventricle, %; must equal 100 (edv - esv) / edv.

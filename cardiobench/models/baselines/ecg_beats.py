@@ -1,4 +1,4 @@
-"""Where the beats of an ECG are, what the average beat looks like, and where its QRS complex begins and ends."""
+"""Detection of beats, the average beat and the limits of its QRS complex."""
 
 from dataclasses import dataclass
 from functools import lru_cache

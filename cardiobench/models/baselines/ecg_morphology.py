@@ -1,4 +1,4 @@
-"""What a reader measures on a 12-lead ECG: rhythm, intervals, axis, amplitudes, ST and T, P wave; no learning."""
+"""Classical measurements of a 12-lead ECG: rhythm, intervals, axis, amplitudes, ST and T, P wave; no learning."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is known of a recording without looking at it: age, sex, length, rates, picture size, machine."""
+"""Metadata baseline: age, sex, length, rates, image size, machine; the signal or image is not looked at."""
 
 import zlib
 from typing import TYPE_CHECKING
@@ -43,7 +43,7 @@ def metadata_features(recording: "Clip | Ecg") -> list[float]:
 
 
 class Metadata:
-    """Answers from what is known of a recording without looking at it."""
+    """Predicts from the metadata of a recording alone."""
 
     revision = "1"
     modalities = ("echo", "ecg")

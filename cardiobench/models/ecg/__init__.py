@@ -1,1 +1,1 @@
-"""ECG foundation models: what each does to a recording, and how its weights are read."""
+"""ECG foundation models: their preprocessing and the loading of their weights."""

@@ -1,4 +1,4 @@
-"""EchoPrime: video encoder and view classifier in one vector a recording, and its answers by retrieval."""
+"""EchoPrime: video encoder and view classifier in one vector per recording, and its native outputs by retrieval."""
 
 import logging
 from collections.abc import Mapping, Sequence

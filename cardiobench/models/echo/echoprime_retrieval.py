@@ -41,7 +41,7 @@ SECTION_OF = {phenotype: section for section, names in PHENOTYPES.items() for ph
 
 @dataclass(frozen=True)
 class SectionWeights:
-    """How much a recording of each view says about each section of the report.
+    """The weight of each view for each section of the report.
 
     Attributes:
         sections: names of the rows.

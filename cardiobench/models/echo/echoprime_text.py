@@ -1,4 +1,4 @@
-"""EchoPrime with its report encoder: what is said about a recording, in the space of the videos."""
+"""EchoPrime with its report encoder: texts and videos in one embedding space."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Videos(torch.nn.Module):
 
 @dataclass(eq=False, kw_only=True)
 class EchoPrimePrompts(ClipEncoder):
-    """EchoPrime's video encoder and its report encoder, without views: 512 numbers a recording.
+    """EchoPrime's video encoder and its report encoder, without views: 512 numbers per recording.
 
     Attributes:
         text_network: token ids and attention mask (N, L) to vectors (N, 512).

@@ -1,4 +1,4 @@
-"""What the video models of echocardiography have in common."""
+"""Shared parts of the video models of echocardiography."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

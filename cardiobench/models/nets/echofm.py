@@ -88,7 +88,7 @@ class Tubelets(nn.Module):
 
 
 class EchoFmBlock(nn.Module):
-    """Attention and a perceptron, each with LayerNorm before and a way around."""
+    """A pre-norm transformer block: attention and an MLP, each with a residual connection."""
 
     def __init__(self, dim: int, heads: int):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Where models fail, to look at: the worst test items of each model with their recordings. These pages stay on this machine."""
+"""Pages of the worst test items of each model with their recordings; they stay on this machine."""
 
 from base64 import b64encode
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How often the order of the models changes with a choice that a protocol leaves open."""
+"""Sensitivity of the model ranking to choices that a protocol leaves open."""
 
 from collections.abc import Sequence
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""Cosines between the frames of a clip, and their fall with distance beside the level between patients."""
+"""Figures of the cosine similarity between a clip's frames, by distance in time and against the level between patients."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a representation analysis measured: shared dimensions, maps by label and by dataset, how far to believe them."""
+"""Figures of a representation analysis: shared dimensions, maps by label and by dataset, their stability."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Which patient of a twin belongs to which split."""
+"""Assignment of a twin's patients to splits."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
