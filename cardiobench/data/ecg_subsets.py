@@ -54,7 +54,7 @@ class Subset:
 def draw_subset(
     references: pd.DataFrame, task: Task, size: str, seed: int = 0, *, one_a_patient: bool = True
 ) -> Subset:
-    """Draw as many records as the size allows, half of them positive, one a patient at most.
+    """Draw as many records as the size allows, half of them positive, at most one per patient.
 
     A patient with a positive record is drawn as a positive, unless all records of a patient may be drawn. Both classes are shuffled once and taken from the front, so
     that for one seed XS lies within S, S within M and M within L; the order of the table does not matter.

@@ -18,7 +18,7 @@ class Encoder(Protocol):
 
     A recording becomes one or more *parts*: the frames of a clip for an image model, the whole clip for a video
     model, the record or its windows for an ECG model. `transform` makes the parts, in the loader's workers;
-    `encode` gives one vector a part, on the device; the parts' vectors are stored and pooled when they are read.
+    `encode` gives one vector per part, on the device; the parts' vectors are stored and pooled when they are read.
 
     Attributes:
         name: `org/name` on the Hub, or the folder it came from.

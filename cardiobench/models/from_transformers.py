@@ -49,7 +49,7 @@ Network = Any  # a model of transformers, whose attributes depend on its family
 
 
 class Readout(torch.nn.Module):
-    """A transformers model and the function that reads one vector a part off it."""
+    """A transformers model and the function that reads one vector per part from it."""
 
     def __init__(self, model: Network, read: Callable[[Network, torch.Tensor], torch.Tensor]):
         super().__init__()

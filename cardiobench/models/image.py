@@ -117,7 +117,7 @@ def probe(encoder: ImageEncoder) -> int:
             f"{encoder.name}: the network does not encode a frame: {type(error).__name__}: {error}"
         ) from error
     if vectors.ndim != 2 or len(vectors) != len(wide):
-        raise BadModel(f"{encoder.name}: expected one vector a part, got an array of shape {tuple(vectors.shape)}.")
+        raise BadModel(f"{encoder.name}: expected one vector per part, got an array of shape {tuple(vectors.shape)}.")
     if not torch.isfinite(vectors).all():
         raise BadModel(
             f"{encoder.name} gives values that are not finite. Its weights are damaged: copy the model again."

@@ -1,4 +1,4 @@
-"""From the tokens of a network to one vector a part."""
+"""From the tokens of a network to one vector per part."""
 
 from typing import TYPE_CHECKING
 

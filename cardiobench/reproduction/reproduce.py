@@ -28,7 +28,7 @@ class Tables:
     Attributes:
         frames: file below the output folder -> its table.
         notes: (dataset and prediction file, sentence) for the reader of the numbers.
-        absent: predictions or truths that are not in the folder, one line a table.
+        absent: predictions or truths that are not in the folder, one line per table.
         failures: (prediction file, reason) of what could not be scored.
     """
 

@@ -157,7 +157,7 @@ def _eight_bit(file: MediaFile, frames: np.ndarray) -> np.ndarray:
 
 
 def _grey(file: MediaFile, header: Any, wanted: np.ndarray, n_frames: int) -> np.ndarray:
-    """Return the display levels 0..255, uint8 (T, H, W), of a recording with one value a pixel."""
+    """Return the display levels 0..255, uint8 (T, H, W), of a recording with one value per pixel."""
     pixels = require("pydicom.pixels", "reading DICOM")
     bits, signed = int(header.BitsStored), bool(header.PixelRepresentation)
     modality, voi = (_lookup_table(file, header, f"{name}LUTSequence") for name in ("Modality", "VOI"))

@@ -94,7 +94,7 @@ def _three_axes(file: MediaFile, volume: np.ndarray) -> np.ndarray:
     """Return the volume as (x, y, time); axes that only pad the shape are dropped, anything else is refused."""
     shape = volume.shape
     if volume.dtype.kind not in "iuf":
-        raise file.bad(f"stores values as {volume.dtype}, not as one number a pixel", "Convert it to grey values.")
+        raise file.bad(f"stores values as {volume.dtype}, not as one number per pixel", "Convert it to grey values.")
     while volume.ndim > 3 and volume.shape[-1] == 1:
         volume = volume[..., 0]
     if volume.ndim == 4 and volume.shape[2] == 1:

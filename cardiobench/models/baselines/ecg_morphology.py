@@ -12,7 +12,7 @@ from cardiobench.models.cards import ModelCard
 from cardiobench.models.signal import checked, resample
 
 VERSION = "1"
-MS = FS / 1000  # samples a millisecond
+MS = FS / 1000  # samples per millisecond
 
 Features = dict[str, Any]  # a number or an array of fixed shape, by name
 

@@ -36,7 +36,7 @@ def dilations(samples: int, features: int) -> tuple[np.ndarray, np.ndarray]:
 
     Args:
         samples: length of the signals.
-        features: features a kernel.
+        features: features per kernel.
     """
     count = min(features, 32)
     largest = np.log2((samples - 1) / (LENGTH - 1))
