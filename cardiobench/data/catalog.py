@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from cardiobench.core import resources
 from cardiobench.core.registry import unknown_name
+from cardiobench.data.pooled_tasks import POOLED_TASKS
 from cardiobench.data.published_tasks import published_tasks
-from cardiobench.data.spec import DatasetSpec, Task
+from cardiobench.data.spec import DatasetSpec, Modality, Task
 
 if TYPE_CHECKING:
     from cardiobench.data.builder import CardioBuilder
@@ -65,8 +66,29 @@ def list_published_tasks() -> tuple[str, ...]:
     return tuple(sorted(task.name for name in list_datasets() for task in published_tasks(spec(name))))
 
 
+def is_pooled(task: Task) -> bool:
+    """Tell whether a task is one over several datasets; it has no dataset of its own."""
+    return task in POOLED_TASKS
+
+
+def members(pooled: Task) -> tuple[Task, ...]:
+    """Return the tasks of datasets of patients that a pooled task puts together."""
+    real = (spec(name) for name in list_datasets() if not spec(name).generated)
+    return tuple(
+        task for one in real for task in one.tasks if (task.target, task.classes) == (pooled.target, pooled.classes)
+    )
+
+
+def modality(task: Task) -> Modality:
+    """Return what the recordings of a task are."""
+    return spec((members(task)[0] if is_pooled(task) else task).dataset).modality
+
+
 def task(name: str) -> Task:
-    """Return the task of that name, own or published; `UnknownName` with the nearest name otherwise."""
+    """Return the task of that name, own, published or pooled; `UnknownName` with the nearest name otherwise."""
+    for pooled in POOLED_TASKS:
+        if pooled.name == name:
+            return pooled
     dataset = name.partition("/")[0]
     if dataset in list_datasets():
         for candidate in (*spec(dataset).tasks, *published_tasks(spec(dataset))):

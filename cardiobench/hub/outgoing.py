@@ -124,6 +124,8 @@ def _secrets() -> dict[str, bytes]:
 def not_a_benchmark_score(result: ScoreResult) -> list[str]:
     """Return why a result is a rehearsal, not a score of the benchmark; empty for a score of a whole release."""
     facts, coverage, task = result.dataset, result.coverage, catalog.task(result.task)
+    if catalog.is_pooled(task):
+        return ["put together from the results of several datasets, which are pushed one by one"]
     asked_with = result.options.get("prompt_digest")
     reasons = {
         "generated recordings": catalog.spec(task.dataset).generated or (result.generated and not facts.get("twin")),

@@ -147,7 +147,7 @@ def table_name(result: ScoreResult) -> str:
     task = find_task(result.task)
     if task is None:
         return f"{GENERATED} other tasks" if result.generated else "Other tasks"
-    modality = {"echo": "Echo", "ecg": "ECG"}[catalog.spec(task.dataset).modality]
+    modality = {"echo": "Echo", "ecg": "ECG"}[catalog.modality(task)]
     kind = "views" if task.target == "view" else "measurements" if task.kind == "regression" else "diagnoses"
     return f"{GENERATED} {modality}: {kind}" if result.generated else f"{modality}: {kind}"
 
@@ -204,7 +204,7 @@ def missing_reason(card: ModelCard | None, protocol: str, task: Task | None) -> 
     """Return why a cell is empty: `not applicable: ...` where the model's card says so, else `not run`."""
     if card is None or task is None:
         return "not run"
-    if catalog.spec(task.dataset).modality not in card.modalities:
+    if catalog.modality(task) not in card.modalities:
         return f"not applicable: the model takes {' and '.join(card.modalities)}"
     if protocol.startswith("zero_shot") and not card.text:
         return NO_TEXT

@@ -48,12 +48,15 @@ class DatasetPlan:
 def resolve_tasks(names: Sequence[str], profile: str = "default") -> tuple[Task, ...]:
     """Return the tasks of these names; a dataset's name stands for all its tasks, no name for every task there is.
 
+    A pooled task stands for its members, whose answers are put together at the end.
+
     Under profile "paper" a dataset's tasks are those with the published definitions; a task that is named stays as named.
     """
     tasks: dict[str, Task] = {}
     for name in names or catalog.list_datasets():
         if "/" in name:
-            tasks[name] = catalog.task(name)
+            task = catalog.task(name)
+            tasks |= {one.name: one for one in (catalog.members(task) if catalog.is_pooled(task) else (task,))}
         elif name in catalog.list_datasets():
             spec = catalog.spec(name)
             tasks |= {task.name: task for task in (paper_tasks(spec) if profile == "paper" else spec.tasks)}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from cardiobench.core.io import sha256_of_json
-from cardiobench.data.spec import VIEWS, Task
+from cardiobench.data import catalog
 from cardiobench.results.paths import predictions_path, result_path
 from cardiobench.results.predictions_file import load_predictions, save_scored
 from cardiobench.results.score_result import ScoreResult
@@ -16,9 +16,7 @@ from cardiobench.scoring.metrics import narrow_metrics
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
-POOLED = Task(
-    "echo/view", "multiclass", "view", ("f1_macro",), VIEWS, description="echo view, over all datasets at hand"
-)
+POOLED = catalog.task("echo/view")
 
 
 def pool_views(cells: Iterable[Cell], context: RunContext) -> None:
@@ -71,7 +69,7 @@ def pool(frames: Mapping[str, pd.DataFrame], expected: int) -> Predictions:
         frames: dataset -> id, patient_id, y_true, y_pred and probabilities.
         expected: units of the datasets together.
     """
-    columns = ["id", "patient_id", "y_true", "y_pred", *(f"p_{name}" for name in VIEWS)]
+    columns = ["id", "patient_id", "y_true", "y_pred", *(f"p_{name}" for name in POOLED.classes)]
     parts = []
     for name, frame in frames.items():
         part = frame[[column for column in columns if column in frame]]

@@ -49,10 +49,11 @@ class TaskFloors:
 
 def tasks_by_name(names: Sequence[str]) -> list[Task]:
     """Return the tasks of these names; a dataset's name stands for all of its tasks, no name for every task."""
-    found = []
+    found: list[Task] = []
     for name in names or catalog.list_datasets():
         if "/" in name:
-            found.append(catalog.task(name))
+            task = catalog.task(name)
+            found += catalog.members(task) if catalog.is_pooled(task) else (task,)
         elif name in catalog.list_datasets():
             found += [*catalog.spec(name).tasks, *published_tasks(catalog.spec(name))]
         else:

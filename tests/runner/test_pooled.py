@@ -8,9 +8,16 @@ import pytest
 
 from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
+from cardiobench.hub.outgoing import not_a_benchmark_score
 from cardiobench.protocols import protocol
+from cardiobench.report.overview import missing_reason, table_name
+from cardiobench.report.page.content import task_part
+from cardiobench.report.ranks import compare_all_pairs
+from cardiobench.results.collect import collect
+from cardiobench.results.paths import result_path
+from cardiobench.results.predictions_file import save_scored
 from cardiobench.runner.analyze import subjects_apart
-from cardiobench.runner.plan import real_or_quick
+from cardiobench.runner.plan import real_or_quick, resolve_tasks
 from cardiobench.runner.pooled import POOLED, pool
 from cardiobench.scoring.score import score
 
@@ -65,3 +72,24 @@ def test_datasets_of_one_view_are_judged_together():
     assert found.verdict.word == "above the floor" and found.score.value == 1
     wrong = {name: frame.assign(y_pred=np.resize(["A4C", "A2C", "PLAX"], 30)) for name, frame in frames.items()}
     assert score(pool(wrong, 90), joined.frame.assign(split="test")).verdict.word == "no information shown"
+
+
+def test_a_pooled_task_is_a_task_that_is_ranked_and_never_pushed(tmp_path):
+    assert catalog.task("echo/view") is POOLED and catalog.is_pooled(POOLED) and catalog.modality(POOLED) == "echo"
+    names = {task.name for task in resolve_tasks(["echo/view"])}
+    assert {"camus/view", "echonet_dynamic/view"} <= names and "phantom_echo/view" not in names
+    assert POOLED.name not in catalog.list_tasks(), "no dataset has it"
+    frames = {name: views(name, view) for name, view in (("a", "A4C"), ("b", "A2C"), ("c", "PLAX"))}
+    poor = {name: frame.assign(y_pred=np.resize(["A4C", "A2C", "PLAX"], 30)) for name, frame in frames.items()}
+    for model, answers in (("x/good", frames), ("x/poor", poor)):
+        joined = pool(answers, 90)
+        found = score(joined, joined.frame.assign(split="test"), protocol="probe", model={"name": model}, resamples=50)
+        save_scored(found, joined.frame, result_path(tmp_path / model / "r", "probe", POOLED.name))
+    entries = collect([tmp_path]).entries
+    (pair,), left_out = compare_all_pairs(entries, resamples=50)
+    assert {pair.a, pair.b} == {"x/good", "x/poor"} and not left_out
+    assert table_name(found) == "Echo: views" and missing_reason(None, "probe", POOLED) == "not run"
+    assert task_part(entries, [], [])["title"] == "echo/view"
+    assert not_a_benchmark_score(found) == [
+        "put together from the results of several datasets, which are pushed one by one"
+    ]

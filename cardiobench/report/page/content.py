@@ -133,7 +133,9 @@ def task_part(
     task = find_task(first.task)
     return {
         "name": first.task,
-        "title": f"{catalog.spec(task.dataset).title}: {task.target}" if task else first.task,
+        "title": first.task
+        if task is None or catalog.is_pooled(task)
+        else f"{catalog.spec(task.dataset).title}: {task.target}",
         "description": task.description if task else "This version of cardiobench does not know the task.",
         "metric": tables.metric_name(first),
         "better": "higher is better" if first.higher_is_better else "lower is better",

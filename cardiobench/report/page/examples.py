@@ -11,6 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from cardiobench.core.errors import BadData, BadMedia, MissingData, UnwritableOutput
+from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import LEADS, Clip, Ecg, FrameSampling
 from cardiobench.data.open import open_dataset
@@ -93,7 +94,7 @@ def write_examples(
     datasets: dict[str, OpenDataset | None] = {}
     for name in sorted({entry.result.task for entry in collection.entries}):
         task = find_task(name)
-        if task is None or (tasks and name not in tasks):
+        if task is None or catalog.is_pooled(task) or (tasks and name not in tasks):
             continue
         if task.dataset not in datasets:
             datasets[task.dataset] = _open(task, data_dir, problems)
