@@ -65,9 +65,9 @@ def push_all(results: Sequence[ScoreResult], folder: Path, console: Console) -> 
         try:
             if is_local(name):
                 raise HubError(f"{name} is a folder of this machine. Say which repository is its own.")
-            own = select_model(results, name, name)
+            selected = select_model(results, name, name)
             ids = ids_below(_folder_of(results, name, folder))
-            done = push([public_result(one, ids=ids) for one in own], name, dry_run=False, on_diff=console.print)
+            done = push([public_result(one, ids=ids) for one in selected], name, dry_run=False, on_diff=console.print)
         except Rehearsal as error:
             console.print(str(error))
         except CardioBenchError as error:

@@ -44,20 +44,20 @@ def merge_results(card: str, name: str, entries: Sequence[Entry], key: Key, sour
     Raises:
         BadData: the front matter is not valid YAML, or written in a way that cannot be changed in place.
     """
-    found = FRONT.match(card)
+    front = FRONT.match(card)
     if SPACED.match(card):
         raise BadData(
             f"{source} begins with '---' and spaces, which the Hub's library does not read. Take the spaces away."
         )
-    if not found:
+    if not front:
         newline = yaml_text.newline_of(card)
         text = _new_block(name, entries, newline)
         mark = "\ufeff" if card.startswith("\ufeff") else ""
         return f"{mark}---{newline}{text}---{newline}{card.removeprefix(mark)}"
-    text = found["yaml"]
+    text = front["yaml"]
     changed = yaml_text.apply(text, _edits(text, name, entries, key, source, yaml_text.newline_of(card)))
     _check(text, changed, entries, key, source)
-    return card[: found.start("yaml")] + changed + card[found.end("yaml") :]
+    return card[: front.start("yaml")] + changed + card[front.end("yaml") :]
 
 
 def results_block(card: str, source: str) -> str:
@@ -156,17 +156,17 @@ def _list_edits(
     removed: list[int] = []
     for position, old in enumerate(results):
         keys = [key(metric) for metric in old.get("metrics") or ()]
-        own = [number for number, one in enumerate(keys) if one in ours]
-        if own and len(set(keys)) == 1 and keys[0] in new:
+        indices = [number for number, one in enumerate(keys) if one in ours]
+        if indices and len(set(keys)) == 1 and keys[0] in new:
             entry = new.pop(keys[0])
             if entry != old:
                 replaced[position] = entry
-        elif own and len(own) == len(keys):
+        elif indices and len(indices) == len(keys):
             removed.append(position)
-        elif own:  # rewritten by another tool, which put measurements of several people into one entry
+        elif indices:  # rewritten by another tool, which put measurements of several people into one entry
             metrics = yaml_text.child(node.value[position], "metrics")
             assert isinstance(metrics, yaml.SequenceNode), "an entry with measurements has a list of them"
-            edits += yaml_text.change_items(text, metrics, {}, own)
+            edits += yaml_text.change_items(text, metrics, {}, indices)
     added = list(new.values()) if last else []
     return edits + yaml_text.change_items(text, node, replaced, removed, added)
 
@@ -200,17 +200,17 @@ def _well_formed(models: Any) -> bool:
 def _unchangeable(source: str) -> BadData:
     return BadData(
         f"{source} writes its {INDEX} in a way that cannot be changed without touching the rest of it. Write it as the Hub's "
-        "documentation does, in block style (one '- ' a line), and push again."
+        "documentation does, in block style (one '- ' per line), and push again."
     )
 
 
 def _others(content: Mapping[str, Any], mine: set[str], key: Key) -> Any:
     """Return everything in a front matter but our own measurements."""
     rest = {name: value for name, value in content.items() if name != INDEX}
-    kept = []
+    others = []
     for model in content.get(INDEX) or ():
         for entry in model.get("results") or ():
             metrics = [metric for metric in entry.get("metrics") or () if repr(key(metric)) not in mine]
             if metrics or not entry.get("metrics"):
-                kept.append({**entry, "metrics": metrics})
-    return rest, kept
+                others.append({**entry, "metrics": metrics})
+    return rest, others

@@ -234,8 +234,8 @@ def _pull_requests(api: "HfApi", target: Target, title: str, user: Account) -> l
     listed = api.get_repo_discussions(
         target.id, repo_type=target.kind, author=user.name, discussion_type="pull_request"
     )
-    own = [one for one in listed if one.author == user.name and one.title == title]
-    return sorted(one.num for one in own if one.status in ("open", "draft"))
+    requests = [one for one in listed if one.author == user.name and one.title == title]
+    return sorted(one.num for one in requests if one.status in ("open", "draft"))
 
 
 def _commit(

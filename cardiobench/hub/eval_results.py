@@ -89,11 +89,11 @@ def merge(content: bytes | None, new: Sequence[dict[str, Any]], source: str) -> 
             removed.append(position)
     edits = yaml_text.change_items(text, tree, replaced, removed, list(waiting.values()))
     changed = yaml_text.apply(text, edits)
-    kept = [repr(entry) for entry in existing if _key(entry) not in {_key(entry) for entry in new}]
+    others = [repr(entry) for entry in existing if _key(entry) not in {_key(entry) for entry in new}]
     after = yaml_text.parse(changed, source)[0]
-    if [repr(entry) for entry in after if _key(entry) not in {_key(entry) for entry in new}] != kept:
+    if [repr(entry) for entry in after if _key(entry) not in {_key(entry) for entry in new}] != others:
         raise BadData(
-            f"{source} is written in a way that cannot be changed in place. Write one '- ' a line and push again."
+            f"{source} is written in a way that cannot be changed in place. Write one '- ' per line and push again."
         )
     return changed.encode()
 

@@ -75,9 +75,9 @@ def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
     }
 
 
-def key(found: Mapping[str, Any]) -> tuple[str, str, str] | None:
+def key(metric: Mapping[str, Any]) -> tuple[str, str, str] | None:
     """Return user, task and protocol of a metric; None for one that is not of this benchmark."""
-    args = found.get("args") if isinstance(found, Mapping) else None
+    args = metric.get("args") if isinstance(metric, Mapping) else None
     if not isinstance(args, Mapping) or args.get("benchmark") != BENCHMARK:
         return None
     return str(args.get("run_by")), str(args.get("task")), str(args.get("protocol"))

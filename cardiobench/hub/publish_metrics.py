@@ -16,14 +16,14 @@ GRADIO = "3.19.1"
 def publication(name: str, namespace: str, *, private: bool = False) -> Publication:
     """Return the Space of a metric."""
     folder = resources.folder("hf_metrics") / name
-    places = {"{GRADIO}": GRADIO, "{COMMIT}": source_commit(folder)}
+    replacements = {"{GRADIO}": GRADIO, "{COMMIT}": source_commit(folder)}
     if namespace != "cardiobench":
-        places[f"cardiobench/{name}"] = f"{namespace}/{name}"
+        replacements[f"cardiobench/{name}"] = f"{namespace}/{name}"
     files = {}
     for file in ("README.md", f"{name}.py", "formula.py", "app.py", "requirements.txt"):
         text = (folder / file).read_bytes().decode()
-        for place, filled in places.items():
-            text = text.replace(place, filled)
+        for placeholder, value in replacements.items():
+            text = text.replace(placeholder, value)
         files[file] = text.encode()
     return Publication(
         Target("space", f"{namespace}/{name}"),

@@ -31,13 +31,13 @@ def publications(names: Sequence[str], namespace: str, *, private: bool = False)
     known = [card(name if "/" in name else OWN + name) for name in names] or [
         card(name) for name in list_models() if name.startswith(OWN)
     ]
-    for found in known:
-        if not found.id.startswith(OWN):
+    for model_card in known:
+        if not model_card.id.startswith(OWN):
             raise LicenceError(
-                f"{found.id} is not a model of this project: its repository is its authors'. "
-                f"Results go there with: cardiobench push RESULTS --to {found.id}"
+                f"{model_card.id} is not a model of this project: its repository is its authors'. "
+                f"Results go there with: cardiobench push RESULTS --to {model_card.id}"
             )
-    return [publication(found, namespace, private=private) for found in known]
+    return [publication(model_card, namespace, private=private) for model_card in known]
 
 
 def publication(model: ModelCard, namespace: str, *, private: bool = False) -> Publication:

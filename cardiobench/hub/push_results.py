@@ -266,8 +266,8 @@ def dataset_revision(api: "HfApi", name: str, version: str, sleep: Callable[[flo
                 return []
             raise
 
-    found = call(f"dataset {name}", tags, sleep=sleep)
-    return next((tag.target_commit for tag in found if tag.name == f"v{version}"), None)
+    refs = call(f"dataset {name}", tags, sleep=sleep)
+    return next((tag.target_commit for tag in refs if tag.name == f"v{version}"), None)
 
 
 def to_bytes(result: ScoreResult) -> bytes:

@@ -162,7 +162,7 @@ def card(name: str) -> ModelCard:
     Raises:
         UnknownName: no model of that name is registered; says which name is nearest.
     """
-    found = find_card(name)
-    if found is None:
+    match = find_card(name)
+    if match is None:
         raise unknown_name("model", name, _cards())
-    return found
+    return match

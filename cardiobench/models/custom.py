@@ -85,29 +85,29 @@ def find_custom(name: str) -> Callable[[], Encoder] | None:
     plugins = {point.name: point for point in entry_points(group=GROUP)}
     if name in plugins:
         return plugins[name].load()
-    place, colon, attribute = name.rpartition(":")
-    if not (colon and place and attribute.isidentifier()):
+    location, colon, attribute = name.rpartition(":")
+    if not (colon and location and attribute.isidentifier()):
         return None
-    module = _module(Path(place) if place.endswith(".py") else place, name)
-    made = getattr(module, attribute, None)
-    if not callable(made):
+    module = _module(Path(location) if location.endswith(".py") else location, name)
+    factory = getattr(module, attribute, None)
+    if not callable(factory):
         known = ", ".join(key for key, value in vars(module).items() if isinstance(value, type)) or "none"
-        raise BadModel(f"{place} has no class {attribute}. Its classes: {known}.")
-    return made
+        raise BadModel(f"{location} has no class {attribute}. Its classes: {known}.")
+    return factory
 
 
-def _module(place: Path | str, name: str) -> Any:
-    if isinstance(place, str):
+def _module(location: Path | str, name: str) -> Any:
+    if isinstance(location, str):
         try:
-            return import_module(place)
+            return import_module(location)
         except ModuleNotFoundError as error:
             raise BadModel(f"{name}: there is no module {error.name}. Install its package, or give a path.") from error
-    if not place.is_file():
-        raise BadModel(f"{name}: there is no file {place}.")
-    module_name = f"cardiobench_model_{place.stem}"
-    spec = importlib.util.spec_from_file_location(module_name, place.resolve())
+    if not location.is_file():
+        raise BadModel(f"{name}: there is no file {location}.")
+    module_name = f"cardiobench_model_{location.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, location.resolve())
     if spec is None or spec.loader is None:
-        raise BadModel(f"{name}: {place} is no Python file.")
+        raise BadModel(f"{name}: {location} is no Python file.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     spec.loader.exec_module(module)

@@ -66,7 +66,7 @@ def frame_settings(facts: Mapping[str, Any], name: str) -> FrameSettings:
     chosen = {key: facts[key] for key in ("colour", "zoom", "border", "size") if key in facts}
     try:
         sampling = FrameSampling(**{
-            own: facts[key] for key, own in (("frames", "count"), ("stride", "stride"), ("start", "start")) if key in facts
+            field: facts[key] for key, field in (("frames", "count"), ("stride", "stride"), ("start", "start")) if key in facts
         })  # fmt: skip
     except (TypeError, ValueError) as error:
         raise BadModel(

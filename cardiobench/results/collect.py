@@ -87,7 +87,7 @@ class Collection:
 
 
 @dataclass
-class _Found:
+class _ResultFiles:
     entries: list[Entry] = field(default_factory=list)
     analyses: list[tuple[Path, AnalysisResult]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -99,17 +99,17 @@ def collect(folders: Sequence[Path]) -> Collection:
     Raises:
         MissingData: no such folder, or nothing in it that looks like a result.
     """
-    found = _Found()
+    files = _ResultFiles()
     for folder in folders:
         if not folder.is_dir():
             raise MissingData(f"there is no folder {folder}. Name the --output-dir of a run.")
         for path in sorted(folder.rglob(PATTERN)):
-            _read(path, path.relative_to(folder).as_posix(), found)
-        found.problems += _unfinished(folder)
-    if not (found.entries or found.analyses or found.problems):
+            _read(path, path.relative_to(folder).as_posix(), files)
+        files.problems += _unfinished(folder)
+    if not (files.entries or files.analyses or files.problems):
         named = " ".join(str(folder) for folder in folders)
         raise MissingData(f"no result in {named}. Run: accelerate launch -m cardiobench.eval --model ID")
-    return assemble(found.entries, found.analyses, found.problems)
+    return assemble(files.entries, files.analyses, files.problems)
 
 
 def assemble(
@@ -136,26 +136,26 @@ def read_result(text: str | bytes) -> ScoreResult:
     return result
 
 
-def _read(path: Path, name: str, found: _Found) -> None:
-    """Add one file to what was found, as an entry, an analysis or a problem."""
+def _read(path: Path, name: str, files: _ResultFiles) -> None:
+    """Add one file to the files read so far, as an entry, an analysis or a problem."""
     if not path.is_file():  # a folder, a pipe, a link that leads nowhere
-        found.problems.append(Problem(name, "unreadable", "it is no regular file"))
+        files.problems.append(Problem(name, "unreadable", "it is no regular file"))
         return
     try:
         text = path.read_bytes()
         if is_analysis(text):
-            found.analyses.append((path, AnalysisResult.load(path)))
+            files.analyses.append((path, AnalysisResult.load(path)))
         else:
             predictions = predictions_path(path)
-            found.entries.append(Entry(path, read_result(text), predictions if predictions.is_file() else None))
+            files.entries.append(Entry(path, read_result(text), predictions if predictions.is_file() else None))
     except BadData as error:
-        found.problems.append(Problem(name, problem_kind(error), str(error)))
+        files.problems.append(Problem(name, problem_kind(error), str(error)))
     except OSError as error:
-        found.problems.append(Problem(name, "unreadable", f"it cannot be read: {error}"))
+        files.problems.append(Problem(name, "unreadable", f"it cannot be read: {error}"))
 
 
 def problem_kind(error: BadData) -> str:
-    """Return in a few words why a file is no result."""
+    """Return a short reason why a file is not a result."""
     kinds = {EditedResult: "edited by hand", OtherSchema: "another schema"}
     return kinds.get(type(error), "unreadable")
 
@@ -184,18 +184,18 @@ def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
     for entry in entries:
         by_task.setdefault(entry.result.task, []).append(entry)
     kept, problems = [], []
-    for task, own in by_task.items():
+    for task, candidates in by_task.items():
         versions: dict[tuple, list[Entry]] = {}
-        for entry in own:
+        for entry in candidates:
             versions.setdefault(version_key(entry.result), []).append(entry)
         chosen = min(versions, key=lambda key: (*_preference(versions[key]), *_order(key)))
-        for entry in own:
-            found = version_key(entry.result)
-            if found == chosen:
+        for entry in candidates:
+            version = version_key(entry.result)
+            if version == chosen:
                 kept.append(entry)
                 continue
-            what = f"scored on {describe_version(found)}; ranked here: {describe_version(chosen)}. Such scores cannot be compared"
-            problems.append(Problem(str(entry.path), "other data", what, f"{entry.setting} on {task}"))
+            detail = f"scored on {describe_version(version)}; ranked here: {describe_version(chosen)}. Such scores cannot be compared"
+            problems.append(Problem(str(entry.path), "other data", detail, f"{entry.setting} on {task}"))
     return kept, problems
 
 
@@ -227,18 +227,20 @@ def _of_ranked_data(
             kept.append((path, record))
             continue
         name, shown = other[0]["name"], min(ranked[other[0]["name"]], key=str)
-        what = (
-            f"a study of {name} {describe_version(data_version_key(other[0]))}; the scores here are of {describe_version(shown)}. "
-            "Run the study again on these data"
+        detail = (
+            f"an analysis of {name} {describe_version(data_version_key(other[0]))}; the scores here are of {describe_version(shown)}. "
+            "Run the analysis again on these data"
         )
-        problems.append(Problem(str(path), "other data", what, record.label))
+        problems.append(Problem(str(path), "other data", detail, record.label))
     return kept, problems
 
 
 def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
     """Return whether data are of one of these versions, or of nobody's; a record may not say how many patients were used."""
-    own = data_version_key(facts)
-    return not editions or any(own[:3] == one[:3] and ("limit" not in facts or own[3] == one[3]) for one in editions)
+    version = data_version_key(facts)
+    return not editions or any(
+        version[:3] == one[:3] and ("limit" not in facts or version[3] == one[3]) for one in editions
+    )
 
 
 def _newest(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
@@ -249,10 +251,10 @@ def _newest(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
         facts = (entry.pushed_by, result.task, result.label, dict(result.model), dict(result.options).get("seed"))
         groups.setdefault(json.dumps(facts, sort_keys=True, default=str), []).append(entry)
     kept, problems = [], []
-    for own in groups.values():
-        *older, last = sorted(own, key=lambda entry: (str(entry.result.stamp.get("date", "")), str(entry.path)))
+    for runs in groups.values():
+        *older, last = sorted(runs, key=lambda entry: (str(entry.result.stamp.get("date", "")), str(entry.path)))
         kept.append(last)
         for entry in older:
-            what = f"a newer result of the same model, revision and task is ranked: {last.path}"
-            problems.append(Problem(str(entry.path), "older run", what, f"{entry.setting} on {entry.result.task}"))
+            detail = f"a newer result of the same model, revision and task is ranked: {last.path}"
+            problems.append(Problem(str(entry.path), "older run", detail, f"{entry.setting} on {entry.result.task}"))
     return kept, problems

@@ -115,7 +115,7 @@ def test_the_profile_of_the_first_cardiobench(heart):
         (np.arange(8, dtype=np.int16), r"has the shape \(8,\)"),
         (np.zeros((1, 6, 3), np.int16), r"has the shape \(1, 6, 3\)"),
         (np.zeros((8, 6, 3), np.complex64), "stores values as complex64"),
-        (np.zeros((8, 6, 3), [("R", "u1"), ("G", "u1"), ("B", "u1")]), "not as one number a pixel"),
+        (np.zeros((8, 6, 3), [("R", "u1"), ("G", "u1"), ("B", "u1")]), "not as one number per pixel"),
     ],
 )
 def test_refused_with_the_reason(volume, message):
