@@ -45,7 +45,10 @@ def read_table(path: str | Path) -> pd.DataFrame:
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    table = pd.read_parquet(path)
+    try:
+        table = pd.read_parquet(path)
+    except (KeyError, TypeError) as error:  # in what pandas notes of the columns
+        raise ValueError(f"its notes of pandas are damaged: {error}") from error
     return table.reset_index() if any(name is not None for name in table.index.names) else table
 
 

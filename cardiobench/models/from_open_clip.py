@@ -14,7 +14,13 @@ from cardiobench.core.errors import BadModel, CardioBenchError, MissingExtra
 from cardiobench.models.files import ModelFiles, digest, first_line, resolve_model_files
 from cardiobench.models.frames import WHOLE, FrameSettings
 from cardiobench.models.image import ImageEncoder, ImageTextEncoder, picture_by_picture
-from cardiobench.models.safe_folder import TOKENIZER_RULES, open_clip_config, safe_folder, transformers_config
+from cardiobench.models.safe_folder import (
+    TOKENIZER_RULES,
+    errors_with_a_class,
+    open_clip_config,
+    safe_folder,
+    transformers_config,
+)
 from cardiobench.models.weights import load_exactly, read_weights, refuse_larger
 
 CONFIG = "open_clip_config.json"
@@ -197,16 +203,17 @@ def _tokenizer(source: ModelFiles, folder: Path) -> tuple[Tokenize | None, str]:
     text = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["model_cfg"]["text_cfg"]
     named = text.get("hf_tokenizer_name")
     try:
-        if not named:
-            return Tokenize(open_clip.get_tokenizer(f"local-dir:{folder}")), "the CLIP vocabulary inside open_clip"
-        if any((folder / file).is_file() for file in TOKENIZER_FILES):
-            tokenizer = Tokenize(open_clip.get_tokenizer(f"local-dir:{folder}"))
-            return tokenizer, f"{_class(tokenizer.tokenizer)}, saved with the model"
-        settings = {"context_length": text.get("context_length", 77), "tokenizer_mode": text.get("tokenizer_mode")}
-        rules = {"config.json": transformers_config, **TOKENIZER_RULES}
-        with safe_folder(resolve_model_files(str(named)), rules) as words:
-            tokenizer = Tokenize(HFTokenizer(str(words), **settings, **(text.get("tokenizer_kwargs") or {})))
-        return tokenizer, f"{_class(tokenizer.tokenizer)}, from {named}"
+        with errors_with_a_class():
+            if not named:
+                return Tokenize(open_clip.get_tokenizer(f"local-dir:{folder}")), "the CLIP vocabulary inside open_clip"
+            if any((folder / file).is_file() for file in TOKENIZER_FILES):
+                tokenizer = Tokenize(open_clip.get_tokenizer(f"local-dir:{folder}"))
+                return tokenizer, f"{_class(tokenizer.tokenizer)}, saved with the model"
+            settings = {"context_length": text.get("context_length", 77), "tokenizer_mode": text.get("tokenizer_mode")}
+            rules = {"config.json": transformers_config, **TOKENIZER_RULES}
+            with safe_folder(resolve_model_files(str(named)), rules) as words:
+                tokenizer = Tokenize(HFTokenizer(str(words), **settings, **(text.get("tokenizer_kwargs") or {})))
+            return tokenizer, f"{_class(tokenizer.tokenizer)}, from {named}"
     except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, CardioBenchError) as error:
         reason = first_line(error)
         return None, f"no tokenizer files in {source.folder} that can be read, and none of '{named}' ({reason})"

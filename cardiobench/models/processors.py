@@ -12,6 +12,7 @@ import torch
 from cardiobench.core.errors import BadModel
 from cardiobench.models.files import ModelFiles, first_line
 from cardiobench.models.image import stretch
+from cardiobench.models.safe_folder import errors_with_a_class
 
 SETTINGS = ("preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json")
 TOKENIZER_FILES = (
@@ -219,7 +220,10 @@ def tokenizer(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> 
     if not any(file in source.files for file in TOKENIZER_FILES):
         return None, f"no tokenizer files in {source.folder}"
     try:
-        loaded = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=own_code, local_files_only=True)
+        with errors_with_a_class():
+            loaded = transformers.AutoTokenizer.from_pretrained(
+                folder, trust_remote_code=own_code, local_files_only=True
+            )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
         return None, f"the tokenizer in {source.folder} cannot be read ({first_line(error)})"
     lower = config.model_type in ("siglip", "siglip2")

@@ -127,13 +127,25 @@ def library_errors(what: str) -> Iterator[None]:
     from huggingface_hub.errors import StrictDataclassError
 
     try:
-        yield
+        with errors_with_a_class():
+            yield
     except CardioBenchError:
         raise
     except (*LIBRARY_ERRORS, StrictDataclassError) as error:
         raise BadModel(
             f"{what} cannot be loaded: {type(error).__name__}: {first_line(error)}. Check its configuration files."
         ) from error
+
+
+@contextmanager
+def errors_with_a_class() -> Iterator[None]:
+    """Raise `ValueError` where a library in Rust (tokenizers) raises a bare `Exception`, or panics, which is not even one."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error) is Exception or type(error).__name__ == "PanicException":
+            raise ValueError(first_line(error)) from error
+        raise
 
 
 @contextmanager

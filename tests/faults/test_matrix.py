@@ -1,8 +1,10 @@
 """Every kind of damage at every file that is read: an error that says what to do, or a listed problem, and nothing else.
 
-The last lines of a run of pytest say how many were tried and survived.
+The last lines of a run of pytest say how many were tried and survived. A file without permission is no kind of its own here:
+containers run tests as root, who may read all.
 """
 
+import gzip
 import io
 import json
 import shutil
@@ -14,8 +16,11 @@ from pathlib import Path
 import h5py
 import nibabel
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 from PIL import Image
+from safetensors.torch import load_file
 
 import cardiobench
 from cardiobench.core.config import RunConfig, make_config, read_config
@@ -32,9 +37,9 @@ from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.score_result import ScoreResult
 from tests.data.media.test_dicom_pictures import dicom_bytes
 from tests.data.media.test_ecg_wfdb_files import write_record
-from tests.data.media.videos import avi_of, mjpg_packets, moving_frames
+from tests.data.media.videos import avi_of, mjpg_packets, moving_frames, write_video
 from tests.faults.kinds import CONTENTS, OF_MAPPINGS, OF_TEXTS, REPLACEMENTS
-from tests.models.tiny import tiny_siglip
+from tests.models.tiny import tiny_open_clip, tiny_siglip
 from tests.report import example_results
 
 TASK = "phantom_ecg/cd"
@@ -85,8 +90,17 @@ def foreign(folder: Path, damaged: str) -> Path:
     return folder / damaged
 
 
+def columnar(folder: Path, damaged: str) -> Path:
+    path = foreign(folder, f"{damaged}.csv")
+    pd.read_csv(path, dtype={"id": str}).to_parquet(path.with_suffix(".parquet"))
+    path.unlink()
+    return path.with_suffix(".parquet")
+
+
 def score(path: Path) -> object:
-    return cardiobench.score(path.with_name("predictions.csv"), TASK, path.with_name("references.csv"), resamples=60)
+    other = {"predictions": "references", "references": "predictions"}[path.stem]
+    tables = {path.stem: path, other: path.with_name(f"{other}.csv")}
+    return cardiobench.score(tables["predictions"], TASK, tables["references"], resamples=60)
 
 
 def store(folder: Path) -> EmbeddingStore:
@@ -132,6 +146,18 @@ def model_file(name: str) -> Callable[[Path], Path]:
     return lambda folder: tiny_siglip(folder) / name
 
 
+def pickled(folder: Path) -> Path:
+    weights = tiny_siglip(folder) / "model.safetensors"
+    path = folder / "pytorch_model.bin"
+    torch.save(load_file(weights), path)
+    weights.unlink()
+    return path
+
+
+def loaded(path: Path) -> object:
+    return load_model(str(path.parent))
+
+
 def waveform(suffix: str) -> Callable[[Path], Path]:
     def make(folder: Path) -> Path:
         digital = np.random.default_rng(0).integers(-500, 500, size=(200, 12))
@@ -157,10 +183,17 @@ def recording(name: str, content: Callable[[np.ndarray], bytes]) -> Callable[[Pa
     return make
 
 
-def png(frames: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    Image.fromarray(frames[0]).save(stream, "PNG")
-    return stream.getvalue()
+def still(form: str) -> Callable[[np.ndarray], bytes]:
+    def content(frames: np.ndarray) -> bytes:
+        stream = io.BytesIO()
+        Image.fromarray(frames[0]).save(stream, form)
+        return stream.getvalue()
+
+    return content
+
+
+def mp4(folder: Path) -> Path:
+    return write_video(folder / "a.mp4", moving_frames(6, 32, 48), "libx264")
 
 
 def nifti(frames: np.ndarray) -> bytes:
@@ -176,15 +209,28 @@ PLACES = {
     "prompts.json": Place(prompt_file, asked, "mapping"),
     "references CSV": Place(lambda folder: foreign(folder, "references.csv"), score, "text"),
     "predictions CSV": Place(lambda folder: foreign(folder, "predictions.csv"), score, "text"),
-    "config.json": Place(model_file("config.json"), lambda path: load_model(str(path.parent)), "mapping"),
-    "weights": Place(model_file("model.safetensors"), lambda path: load_model(str(path.parent))),
+    "references Parquet": Place(lambda folder: columnar(folder, "references"), score),
+    "predictions of others as Parquet": Place(lambda folder: columnar(folder, "predictions"), score),
+    "config.json": Place(model_file("config.json"), loaded, "mapping"),
+    "weights": Place(model_file("model.safetensors"), loaded),
+    "processor_config.json": Place(model_file("processor_config.json"), loaded, "mapping"),
+    "tokenizer.json": Place(model_file("tokenizer.json"), loaded, "mapping"),
+    "tokenizer_config.json": Place(model_file("tokenizer_config.json"), loaded, "mapping"),
+    "tokenizer.json of open_clip": Place(
+        lambda folder: tiny_open_clip(folder, text="tokenizer") / "tokenizer.json", loaded, "mapping"
+    ),
+    "pickled weights": Place(pickled, loaded),
     "WFDB header": Place(waveform(".hea"), read_ecg, "text"),
     "WFDB signal": Place(waveform(".dat"), read_ecg),
     "HDF5": Place(tracings, lambda path: read_ecg(path, 1)),
     "NIfTI": Place(recording("a.nii", nifti), read_clip),
     "AVI": Place(recording("a.avi", lambda frames: avi_of(mjpg_packets(frames), (32, 48))), read_clip),
     "DICOM": Place(recording("a.dcm", lambda frames: dicom_bytes(frames, "RGB")), read_clip),
-    "PNG": Place(recording("a.png", png), read_clip),
+    "PNG": Place(recording("a.png", still("PNG")), read_clip),
+    "JPEG": Place(recording("a.jpg", still("JPEG")), read_clip),
+    "GIF": Place(recording("a.gif", still("GIF")), read_clip),
+    "MP4": Place(mp4, read_clip),
+    "compressed NIfTI": Place(recording("a.nii.gz", lambda frames: gzip.compress(nifti(frames), mtime=0)), read_clip),
 }
 
 
