@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cardiobench.models.base import Encoder
     from cardiobench.results.score_result import ScoreResult
     from cardiobench.scoring.compare import Comparison
+    from cardiobench.scoring.predictions import Predictions
 
 
 def evaluate(
@@ -76,19 +77,21 @@ def compare(
     return compare_joined(_joined(a, task, references)[0], _joined(b, task, references)[0], **options)
 
 
-def _joined(predictions, task, references):
+def _joined(
+    predictions: "str | Path | pd.DataFrame", task: str, references: "str | Path | pd.DataFrame"
+) -> "tuple[Predictions, pd.DataFrame]":
     import pandas as pd
 
     from cardiobench.data import catalog
     from cardiobench.data.references import read_references
     from cardiobench.scoring.predictions import Predictions, read_predictions
 
-    asked = catalog.task(task)
-    truth = references if isinstance(references, pd.DataFrame) else read_references(references, asked)
+    spec = catalog.task(task)
+    truth = references if isinstance(references, pd.DataFrame) else read_references(references, spec)
     is_frame = isinstance(predictions, pd.DataFrame)
-    answers = predictions if is_frame else read_predictions(predictions, asked)
+    answers = predictions if is_frame else read_predictions(predictions, spec)
     source = "predictions" if is_frame else Path(predictions).name
-    return Predictions.join(truth, answers, asked, source=source), truth
+    return Predictions.join(truth, answers, spec, source=source), truth
 
 
 def load_dataset(

@@ -17,6 +17,8 @@ from cardiobench.data.rows import links_out
 from cardiobench.data.twin_manifest import find_manifest
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cardiobench.data.builder import CardioBuilder
 
 NOTE = "cardiobench.json"
@@ -172,7 +174,7 @@ def _finish(build: "CardioBuilder", folder: Path, *, allow_missing: bool) -> Non
     write_json(asdict(note), folder / NOTE)
 
 
-def _unreadable(build: "CardioBuilder", damaged) -> BadMedia:
+def _unreadable(build: "CardioBuilder", damaged: "pd.DataFrame") -> BadMedia:
     try:
         build.stored_media(damaged.iloc[0].to_dict())
         reason = "it can be read now"

@@ -38,30 +38,30 @@ def train(
     Raises:
         NotApplicable: no validation rows, or too few training rows for one batch.
     """
-    fit, held = data.indices("train"), data.indices("validation")
-    if len(fit) < BATCH or not len(held):
+    fit, validation = data.indices("train"), data.indices("validation")
+    if len(fit) < BATCH or not len(validation):
         raise NotApplicable(
-            f"{data.task.name} has {len(fit)} training and {len(held)} validation rows here; the published recipe "
+            f"{data.task.name} has {len(fit)} training and {len(validation)} validation rows here; the published recipe "
             f"drops batches of fewer than {BATCH} and stops by validation. Leave --profile paper out"
         )
     x, y = _tensors(data, fit, n_parts)
-    x_held, y_held = _tensors(data, held, n_parts)
+    x_valid, y_valid = _tensors(data, validation, n_parts)
     outputs = len(data.task.classes) if data.task.kind == "multiclass" else 1
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         layer = torch.nn.Linear(x.shape[1], outputs)
     generator = torch.Generator().manual_seed(seed)
     optimiser = torch.optim.AdamW(layer.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    best, best_loss, reference, waited, passed = None, np.inf, np.inf, 0, 0
-    while passed < epochs and waited < PATIENCE:
-        passed += 1
+    best, best_loss, reference, waited, epoch = None, np.inf, np.inf, 0, 0
+    while epoch < epochs and waited < PATIENCE:
+        epoch += 1
         order = torch.randperm(len(x), generator=generator)
         for batch in order[: len(x) - len(x) % BATCH].split(BATCH):
             optimiser.zero_grad()
             _loss(layer(x[batch]), y[batch], data.task.kind).backward()
             optimiser.step()
         with torch.no_grad():
-            loss = float(_loss(layer(x_held), y_held, data.task.kind))
+            loss = float(_loss(layer(x_valid), y_valid, data.task.kind))
         if loss < best_loss:
             best_loss, best = loss, {name: value.clone() for name, value in layer.state_dict().items()}
         if loss < reference - MIN_DELTA:
@@ -73,7 +73,7 @@ def train(
     model = LinearModel(best["weight"].T.double().numpy(), best["bias"].double().numpy(), len(data.task.classes))
     return model, {
         "recipe": "arXiv:2510.00520",
-        "epochs": passed,
+        "epochs": epoch,
         "validation_loss": best_loss,
         "fitted_on": len(fit),
         "parts": n_parts or "all",

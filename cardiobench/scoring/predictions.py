@@ -68,7 +68,7 @@ class Predictions:
         if wanted.empty:
             raise BadPredictions(f"the references of {task.name} have no row in split '{split}'.")
         answers = answers.assign(id=answers["id"].astype(str)).reset_index(drop=True)
-        place = _places(references, wanted, answers["id"], task, source, split, allow_missing)
+        place = _match_ids(references, wanted, answers["id"], task, source, split, allow_missing)
         _check_values(answers, task, source)
         frame = wanted.drop(columns="split")[place >= 0].reset_index(drop=True)
         answered = _completed(answers, task).iloc[place[place >= 0]].reset_index(drop=True)
@@ -102,7 +102,15 @@ def probability_columns(task: Task) -> list[str]:
     return [f"p_{name}" for name in task.classes]
 
 
-def _places(references, wanted, ids, task, source, split, allow_missing) -> np.ndarray:
+def _match_ids(
+    references: pd.DataFrame,
+    wanted: pd.DataFrame,
+    ids: pd.Series,
+    task: Task,
+    source: str,
+    split: str,
+    allow_missing: bool,
+) -> np.ndarray:
     """Return the row of each wanted unit in the predictions, -1 if missing; refuse ids that do not match."""
     repeated = ids[ids.duplicated()].unique()
     if len(repeated):

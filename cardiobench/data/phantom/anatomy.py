@@ -123,7 +123,15 @@ def _atrium(hinge: np.ndarray, axis: np.ndarray, length: np.ndarray, across: np.
     return _chamber(centre, back, 0.66 * length, across, cut=cut)
 
 
-def _chamber(centre, axis, along, across, rim=0.3, level=MUSCLE, cut=None) -> list[EllipseLayer]:
+def _chamber(
+    centre: np.ndarray,
+    axis: np.ndarray,
+    along: np.ndarray | float,
+    across: np.ndarray | float,
+    rim: float = 0.3,
+    level: float = MUSCLE,
+    cut: np.ndarray | None = None,
+) -> list[EllipseLayer]:
     """Return a thin-walled chamber or vessel."""
     return [
         EllipseLayer(level, centre, axis, along + rim, across + rim, cut),
@@ -137,7 +145,15 @@ def _pericardium(muscle: EllipseLayer, shift: np.ndarray) -> EllipseLayer:
     )
 
 
-def _leaflets(hinges, inward, forward, opening, length, thickness, level) -> list[EllipseLayer]:
+def _leaflets(
+    hinges: tuple[np.ndarray, np.ndarray],
+    inward: np.ndarray,
+    forward: np.ndarray,
+    opening: np.ndarray,
+    length: np.ndarray | float,
+    thickness: float,
+    level: float,
+) -> list[EllipseLayer]:
     """Return two leaflets from their hinges: at opening 0 they meet in the middle, at 1 they point `forward`."""
     layers = []
     for hinge, towards in zip(hinges, (inward, -inward), strict=True):
@@ -148,7 +164,12 @@ def _leaflets(hinges, inward, forward, opening, length, thickness, level) -> lis
 
 
 def _inflow(
-    heart: Ventricle, middle: np.ndarray, axis: np.ndarray, across: np.ndarray, half, level=VALVE
+    heart: Ventricle,
+    middle: np.ndarray,
+    axis: np.ndarray,
+    across: np.ndarray,
+    half: np.ndarray | float,
+    level: float = VALVE,
 ) -> list[EllipseLayer]:
     """Return a mitral or tricuspid valve of the half width `half`; closed, its leaflets bulge a little towards the atrium."""
     hinges = _at(middle, (-half, across)), _at(middle, (half, across))
@@ -169,7 +190,15 @@ def _leaflet_level(truth: EchoTruth) -> float:
     return VALVE - 2 + 12 * truth.valve_calcium
 
 
-def _apical(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator, offset: float, tilt: float, near, far):
+def _apical(
+    truth: EchoTruth,
+    heart: Ventricle,
+    rng: np.random.Generator,
+    offset: float,
+    tilt: float,
+    near: np.ndarray,
+    far: np.ndarray,
+):
     size = _size(truth)
     axis = _turn(tilt + rng.uniform(-4, 4))
     across = _normal(axis)

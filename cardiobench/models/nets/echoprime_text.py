@@ -1,12 +1,17 @@
 """EchoPrime's report encoder: BERT with a projection of its first token into the space of the videos."""
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import nn
+
+if TYPE_CHECKING:
+    from transformers import BertConfig
 
 WIDTH = 512
 
 
-def bert_config():
+def bert_config() -> "BertConfig":
     """Return the configuration of `microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract`: BERT base with its usual sizes."""
     from transformers import BertConfig
 

@@ -140,7 +140,13 @@ class _FoldProblems:
 
     @classmethod
     def of(
-        cls, features: np.ndarray, labels: np.ndarray, counts: np.ndarray, class_weight, classes: int, standardise: bool
+        cls,
+        features: np.ndarray,
+        labels: np.ndarray,
+        counts: np.ndarray,
+        class_weight: str | None,
+        classes: int,
+        standardise: bool,
     ) -> "_FoldProblems":
         # All rows together only give the common matrix its scale; each fold's own scale comes on top of it.
         centre, scale = mean_and_std(features[counts.any(axis=0)])
@@ -234,7 +240,9 @@ def _solve(problem: _FoldProblems, start: np.ndarray, penalty: float, tolerance:
     return state
 
 
-def _descend(problem, state, decay, penalty, tolerance, shared) -> tuple[np.ndarray, np.ndarray]:
+def _descend(
+    problem: _FoldProblems, state: np.ndarray, decay: np.ndarray, penalty: float, tolerance: float, shared: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Take steps of conjugate gradients (Polak and Ribiere); return the new state, and which folds are done."""
     limit = 2 * tolerance * problem.weights.sum(axis=0)[:, 0]
     logits = problem.logits(state)
@@ -270,7 +278,14 @@ def _dot(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.einsum("dfo,dfo->f", one, other)
 
 
-def _line_search(problem, state, logits, direction, along, decay) -> tuple[np.ndarray, np.ndarray]:
+def _line_search(
+    problem: _FoldProblems,
+    state: np.ndarray,
+    logits: np.ndarray,
+    direction: np.ndarray,
+    along: np.ndarray,
+    decay: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """Return how far to go along a direction, (folds,), by Newton's method kept between bounds, and the probabilities there."""
     bend, lean = _dot(decay * direction, direction), _dot(decay * direction, state)
     length = np.zeros(state.shape[1])
@@ -284,7 +299,7 @@ def _line_search(problem, state, logits, direction, along, decay) -> tuple[np.nd
         close = (np.abs(slope) <= 0.1 * np.abs(first)) & ((length > 0) | (first == 0))
         if close.all():
             break
-        curvature = np.maximum(_bend_of(problem, weighted, along, probabilities) + bend, 1e-300)
+        curvature = np.maximum(_curvature_along(problem, weighted, along, probabilities) + bend, 1e-300)
         low, high = np.where(slope < 0, length, low), np.where(slope > 0, np.minimum(high, length), high)
         newton = length - slope / curvature
         middle = np.where(np.isfinite(high), (low + np.where(np.isfinite(high), high, 0)) / 2, 4 * low)
@@ -293,7 +308,9 @@ def _line_search(problem, state, logits, direction, along, decay) -> tuple[np.nd
     return length, probabilities
 
 
-def _bend_of(problem, weighted, along, probabilities) -> np.ndarray:
+def _curvature_along(
+    problem: _FoldProblems, weighted: np.ndarray, along: np.ndarray, probabilities: np.ndarray
+) -> np.ndarray:
     """Return the second derivative of the loss along a direction, (folds,)."""
     if problem.classes == 2:
         return np.einsum("nfo,nfo,nfo->f", weighted, along, probabilities * (1 - probabilities))
@@ -301,7 +318,9 @@ def _bend_of(problem, weighted, along, probabilities) -> np.ndarray:
     return np.einsum("nfo,nfo,nfo->f", weighted, along - mean, probabilities)
 
 
-def _preconditioner(problem, probabilities, penalty, shared) -> Callable[[np.ndarray], np.ndarray]:
+def _preconditioner(
+    problem: _FoldProblems, probabilities: np.ndarray, penalty: float, shared: bool
+) -> Callable[[np.ndarray], np.ndarray]:
     """Return the inverse curvature, one block per output, at the folds' mean or for each fold, as a function of states."""
     curvature = problem.weights * probabilities * (1 - probabilities)  # (n, folds, outputs)
     if shared:
@@ -310,11 +329,13 @@ def _preconditioner(problem, probabilities, penalty, shared) -> Callable[[np.nda
 
     def apply(states: np.ndarray) -> np.ndarray:
         if shared:
-            return np.stack([inverse(states[:, :, place]) for place, inverse in enumerate(inverses[0])], axis=2)
+            return np.stack([inverse(states[:, :, output]) for output, inverse in enumerate(inverses[0])], axis=2)
         return np.stack(
             [
-                np.concatenate([inverse(states[:, fold, place, None]) for place, inverse in enumerate(own)], axis=1)
-                for fold, own in enumerate(inverses)
+                np.concatenate(
+                    [inverse(states[:, fold, output, None]) for output, inverse in enumerate(of_fold)], axis=1
+                )
+                for fold, of_fold in enumerate(inverses)
             ],
             axis=1,
         )
