@@ -18,7 +18,7 @@ def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
 
     Args:
         source: the dataset, opened from its raw folder.
-        media: also read every recording's file to find doubles by content.
+        media: also read every recording's file to find duplicates by content.
 
     Returns:
         Findings in a fixed order; a check that found nothing says so with a count of 0.

@@ -223,7 +223,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
             homepage=self.SPEC.access,
         )
 
-    def _split_generators(self, dl_manager) -> list[datasets.SplitGenerator]:
+    def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
         frame = self.part(self._rows.frame, self.config.name)
         return [
             datasets.SplitGenerator(name=split, gen_kwargs={"numbers": list(frame.index[frame["split"] == split])})

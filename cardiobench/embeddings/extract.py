@@ -65,7 +65,7 @@ class EncodeJob:
 
     @property
     def fingerprint(self) -> str:
-        """Of the recording's file."""
+        """The fingerprint of the recording's file."""
         return self.source.frame["fingerprint"].iloc[self.number]
 
 

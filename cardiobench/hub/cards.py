@@ -18,7 +18,7 @@ SPACED = re.compile(r"\A\ufeff?\s*---[ \t]+[\r\n]")
 
 Entry = Mapping[str, Any]
 Key = Callable[[Mapping[str, Any]], Any]
-"""Of a metric of an entry: whose it is and what it measured; None for a metric that is not ours."""
+"""Maps a metric of an entry to its owner and measurement; None for a metric that is not ours."""
 
 
 def text_of(content: bytes | None, source: str) -> str:

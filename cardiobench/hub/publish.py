@@ -39,7 +39,7 @@ def publish(
         on_diff: is called with what changes, and what is unchanged.
 
     Returns:
-        What came of those that worked, and the errors of the others.
+        The results of the commits that succeeded, and the errors of the others.
     """
     api = connect()
     user = whoami(api)

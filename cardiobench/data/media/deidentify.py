@@ -3,11 +3,15 @@
 import hashlib
 import io
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.file import COPY_AGAIN
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
+
+if TYPE_CHECKING:
+    from pydicom import Dataset
 
 # What decoding and display need (PS3.3 C.7.6.3 pixels, C.7.6.5 cine, C.7.9 palettes, C.11.1-2 lookup tables), and nothing else.
 KEPT = frozenset({
@@ -70,7 +74,7 @@ def deidentified(path: Path) -> bytes:
     return buffer.getvalue()
 
 
-def _strip(dataset) -> None:
+def _strip(dataset: "Dataset") -> None:
     """Delete every element that is not in `KEPT`, in items of sequences too."""
     for element in list(dataset):
         if element.keyword not in KEPT or element.tag.is_private:

@@ -136,7 +136,7 @@ class Tracings:
 
     @cached_property
     def dtype(self) -> np.dtype:
-        """Of the stored numbers."""
+        """The dtype of the stored numbers."""
         return self.tracings.dtype
 
     def signal(self, row: int) -> np.ndarray:

@@ -3,12 +3,16 @@
 import struct
 import warnings
 import zlib
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cardiobench.data.media.file import MediaFile
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.types import Clip
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 
 def read_still(file: MediaFile) -> Clip:
@@ -41,7 +45,7 @@ def read_still(file: MediaFile) -> Clip:
     return Clip(frame[None], np.array([0]), 1, None)
 
 
-def _rgb(file: MediaFile, picture) -> np.ndarray:
+def _rgb(file: MediaFile, picture: "Image.Image") -> np.ndarray:
     """Return uint8 (H, W, 3) of a PIL image of any pixel type."""
     if picture.mode.startswith("I"):  # 16-bit grey; PIL itself keeps the high byte of 16-bit colour
         grey = (np.asarray(picture).astype(np.uint32) >> 8).astype(np.uint8)

@@ -29,7 +29,7 @@ class Head:
 
     @property
     def positive(self) -> str:
-        """Of two classes the one whose probability `activated` gives; empty for other heads."""
+        """The one of two classes whose probability `activated` gives; empty for other heads."""
         return (self.classes[0] if self.inverted else self.classes[1]) if len(self.classes) == 2 else ""
 
 
