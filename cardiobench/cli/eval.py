@@ -46,7 +46,7 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> Parser:
         epilog=f"{EXAMPLES}protocols: {', '.join(list_protocols())}\n",
         usage=f"{prog} --model ID [ID ...] [flags]",
     )
-    parser.add_argument("--list", action="store_true", help="list tasks and models, and what data is here")
+    parser.add_argument("--list", action="store_true", help="list tasks and models, and the data on this machine")
     parser.add_argument("--config", type=Path, metavar="FILE", help="YAML with settings; flags come before it")
     parser.add_argument(
         "--dry-run", action="store_true", help="plan, time, disk and what is missing; exit code 0: it would run"

@@ -69,7 +69,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         "--log-level",
         choices=("debug", "info", "warning", "error"),
         default=argparse.SUPPRESS,
-        help="of the libraries' messages on standard error",
+        help="level of the libraries' messages on standard error",
     )
 
 

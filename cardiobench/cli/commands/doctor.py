@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "everything that would be used of a model, and what it can be asked, without running"
+HELP = "diagnose a model without running it: files, settings, tasks it can do"
 EXAMPLES = """\
 examples
   cardiobench doctor --model mkaichristensen/echo-clip
@@ -18,8 +18,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="ID", help="Hub id, local folder or weights file")
     parser.add_argument("--weights", type=Path, metavar="PATH", help="folder or file of a model that is not on the Hub")
     parser.add_argument("--revision", help="commit of the model on the Hub")
-    parser.add_argument("--pooling", metavar="NAME", help="of the network's tokens")
-    parser.add_argument("--variant", metavar="NAME", help="of the preprocessing")
+    parser.add_argument("--pooling", metavar="NAME", help="pooling of the network's tokens")
+    parser.add_argument("--variant", metavar="NAME", help="variant of the preprocessing")
     parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
     parser.add_argument("--trust-remote-code", action="store_true", help="let a model repository run its own code")
     parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")

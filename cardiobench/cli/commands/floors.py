@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from cardiobench.core.console import Console
 
-HELP = "what an answer without a model scores on each task, beside every published number"
+HELP = "floors of each task (scores without a model), beside every published number"
 EXAMPLES = """\
 Labels of CardiacNet, HMC-QU and SegRWMA come with the package, class counts of TMED-2 and of the views too; the other
 floors need the raw tables of the dataset (--data-dir or $CARDIOBENCH_DATA), of which no recording is read.

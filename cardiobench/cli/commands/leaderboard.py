@@ -21,8 +21,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--revision", default="main", help="of the dataset")
     parser.add_argument("--port", type=int, help="default: a free one")
     parser.add_argument("--files", type=Path, metavar="DIR", help="write the files of a Space instead of serving")
-    parser.add_argument("--space", metavar="ORG/NAME", help="bring the Space to the Hub instead of serving")
-    parser.add_argument("--private", action="store_true", help="a Space that is made is private")
+    parser.add_argument("--space", metavar="ORG/NAME", help="push the Space to the Hub instead of serving")
+    parser.add_argument("--private", action="store_true", help="create the Space as private")
     parser.add_argument("--yes", action="store_true", help="write to the Hub; without it, show what would change")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cardiobench.core.console import Console
 
-HELP = "datasets, tasks, models and protocols, and what data is here"
+HELP = "datasets, tasks, models and protocols, and the data on this machine"
 
 # What tells models apart, a line each; sentences stand in a table of their own, so that no column squeezes another.
 DATASET_COLUMNS = ("dataset", "modality", "tasks", "release: train / validation / test", "here", "licence", "access")

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "bring datasets, metrics or model cards to the Hub; shows what would change unless --yes is given"
+HELP = "publish datasets, metrics or model cards on the Hub; shows what would change unless --yes is given"
 EXAMPLES = """\
 examples
   what would change in all dataset repositories
@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="user or organisation on the Hub (default: CARDIOBENCH_NAMESPACE or cardiobench)",
     )
-    parser.add_argument("--private", action="store_true", help="repositories that are made are private")
+    parser.add_argument("--private", action="store_true", help="create repositories as private")
     parser.add_argument(
         "--prepared", type=Path, metavar="DIR", help="made by `cardiobench prepare`; its recordings go too (datasets)"
     )

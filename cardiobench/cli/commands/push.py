@@ -20,10 +20,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("results", type=Path, metavar="RESULTS", help="folder of results, or one result file")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--to", metavar="ORG/MODEL", help="the model's repository")
-    where.add_argument("--to-dataset", metavar="ORG/NAME", help="a dataset of results; made where it is not there")
+    where.add_argument("--to-dataset", metavar="ORG/NAME", help="a dataset of results; created if it does not exist")
     parser.add_argument("--model", metavar="NAME", help="by which the model was evaluated (default: the repository)")
     parser.add_argument("--pr", action="store_true", help="open a pull request even where you may write")
-    parser.add_argument("--private", action="store_true", help="a dataset that is made is private")
+    parser.add_argument("--private", action="store_true", help="create the dataset as private")
     parser.add_argument(
         "--include-rehearsals",
         action="store_true",

@@ -15,13 +15,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("task", metavar="TASK", help="a task of two classes, such as ptb_xl/cd")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw or prepared folder")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="a JSON file a size is written there")
-    parser.add_argument("--seed", type=int, default=0, help="of the draw (default: 0)")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="folder of the output, one JSON file per size"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the draw (default: 0)")
     parser.add_argument(
         "--profile",
         choices=("default", "paper"),
         default="default",
-        help="default: one record a patient at most; paper: records, whoever they are of",
+        help="default: at most one record per patient; paper: records, regardless of the patient",
     )
     parser.add_argument("--allow-missing", action="store_true", help="draw from an incomplete copy")
 
