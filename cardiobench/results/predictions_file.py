@@ -54,6 +54,8 @@ def load_predictions(result: ScoreResult, path: Path) -> pd.DataFrame:
         BadPredictions: no such file, or none that can be read, or not the predictions that were scored.
     """
     advice = "Run the line that made it again."
+    if path.exists() and not path.is_file():
+        raise BadPredictions(f"{path} is not a file. {advice}")
     try:
         if sha256_of_file(path) != result.predictions_sha256:
             raise BadPredictions(

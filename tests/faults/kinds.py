@@ -1,6 +1,7 @@
 """Kinds of damage to a file: each gives the contents that stand in for the original one."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,4 +98,14 @@ def dangling_link(path: Path) -> None:
     path.symlink_to(path.with_name("nowhere"))
 
 
-REPLACEMENTS = {"a directory in its place": directory, "dangling link": dangling_link}
+def named_pipe(path: Path) -> None:
+    """Nobody writes to it: who opens it waits for ever."""
+    path.unlink()
+    os.mkfifo(path)
+
+
+REPLACEMENTS = {
+    "a directory in its place": directory,
+    "dangling link": dangling_link,
+    "a pipe in its place": named_pipe,
+}

@@ -234,6 +234,10 @@ PLACES = {
 }
 
 
+GIVEN = ("run.yaml", "prompts.json")
+"""Files that the user names, who may mean a pipe: `--config <(command)`."""
+
+
 def same(damaged: bytes, content: bytes) -> bool:
     """Return whether the damage changed nothing: the same JSON, less a blank or with a value put in its own place."""
     try:
@@ -248,6 +252,8 @@ def cases() -> Iterator[tuple[str, str]]:
             if kind in OF_MAPPINGS and place.form != "mapping":
                 continue
             if kind in OF_TEXTS and place.form == "binary":
+                continue
+            if kind == "a pipe in its place" and name in GIVEN:
                 continue
             yield name, kind
 

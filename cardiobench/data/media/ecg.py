@@ -6,7 +6,7 @@ from pathlib import Path
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.ecg_hdf5 import MAGIC, read_hdf5
 from cardiobench.data.media.ecg_wfdb import header_path, read_wfdb
-from cardiobench.data.media.file import COPY_AGAIN
+from cardiobench.data.media.file import COPY_AGAIN, refuse_special
 from cardiobench.data.media.types import Ecg
 
 
@@ -31,6 +31,7 @@ def read_ecg(source: Path, record: int | str | None = None, *, leads: Sequence[s
             )
         return read_wfdb(header, leads)
     try:
+        refuse_special(path)
         with path.open("rb") as stream:
             magic = stream.read(len(MAGIC))
     except OSError as error:

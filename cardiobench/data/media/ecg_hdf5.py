@@ -41,7 +41,7 @@ def read_hdf5(path: Path, record: int | str | None, leads: Sequence[str] | None 
     try:
         stored = open_tracings(path)
         signal = stored.signal(stored.row(record))
-    except (OSError, KeyError, RuntimeError) as error:
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
         raise BadMedia(f"{path} cannot be read as HDF5 ({' '.join(str(error).split())}). {COPY_AGAIN}") from error
     name = f"record {record} of {path}"
     names = LEADS if leads is None else leads
@@ -70,7 +70,7 @@ def _opened(path: str, version: tuple[int, int]) -> "Tracings":
     tracings, ids = _own_dataset(path, file, "tracings"), _own_dataset(path, file, "exam_id")
     if getattr(tracings, "ndim", None) != 3:
         raise BadMedia(
-            f"{path} has no `tracings` of shape (records, samples, 12); it has {', '.join(file) or 'nothing'}. "
+            f"{path} has no `tracings` of shape (records, samples, 12); it has {', '.join(map(str, file)) or 'nothing'}. "
             f"{COPY_AGAIN}"
         )
     chunk = math.prod(tracings.chunks) if tracings.chunks else 0

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from cardiobench.core.errors import BadMedia
-from cardiobench.data.media.file import COPY_AGAIN, either_case
+from cardiobench.data.media.file import COPY_AGAIN, either_case, refuse_special
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.signal import lead_order, millivolts, twelve_leads
 from cardiobench.data.media.types import Ecg
@@ -156,6 +156,7 @@ def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -
         raise BadMedia(f"{header} gives the signals of {path.name} different formats or offsets. Correct the header.")
     form, offset = layout.pop()
     try:
+        refuse_special(path)
         check_size(str(header), max(path.stat().st_size, 8 * len(channels) * (samples or 0)))
         content = path.read_bytes()
     except FileNotFoundError as error:

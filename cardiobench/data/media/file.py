@@ -1,6 +1,7 @@
 """A recording as it lies on disk or in memory, before anyone knows what it is."""
 
 import io
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
@@ -40,6 +41,7 @@ class MediaFile:
             content = path = Path(source)
             name = name or str(path)
             try:
+                refuse_special(path)
                 with path.open("rb") as stream:
                     size, head = path.stat().st_size, stream.read(HEAD)
             except OSError as error:
@@ -61,6 +63,18 @@ class MediaFile:
     def bad(self, why: str, action: str = COPY_AGAIN) -> BadMedia:
         """Return the error that this file gives rise to: its name, what is wrong and what to do."""
         return BadMedia(f"{self.name} {why}. {action}")
+
+
+def refuse_special(path: Path) -> None:
+    """Refuse a pipe, a socket or a device, whose content may never end.
+
+    Raises:
+        BadMedia: it is one.
+        OSError: there is no such file.
+    """
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise BadMedia(f"{path} is a pipe, a socket or a device, not a file. {COPY_AGAIN}")
 
 
 def either_case(path: Path) -> Path:

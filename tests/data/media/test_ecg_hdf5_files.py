@@ -134,3 +134,12 @@ def test_neither_hdf5_nor_wfdb(tmp_path):
         read_ecg(path)
     with pytest.raises(BadMedia, match="cannot be opened"):
         read_ecg(tmp_path)
+
+
+def test_names_that_are_no_text(tmp_path):
+    """A damaged file has names that h5py gives as bytes."""
+    path = tmp_path / "other.hdf5"
+    with h5py.File(path, "w") as file:
+        file.create_group(b"tracin\xe7s")
+    with pytest.raises(BadMedia, match="no `tracings`"):
+        read_ecg(path, 0)
