@@ -46,10 +46,14 @@ def printed(process, code=0):
     return out
 
 
+# Recordings of a dataset that may not be redistributed, its twin's included, go to a private repository only.
+RIGHTS = ("--private", "--i-have-the-right")
+
+
 def test_load_dataset_of_a_published_twin(hub, client, start, tmp_path):
     write_twin("tmed2", tmp_path / "raw", patients=6)
     prepare("tmed2", tmp_path / "raw", tmp_path / "prepared", allow_missing=True)
-    assert main(["publish", "datasets", "tmed2", "--prepared", str(tmp_path / "prepared"), "--yes"]) == 0
+    assert main(["publish", "datasets", "tmed2", "--prepared", str(tmp_path / "prepared"), *RIGHTS, "--yes"]) == 0
     code = """
 import json
 from datasets import load_dataset
@@ -89,14 +93,14 @@ print(json.dumps(said))
 
 
 def test_the_line_that_evaluates_a_model_writes_to_its_card(hub, client, start, tmp_path):
-    hub.store.put("model", "org/name", tiny_open_clip(tmp_path / "tiny"))
-    hub.store.put("model", "org/name", {"README.md": b"---\nlicense: mit\n---\n# By hand\n"})
+    name = "cardiobench/ecg-morphology"
+    hub.store.put("model", name, {"README.md": b"---\nlicense: mit\n---\n# By hand\n"})
     launch = Path(sys.executable).parent / "accelerate"
-    line = f"{launch} launch -m cardiobench.eval --model org/name --push-to-hub".split()
-    line += "--tasks phantom_echo --limit 12 --resamples 50".split()
+    line = f"{launch} launch -m cardiobench.eval --model {name} --push-to-hub".split()
+    line += "--tasks ptb_xl_sample --resamples 50".split()
     out = printed(start(*line))
-    assert "+model-index:" in out and "/org/name/commit/" in out
-    card = ModelCard.load("org/name")
+    assert "+model-index:" in out and f"/{name}/commit/" in out
+    card = ModelCard.load(name)
     saved = {}
     for path in (tmp_path / "empty" / "results").rglob("*__*.json"):
         record = json.loads(path.read_text())
@@ -109,12 +113,22 @@ def test_the_line_that_evaluates_a_model_writes_to_its_card(hub, client, start, 
     }
     assert there == {key: value for key, value in saved.items() if value is not None} and len(there) >= 4
     assert card.data.license == "mit" and card.text.strip() == "# By hand"
-    entries = HfApi().model_info("org/name", expand=["evalResults"]).eval_results
-    assert {("phantom_echo_ef_mae", saved["phantom_echo/ef", "probe", "mae"])} <= {
-        (e.task_id, e.value) for e in entries
-    }
-    assert {protocol for _, protocol, _ in there} >= {"probe", "zero_shot"}, "prompts too: the model reads"
-    model = hub.store.repository("model", "org/name")
+    entries = HfApi().model_info(name, expand=["evalResults"]).eval_results
+    assert saved["ptb_xl_sample/cd", "probe", "f1_macro"] in {e.value for e in entries}
+    assert {protocol for _, protocol, _ in there} == {"probe", "knn"}, "no text tower: no prompts"
+    model = hub.store.repository("model", name)
     head = model.resolve("main")
-    assert main(["push", str(tmp_path / "empty" / "results"), "--to", "org/name", "--yes"]) == 0
+    assert main(["push", str(tmp_path / "empty" / "results"), "--to", name, "--yes"]) == 0
     assert model.resolve("main") == head, "everything is there already"
+
+
+def test_a_rehearsal_changes_no_card(hub, client, start, tmp_path):
+    hub.store.put("model", "org/name", tiny_open_clip(tmp_path / "tiny"))
+    hub.store.put("model", "org/name", {"README.md": b"---\nlicense: mit\n---\n# By hand\n"})
+    launch = Path(sys.executable).parent / "accelerate"
+    line = f"{launch} launch -m cardiobench.eval --model org/name --push-to-hub".split()
+    line += "--tasks phantom_echo/ef --protocols knn --limit 12 --resamples 50".split()
+    process = start(*line)
+    out, error = process.communicate(timeout=300)
+    assert process.returncode in (0, 1) and "rehearsal" in out + error
+    assert not ModelCard.load("org/name").data.eval_results
