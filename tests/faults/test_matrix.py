@@ -279,7 +279,7 @@ def test_an_undamaged_file_is_read(original, name):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("name", "kind"), cases())
+@pytest.mark.parametrize(("name", "kind"), list(cases()))
 def test_damage_is_an_error_or_a_listed_problem(original, name, kind, tmp_path, record_property):
     place, (folder, file) = PLACES[name], original(name)
     content = (folder / file).read_bytes()
