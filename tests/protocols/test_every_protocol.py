@@ -166,7 +166,7 @@ def test_a_constant_on_tmed2_is_the_papers_number_and_is_flagged(shared):
     assert round(100 * result.score.value, 2) == 44.13 and result.score.n == 119
     assert (
         result.collapsed
-        and result.verdict.word == "below the floor"
+        and result.verdict.word == "no information shown"
         and result.floors["best_constant"].value == result.score.value
     )
 
