@@ -38,7 +38,7 @@ def test_published_example_is_a_constant(stenosis, tmp_path):
     assert result.collapsed
     assert result.floors["best_constant"].value == result.score.value
     assert result.floors["best_constant"].prediction == "AS"
-    assert result.floor.value == 0.5 and result.verdict.word == "no information shown" and result.verdict.p_value == 1
+    assert result.floor.value == 0.5 and result.verdict.word == "no information shown" and result.verdict.p_value > 0.05
     assert "collapsed: every answer is the same class" in result.warnings
     assert repr(type(result).load(result.save(tmp_path / "r.json"))) == repr(result)  # NaN is not equal to itself
 
