@@ -1,4 +1,4 @@
-"""What the verdicts promise, by simulation: false alarms, power, coverage, gaps, comparisons, missing answers.
+"""Simulate what the verdicts promise: false alarms, power, coverage, gaps, comparisons, missing answers.
 
 Every rule is run as the package runs it, on answers whose truth is known. Prints Markdown tables; fails where a promise
 is not kept. One minute of one core at 300 repetitions:

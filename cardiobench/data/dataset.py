@@ -34,7 +34,7 @@ class OpenDataset:
 
     @property
     def generated(self) -> bool:
-        """Whether the recordings are no patients': a phantom, or a synthetic twin of a release."""
+        """Tell whether the recordings were generated: a phantom, or a synthetic twin of a release."""
         return self.spec.generated or self.table.twin
 
     @property

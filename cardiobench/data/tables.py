@@ -22,7 +22,7 @@ from cardiobench.core.errors import BadData, MissingData, first_n
 from cardiobench.core.tables import decimal_point, encoding_of, separator_of
 
 EMPTY = frozenset({"", "nan", "na", "n/a", "null", "none", "<na>"})
-"""What stands for a cell without a value, in any case."""
+"""Texts that stand for a cell without a value, in any case."""
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INTEGER = re.compile(r"(?P<sign>[+-]?)0*(?P<digits>[0-9]+)(\.0*)?")
 

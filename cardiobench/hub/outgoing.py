@@ -16,7 +16,7 @@ from cardiobench.results.record import checksum
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 
 Content = bytes | Path
-"""Of a file: its bytes, or a path for what is large."""
+"""Content of a file: its bytes, or a path where it is large."""
 
 # An absolute path of POSIX or Windows, a home folder, a file URL, or a path that leaves the working folder.
 LOCAL_PATH = re.compile(

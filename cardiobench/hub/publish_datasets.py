@@ -17,7 +17,7 @@ from cardiobench.hub.publish import Publication
 
 SCRIPT = "script"
 FRAMEWORK_REGISTERED = False
-"""Whether the Hub knows `evaluation_framework: cardiobench`; until then its pages show an eval.yaml of it as an error."""
+"""Set once the Hub knows `evaluation_framework: cardiobench`; until then its pages show an eval.yaml of it as an error."""
 TWIN = (
     "\n> **Synthetic twin.** The recordings of this copy were generated to rehearse with. None is of a patient, and no score "
     "on them says anything about patients.\n"

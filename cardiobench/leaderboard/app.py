@@ -89,7 +89,7 @@ def build(collection: Collection, reload: Callable[[], Collection] | None = None
 
 
 MODELS = ["markdown", "str"]
-"""What the columns of the overview hold; all further ones are text."""
+"""Data types of the first columns of the overview; all further ones are text."""
 
 
 def _protocols(collection: Collection) -> list[str]:
