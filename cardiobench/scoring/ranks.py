@@ -59,8 +59,9 @@ def compare_all(
     """Compare every pair of models in every contest.
 
     P-values of one pair are corrected by Holm's rule over the tasks of the contest's primary family, of which those that
-    were not run count as p = 1; a contest of no family is exploratory and not adjusted. So no other model, task or folder
-    changes the p-value of a pair that is compared.
+    were not run count as p = 1; a contest of no family is exploratory and not adjusted. So no other model, folder or
+    exploratory task changes the p-value of a pair; another primary task of the same two models can only lower it, which is
+    Holm's step-down.
 
     Args:
         contests: contest (its task first) -> model -> its predictions for the same units.
