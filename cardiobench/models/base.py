@@ -77,6 +77,22 @@ class TextEncoder(Encoder, Protocol):
 
 
 @runtime_checkable
+class SpatialEncoder(Encoder, Protocol):
+    """An encoder that also tells the places of a frame apart: what dense tasks need."""
+
+    def encode_tokens(self, parts: "torch.Tensor") -> "torch.Tensor":
+        """Encode parts (N, ...) as tokens of the last block, (N, times, rows, columns, width), float32.
+
+        Rows and columns divide the picture that `transform` made evenly, the first at its top left; an image model has one
+        time. Class, register and padding tokens are left out.
+
+        Raises:
+            NotApplicable: this network's tokens have no place in the frame.
+        """
+        ...
+
+
+@runtime_checkable
 class NativeHeads(Encoder, Protocol):
     """An encoder whose own trained heads answer some of the benchmark's questions.
 

@@ -21,6 +21,7 @@ from cardiobench.models.safe_folder import (
     safe_folder,
     transformers_config,
 )
+from cardiobench.models.tokens import last_map
 from cardiobench.models.weights import load_exactly, read_weights, refuse_larger
 
 CONFIG = "open_clip_config.json"
@@ -44,19 +45,27 @@ TOKENIZER_FILES = (
 Network = Any  # a model of open_clip, which has no types
 
 
-class ImageTower(torch.nn.Module):
-    """Frames (N, 3, H, W) to image vectors (N, D)."""
+class Tower(torch.nn.Module):
+    """A tower of a model whose other half is left alone."""
 
     def __init__(self, model: Network):
         super().__init__()
         self.model: Network = model
 
+
+class ImageTower(Tower):
+    """Frames (N, 3, H, W) to image vectors (N, D)."""
+
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
         """Return image vectors, not normalised."""
         return self.model.encode_image(frames)
 
+    def tokens(self, frames: torch.Tensor) -> torch.Tensor:
+        """Encode frames (N, 3, H, W) as tokens (N, 1, rows, columns, width)."""
+        return last_map(self.model.visual, frames, normalize_intermediates=True)
 
-class OpenClipTextTower(ImageTower):
+
+class OpenClipTextTower(Tower):
     """Token ids (N, L) to text vectors (N, D)."""
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:

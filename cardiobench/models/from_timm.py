@@ -11,6 +11,7 @@ from cardiobench.models.frames import WHOLE, FrameSettings
 from cardiobench.models.image import ImageEncoder, picture_by_picture
 from cardiobench.models.pooling import pool
 from cardiobench.models.safe_folder import safe_folder, timm_config
+from cardiobench.models.tokens import last_map
 from cardiobench.models.weights import difference, read_weights, refuse_difference, refuse_larger, with_tied
 
 CONFIG = "config.json"
@@ -25,8 +26,8 @@ NAMES = {"token": "cls", "avg": "mean", "max": "max"}
 Network = Any  # a model of timm, whose attributes are not typed
 
 
-class PooledTransformer(torch.nn.Module):
-    """A transformer of timm read with another pooling of its tokens than its own."""
+class TimmTower(torch.nn.Module):
+    """A network of timm, read in front of its classifier, or by another pooling of its tokens than its own."""
 
     def __init__(self, network: Network, pooling: str):
         super().__init__()
@@ -35,9 +36,15 @@ class PooledTransformer(torch.nn.Module):
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
         """Encode frames (N, 3, H, W) as vectors (N, D); means and maxima exclude class and register tokens."""
+        if not self.pooling:
+            return self.network(frames)
         tokens = self.network.forward_features(frames)
         patches = tokens if self.pooling == "cls" else tokens[:, self.network.num_prefix_tokens :]
         return self.network.fc_norm(pool(patches, self.pooling))
+
+    def tokens(self, frames: torch.Tensor) -> torch.Tensor:
+        """Encode frames (N, 3, H, W) as tokens (N, 1, rows, columns, width)."""
+        return last_map(self.network, frames, norm=True)
 
 
 def poolings(source: ModelFiles) -> tuple[str, ...]:
@@ -85,7 +92,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
     default = NAMES.get(getattr(network, "global_pool", ""), "")
     other = pooling not in ("", default)
     transform = timm.data.create_transform(**data, is_training=False)
-    tower, prepare = picture_by_picture(PooledTransformer(network, pooling) if other else network, transform)
+    tower, prepare = picture_by_picture(TimmTower(network, pooling if other else ""), transform)
     return ImageEncoder(
         name=source.name,
         revision=source.revision(weights),

@@ -27,6 +27,7 @@ from cardiobench.models.processors import (
     tokenizer,
 )
 from cardiobench.models.safe_folder import LIBRARY_ERRORS, TRANSFORMERS_RULES, safe_folder, without_tokens
+from cardiobench.models.transformers_tokens import grid_tokens, last_hidden_state
 from cardiobench.models.weights import refuse_difference, refuse_larger, refuse_not_finite, refuse_unreadable
 
 CONFIG = "config.json"
@@ -59,6 +60,10 @@ class Readout(torch.nn.Module):
     def forward(self, parts: torch.Tensor) -> torch.Tensor:
         """Encode parts (N, ...) as vectors (N, D)."""
         return self.read(self.model, parts)
+
+    def tokens(self, parts: torch.Tensor) -> torch.Tensor:
+        """Encode parts (N, ...) as tokens (N, times, rows, columns, width)."""
+        return grid_tokens(self.model, parts)
 
 
 def poolings(config: dict[str, Any]) -> tuple[str, ...]:
@@ -254,19 +259,13 @@ def _vector(output: Any) -> torch.Tensor:
     return getattr(output, "pooler_output", output)
 
 
-def _tokens(model: Network, parts: torch.Tensor) -> torch.Tensor:
-    if hasattr(model, "get_vision_features"):  # V-JEPA 2: the encoder without its predictor
-        return model.get_vision_features(parts)
-    return model(pixel_values=parts).last_hidden_state
-
-
 def _token_mean(model: Network, clips: torch.Tensor) -> torch.Tensor:
-    return _tokens(model, clips).mean(dim=1)
+    return last_hidden_state(model, clips).mean(dim=1)
 
 
 def _token_pooling(model: Network, parts: torch.Tensor, how: str) -> torch.Tensor:
     """Pool the tokens of parts; means and maxima exclude class, distillation and register tokens."""
-    tokens, config = _tokens(model, parts), model.config
+    tokens, config = last_hidden_state(model, parts), model.config
     if how == "cls":
         return tokens[:, 0]
     special = 0 if config.model_type in VIDEO else 1 + getattr(config, "num_register_tokens", 0)

@@ -11,6 +11,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.device import to_device
 from cardiobench.models.frames import KEY_FRAMES, WHOLE, FrameSettings
+from cardiobench.models.tokens import spatial_tokens
 
 Prepare = Callable[[np.ndarray], torch.Tensor]
 
@@ -53,6 +54,11 @@ class ImageEncoder:
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
         """Encode parts (N, ...) on the network's device as vectors (N, dim), float32."""
         return self.network(parts).float()
+
+    @torch.no_grad()
+    def encode_tokens(self, parts: torch.Tensor) -> torch.Tensor:
+        """Encode parts (N, ...) as tokens (N, times, rows, columns, width), float32; `NotApplicable` where there are none."""
+        return spatial_tokens(self.network, parts)
 
     def to(self, device: torch.device) -> Self:
         """Move the network and return the encoder."""
@@ -167,6 +173,10 @@ class Normalised(torch.nn.Module):
     def forward(self, parts: torch.Tensor) -> torch.Tensor:
         """Encode parts (N, ...) as vectors (N, dim)."""
         return self.network(self.normalise(parts))
+
+    def tokens(self, parts: torch.Tensor) -> torch.Tensor:
+        """Encode parts (N, ...) as tokens (N, times, rows, columns, width)."""
+        return spatial_tokens(self.network, self.normalise(parts))
 
 
 Full = Callable[[np.ndarray], torch.Tensor]

@@ -8,6 +8,7 @@ import torch
 
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.cards import ModelCard
+from cardiobench.models.tokens import last_map
 
 SEED = 0
 SIZE = 112
@@ -59,6 +60,11 @@ class RandomVit:
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
         """Encode frames (N, 3, 112, 112) as vectors (N, 192)."""
         return self.network(parts)
+
+    @torch.no_grad()
+    def encode_tokens(self, parts: torch.Tensor) -> torch.Tensor:
+        """Encode frames (N, 3, 112, 112) as tokens (N, 1, 7, 7, 192)."""
+        return last_map(self.network, parts, norm=True)
 
     def to(self, device: torch.device) -> "RandomVit":
         """Move the network."""

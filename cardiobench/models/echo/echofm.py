@@ -11,8 +11,9 @@ from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.echo.encoder import ClipEncoder, refuse_unknown
 from cardiobench.models.files import ModelFiles
-from cardiobench.models.nets.echofm import DIM, FRAMES, SIZE, TUBE, EchoFM
+from cardiobench.models.nets.echofm import DIM, FRAMES, PATCH, SIZE, TIMES, TUBE, EchoFM
 from cardiobench.models.pooling import pool
+from cardiobench.models.tokens import on_grid
 from cardiobench.models.weights import load_exactly, read_settings, read_weights
 
 WEIGHTS = ("echofm_vitl.pth", "model.safetensors")
@@ -70,6 +71,11 @@ class EchoFmVectors(torch.nn.Module):
         """Encode prepared clips uint8 (N, 32, 224, 224, 3) as embeddings (N, 1024)."""
         tokens = self.network.encoded(normalised(clips))
         return pool(tokens if self.pooling == "cls" else tokens[:, 1:], self.pooling)
+
+    def tokens(self, clips: torch.Tensor) -> torch.Tensor:
+        """Encode prepared clips as tokens (N, 8, 14, 14, 1024): each time stands for four frames."""
+        side = SIZE // PATCH
+        return on_grid(self.network.encoded(normalised(clips)), (TIMES, side, side))
 
 
 class EchoFMEncoder(ClipEncoder):

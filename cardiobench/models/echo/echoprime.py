@@ -18,7 +18,7 @@ from cardiobench.models.echo.echoprime_retrieval import VIEWS, CandidateBank, Se
 from cardiobench.models.echo.echoprime_text import EchoPrimePrompts, Videos, read_text_encoder
 from cardiobench.models.echo.encoder import CLIP_SCALE, ClipEncoder, no_scale, refuse_unknown
 from cardiobench.models.files import ModelFiles
-from cardiobench.models.nets.echoprime import FRAMES, WIDTH, video_encoder, view_classifier
+from cardiobench.models.nets.echoprime import FRAMES, WIDTH, video_encoder, video_tokens, view_classifier
 from cardiobench.models.weights import load_exactly, read_weights
 
 log = logging.getLogger(__name__)
@@ -47,6 +47,10 @@ class EchoPrimeVectors(torch.nn.Module):
         clips = normalised(blocks)
         views = self.view(clips[:, :, 0]).argmax(dim=1)
         return torch.cat([self.video(clips).float(), torch.nn.functional.one_hot(views, len(VIEWS))], dim=1)
+
+    def tokens(self, blocks: torch.Tensor) -> torch.Tensor:
+        """Encode prepared clips as the video network's tokens, (N, 8, 7, 7, 768): each time stands for two frames."""
+        return video_tokens(self.video, normalised(blocks))
 
 
 @dataclass(eq=False, kw_only=True)

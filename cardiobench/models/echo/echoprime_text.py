@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import torch
+from torchvision.models.video import MViT
 
 from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip
 from cardiobench.models.echo.echoprime_clip import normalised, prepared
 from cardiobench.models.echo.encoder import ClipEncoder
 from cardiobench.models.files import ModelFiles, digest, given_files, resolve_model_files
+from cardiobench.models.nets.echoprime import video_tokens
 from cardiobench.models.nets.echoprime_text import EchoPrimeText
 from cardiobench.models.safe_folder import TOKENIZER_RULES, safe_folder
 from cardiobench.models.weights import load_exactly, read_weights
@@ -27,13 +29,17 @@ Tokens = tuple[torch.Tensor, torch.Tensor]
 class Videos(torch.nn.Module):
     """The video encoder on prepared clips."""
 
-    def __init__(self, video: torch.nn.Module):
+    def __init__(self, video: MViT):
         super().__init__()
         self.video = video
 
     def forward(self, blocks: torch.Tensor) -> torch.Tensor:
         """Encode prepared clips uint8 (N, 17, 224, 224, 3) as embeddings (N, 512)."""
         return self.video(normalised(blocks))
+
+    def tokens(self, blocks: torch.Tensor) -> torch.Tensor:
+        """Encode prepared clips as tokens (N, 8, 7, 7, 768): each time stands for two frames."""
+        return video_tokens(self.video, normalised(blocks))
 
 
 @dataclass(eq=False, kw_only=True)

@@ -10,6 +10,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.device import to_device
+from cardiobench.models.tokens import spatial_tokens
 
 
 @dataclass(eq=False, kw_only=True)
@@ -39,6 +40,11 @@ class ClipEncoder:
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
         """Encode prepared clips (N, ...) on the network's device as embeddings (N, dim), float32."""
         return self.network(parts).float()
+
+    @torch.no_grad()
+    def encode_tokens(self, parts: torch.Tensor) -> torch.Tensor:
+        """Encode prepared clips (N, ...) as tokens (N, times, rows, columns, width), float32."""
+        return spatial_tokens(self.network, parts)
 
     def to(self, device: torch.device) -> Self:
         """Move the network and return the encoder."""

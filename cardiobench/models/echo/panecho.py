@@ -71,6 +71,10 @@ class PanEchoVectors(torch.nn.Module):
         """Encode prepared clips uint8 (N, 16, 224, 224, 3) as embeddings (N, 768)."""
         return self.network(normalised(clips))
 
+    def tokens(self, clips: torch.Tensor) -> torch.Tensor:
+        """Encode prepared clips as the last feature map of each image, (N, 16, 7, 7, 768)."""
+        return self.network.maps(normalised(clips))
+
 
 @dataclass(eq=False, kw_only=True)
 class PanEchoEncoder(ClipEncoder):

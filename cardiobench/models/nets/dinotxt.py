@@ -4,8 +4,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from cardiobench.models.nets.dinov3 import DEPTH, DIM, EPS, HEADS, REGISTERS, DINOv3, Scale
+from cardiobench.models.nets.dinov3 import DEPTH, DIM, EPS, HEADS, PATCH, REGISTERS, DINOv3, Scale
 from cardiobench.models.nets.vit_block import Attention, Mlp
+from cardiobench.models.tokens import on_grid
 
 HEAD_BLOCKS = 2
 TEXT_DIM, TEXT_DEPTH, TEXT_HEADS = 1280, 24, 20
@@ -53,6 +54,10 @@ class VisionTower(nn.Module):
         """Map frames (N, 3, H, W) to vectors (N, 2 * dim), not of unit length."""
         tokens = self.head(self.backbone(frames))
         return torch.cat([tokens[:, 0], tokens[:, 1 + REGISTERS :].mean(dim=1)], dim=1)
+
+    def tokens(self, frames: torch.Tensor) -> torch.Tensor:
+        """Encode frames (N, 3, H, W) as the tokens of the backbone, (N, 1, H/16, W/16, dim)."""
+        return on_grid(self.backbone(frames), (1, frames.shape[2] // PATCH, frames.shape[3] // PATCH))
 
 
 class VisionHead(nn.Module):

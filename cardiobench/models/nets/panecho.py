@@ -26,6 +26,11 @@ class PanEcho(nn.Module):
         """Map clips (N, 3, 16, H, W) to embeddings (N, 768)."""
         return self.encoder(clips)
 
+    def maps(self, clips: torch.Tensor) -> torch.Tensor:
+        """Map clips (N, 3, 16, H, W) to the last feature maps of their 16 images, (N, 16, H/32, W/32, 768)."""
+        maps = self.encoder.encoder.model.features(as_images(clips))
+        return maps.movedim(1, -1).unflatten(0, (len(clips), -1))
+
     def outputs(self, embeddings: torch.Tensor) -> torch.Tensor:
         """Encode embeddings (N, 768) as the outputs of the heads before any activation, in the order of `HEADS`: (N, 58)."""
         return torch.cat([self.get_submodule(f"{head.name}_head")(embeddings) for head in HEADS], dim=1)
@@ -42,15 +47,19 @@ class FrameTransformer(nn.Module):
         self.time_encoder = TimeCode()
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """Map clips (N, 3, 16, H, W) to embeddings (N, 768).
-
-        The network was trained on planes in the order in which they lie in memory, channel by channel: image i holds
-        the planes 3i, 3i + 1 and 3i + 2 of a clip, which are three times of one channel and not three channels of one
-        time. The axes are therefore left where they are.
-        """
-        images = clips.reshape(-1, 3, *clips.shape[3:])
-        frames = self.encoder(images).unflatten(0, (len(clips), clips.shape[2]))
+        """Map clips (N, 3, 16, H, W) to embeddings (N, 768)."""
+        frames = self.encoder(as_images(clips)).unflatten(0, (len(clips), clips.shape[2]))
         return self.transformer(self.time_encoder(frames)).mean(dim=1)
+
+
+def as_images(clips: torch.Tensor) -> torch.Tensor:
+    """Return the images (N * 16, 3, H, W) that the frame encoder sees of clips (N, 3, 16, H, W).
+
+    The network was trained on planes in the order in which they lie in memory, channel by channel: image i holds
+    the planes 3i, 3i + 1 and 3i + 2 of a clip, which are three times of one channel and not three channels of one
+    time. The axes are therefore left where they are.
+    """
+    return clips.reshape(-1, 3, *clips.shape[3:])
 
 
 class FrameEncoder(nn.Module):

@@ -1,0 +1,60 @@
+"""Spatial tokens: the output of a network's last block at each place of its input."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+
+from cardiobench.core.errors import NotApplicable
+
+NO_TOKENS = "it has no tokens with a place in the frame"
+
+
+@runtime_checkable
+class SpatialNetwork(Protocol):
+    """A network that gives the tokens of its last block beside its vectors."""
+
+    def tokens(self, parts: torch.Tensor) -> torch.Tensor:
+        """Encode parts (N, ...) as tokens (N, times, rows, columns, width) after the final norm, without special tokens."""
+        ...
+
+
+def spatial_tokens(network: torch.nn.Module, parts: torch.Tensor) -> torch.Tensor:
+    """Return the tokens (N, times, rows, columns, width), float32, of a network.
+
+    Raises:
+        NotApplicable: its tokens have no place in the frame.
+    """
+    if not isinstance(network, SpatialNetwork):
+        raise NotApplicable(NO_TOKENS)
+    return network.tokens(parts).float()
+
+
+def last_map(network: Any, frames: torch.Tensor, **options: Any) -> torch.Tensor:
+    """Return the last feature map of a network of timm or open_clip as tokens (N, 1, rows, columns, width).
+
+    Args:
+        network: with the `forward_intermediates` that both libraries share.
+        frames: (N, 3, H, W).
+        options: of that method, which the libraries name differently.
+
+    Raises:
+        NotApplicable: the network does not have that method.
+    """
+    if not hasattr(network, "forward_intermediates"):
+        raise NotApplicable(NO_TOKENS)
+    maps = network.forward_intermediates(frames, indices=1, intermediates_only=True, output_fmt="NCHW", **options)
+    maps = maps["image_intermediates"] if isinstance(maps, dict) else maps
+    return maps[-1].movedim(1, -1)[:, None]
+
+
+def on_grid(tokens: torch.Tensor, grid: Sequence[int]) -> torch.Tensor:
+    """Lay tokens (N, L, width) out on a grid (times, rows, columns); special tokens in front of them are left out.
+
+    Raises:
+        NotApplicable: there are fewer tokens than places.
+    """
+    count = torch.Size(grid).numel()
+    if not 0 < count <= tokens.shape[1]:
+        raise NotApplicable(f"its {tokens.shape[1]} tokens do not fill a grid of {' x '.join(map(str, grid))} places")
+    return tokens[:, tokens.shape[1] - count :].unflatten(1, tuple(grid))
