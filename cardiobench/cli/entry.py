@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cardiobench.cli.flags import Parser
+from cardiobench.core import plugins
 from cardiobench.core.errors import CardioBenchError
 
 DISK = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.ENOTDIR, errno.EIO}
@@ -36,6 +37,9 @@ def guarded(
         check_tokens()
         if level := getattr(arguments, "log_level", ""):
             logging.basicConfig(level=level.upper(), force=True)
+        for kind, flag in (("hf_datasets", "datasets_dir"), ("model_cards", "models_dir")):
+            if path := getattr(arguments, flag, None):
+                plugins.add_folder(kind, Path(path))
         code = (execute or arguments.execute)(arguments)
         sys.stdout.flush()
         return code

@@ -3,9 +3,10 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
-from cardiobench.core.config import GROUPS, Settings, default_of, flag_of, settings_of
+from cardiobench.core.config import GROUPS, RunConfig, Settings, default_of, flag_of, settings_of
 from cardiobench.core.registry import nearest
 
 
@@ -71,6 +72,15 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         default=argparse.SUPPRESS,
         help="level of the libraries' messages on standard error",
     )
+
+
+def add_folders(parser: argparse.ArgumentParser) -> None:
+    """Add the flags for folders of the user's own beside those of the package, unless the command has all settings of a run."""
+    for name in ("datasets_dir", "models_dir"):
+        setting, flag = settings_of(RunConfig)[name], flag_of(RunConfig, name)
+        if flag in parser._option_string_actions:
+            continue
+        parser.add_argument(flag, type=Path, default=argparse.SUPPRESS, metavar=setting.metavar, help=setting.help)
 
 
 class _Version(argparse.Action):

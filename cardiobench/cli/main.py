@@ -5,7 +5,7 @@ import sys
 from cardiobench.cli import eval as evaluation
 from cardiobench.cli.commands import commands
 from cardiobench.cli.entry import guarded
-from cardiobench.cli.flags import Parser, add_common
+from cardiobench.cli.flags import Parser, add_common, add_folders
 
 DESCRIPTION = (
     "CardioBench: how good are frozen cardiology foundation models, on echo and ECG? No score stands alone here."
@@ -34,6 +34,7 @@ def build_parser() -> Parser:
             epilog=getattr(module, "EXAMPLES", None),
         )
         module.configure(command)
+        add_folders(command)
         command.set_defaults(execute=module.execute, parser=command)
     return parser
 

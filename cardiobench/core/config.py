@@ -87,6 +87,12 @@ class Settings:
             "raw folder of the dataset, or a folder with one per dataset name (default: $CARDIOBENCH_DATA)", DATA, "DIR"
         ),
     ] = None
+    datasets_dir: Annotated[
+        Path | None,
+        Setting(
+            "folder with datasets of your own, NAME/builder.py each (default: $CARDIOBENCH_DATASETS_DIR)", DATA, "DIR"
+        ),
+    ] = None
     output_dir: Annotated[Path, Setting("results, predictions and report", HOW, "DIR")] = Path("results")
     seed: Annotated[int, Field(ge=0, lt=2**32), Setting("of the bootstrap", HOW, "N")] = 0
     resamples: Annotated[Positive, Setting("of the bootstrap", HOW, "B")] = 1000
@@ -175,6 +181,10 @@ class RunConfig(Settings):
     ] = field(default_factory=dict)
     revision: Annotated[Name | None, Setting("commit of the model on the Hub", WHAT, "COMMIT")] = None
     weights: Annotated[Path | None, Setting("folder or file of a model that is not on the Hub", WHAT, "PATH")] = None
+    models_dir: Annotated[
+        Path | None,
+        Setting("folder with model cards of your own, ORG__NAME.md (default: $CARDIOBENCH_MODELS_DIR)", WHAT, "DIR"),
+    ] = None
     variant: Annotated[
         Name | None, Setting("of the preprocessing; `cardiobench doctor --model ID` lists them", WHAT, "NAME")
     ] = None
@@ -317,7 +327,10 @@ def to_yaml(config: Settings) -> str:
 
 
 def absolute(config: Config) -> Config:
-    """Return the settings with absolute paths: they mean the same from any folder of this machine."""
+    """Return the settings with absolute paths, `file.py:Class` included: they mean the same from any folder of this machine."""
     values: dict[str, Any] = {one.name: getattr(config, one.name) for one in fields(config)}
     values |= {name: value.absolute() for name, value in values.items() if isinstance(value, Path)}
+    if models := values.get("models"):
+        own = [name.rpartition(".py:") for name in models]
+        values["models"] = tuple(f"{Path(file).absolute()}.py:{kind}" if dot else kind for file, dot, kind in own)
     return replace(config, **values)

@@ -1,4 +1,4 @@
-"""Digests of the code that makes a number: a module's own source and that of every module of the package it imports."""
+"""Digests of the code that makes a number: a module's own source and that of every module it imports from this package or its own."""
 
 import ast
 import hashlib
@@ -12,7 +12,7 @@ from cardiobench.core.resources import PACKAGE
 
 
 def source_digest(*sources: type | ModuleType | Path) -> str:
-    """Return the SHA-256 over the source of these and of every module of the package that they import.
+    """Return the SHA-256 over the source of these and of every module of this package, and of their own, that they import.
 
     Imports inside functions count, imports for type checkers do not. Modules found by name at run time, such as a
     protocol's or a metric's, have to be given.
@@ -43,14 +43,29 @@ def source_files(*sources: type | ModuleType | Path) -> tuple[Path, ...]:
 
 @cache
 def _imports(path: Path) -> tuple[Path, ...]:
-    """Return the package's files that a source file imports."""
+    """Return the files of this package, and of the one that a source file lies in, that the file imports."""
+    own = _package(path)
     names: set[str] = set()
     for node in _statements(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names |= {inner if _file(inner := f"{node.module}.{alias.name}") else node.module for alias in node.names}
-    return tuple(file for name in sorted(names) if (file := _file(name)))
+        elif isinstance(node, ast.ImportFrom) and (base := _absolute(node, path, own)):
+            names |= {inner if _file(inner := f"{base}.{alias.name}", own) else base for alias in node.names}
+    return tuple(file for name in sorted(names) if (file := _file(name, own)))
+
+
+def _package(path: Path) -> Path | None:
+    """Return the outermost package that a source file lies in; None for a script."""
+    packages = [folder for folder in path.parents if (folder / "__init__.py").is_file()]
+    return packages[-1] if packages else None
+
+
+def _absolute(node: ast.ImportFrom, path: Path, own: Path | None) -> str | None:
+    """Return the full name of the module that is imported from; None for a relative import of a script."""
+    if not node.level:
+        return node.module
+    parents = path.relative_to(own.parent).parts[: -node.level] if own else ()
+    return ".".join((*parents, *filter(None, [node.module]))) if parents else None
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:
@@ -62,10 +77,11 @@ def _statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 @cache
-def _file(name: str) -> Path | None:
-    """Return the source file of a module of the package; None for any other module."""
-    package, *parts = name.split(".")
-    if package != PACKAGE.name:
+def _file(name: str, own: Path | None) -> Path | None:
+    """Return the source file of a module of this package or of `own`; None for any other module."""
+    top, *parts = name.split(".")
+    package = next((folder for folder in (PACKAGE, own) if folder is not None and folder.name == top), None)
+    if package is None:
         return None
-    path = PACKAGE.joinpath(*parts)
+    path = package.joinpath(*parts)
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)

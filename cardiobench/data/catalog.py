@@ -1,12 +1,15 @@
-"""The catalogue of datasets and tasks, read from the folders of `hf_datasets/`."""
+"""The catalogue of datasets and tasks: the folders of `hf_datasets/`, those of the user, and installed packages."""
 
 import importlib.util
+import inspect
 import sys
 from functools import cache
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cardiobench.core import resources
+from cardiobench.core import plugins, resources
+from cardiobench.core.errors import BadConfig
 from cardiobench.core.registry import unknown_name
 from cardiobench.data.pooled_tasks import POOLED_TASKS
 from cardiobench.data.published_tasks import published_tasks
@@ -16,24 +19,62 @@ if TYPE_CHECKING:
     from cardiobench.data.builder import CardioBuilder
 
 
+@cache
+def _locations(roots: tuple[Path, ...]) -> dict[str, Path | EntryPoint]:
+    """Return dataset -> the file of its builder, or the entry point of an installed package."""
+    files = [(path.parent.name, path) for root in roots for path in sorted(root.glob("*/builder.py"))]
+    return plugins.by_name("dataset", [*files, *plugins.entry_points("datasets").items()])
+
+
 def list_datasets() -> tuple[str, ...]:
     """Return the names of all datasets, in alphabetical order."""
-    return tuple(sorted(path.parent.name for path in resources.folder("hf_datasets").glob("*/builder.py")))
+    return tuple(sorted(_locations(plugins.folders("hf_datasets"))))
+
+
+def is_own(name: str) -> bool:
+    """Tell whether a dataset comes with this package."""
+    return (resources.folder("hf_datasets") / name / "builder.py").is_file()
 
 
 def dataset_folder(name: str) -> Path:
     """Return the folder of a dataset: its builder, card, splits and prompts."""
-    if name not in list_datasets():
-        raise unknown_name("dataset", name, list_datasets())
-    return resources.folder("hf_datasets") / name
+    location = _location(name)
+    return location.parent if isinstance(location, Path) else Path(inspect.getfile(builder(name))).parent
+
+
+def builder(name: str) -> "type[CardioBuilder]":
+    """Return the builder class of a dataset, imported from its own file or from the package that brings it.
+
+    Raises:
+        UnknownName: no such dataset.
+        BadConfig: what is there under its name is no builder of a dataset of that name.
+    """
+    return _builder(name, _location(name))
+
+
+def _location(name: str) -> Path | EntryPoint:
+    if name not in (locations := _locations(plugins.folders("hf_datasets"))):
+        raise unknown_name("dataset", name, locations)
+    return locations[name]
 
 
 @cache
-def builder(name: str) -> "type[CardioBuilder]":
-    """Return the builder class of a dataset, imported from its own file."""
+def _builder(name: str, location: Path | EntryPoint) -> "type[CardioBuilder]":
     from cardiobench.data.builder import CardioBuilder
 
-    path = dataset_folder(name) / "builder.py"
+    kind = _from_file(name, location) if isinstance(location, Path) else plugins.load("datasets", name)
+    if not (isinstance(kind, type) and issubclass(kind, CardioBuilder)):
+        raise BadConfig(
+            f"{location}: {kind!r} is no dataset. A dataset is a subclass of cardiobench.data.CardioBuilder."
+        )
+    if kind.SPEC.name != name:
+        raise BadConfig(f"{location}: its SPEC is called '{kind.SPEC.name}', expected '{name}'. Give both one name.")
+    return kind
+
+
+def _from_file(name: str, path: Path) -> "type[CardioBuilder]":
+    from cardiobench.data.builder import CardioBuilder
+
     module_name = f"cardiobench_builder_{name}"
     module_spec = importlib.util.spec_from_file_location(module_name, path)
     if module_spec is None or module_spec.loader is None:
@@ -47,7 +88,7 @@ def builder(name: str) -> "type[CardioBuilder]":
         if isinstance(member, type) and issubclass(member, CardioBuilder) and member.__module__ == module_name
     ]
     if len(builders) != 1:
-        raise TypeError(f"{path} must define exactly one CardioBuilder, found {len(builders)}")
+        raise BadConfig(f"{path} must define exactly one CardioBuilder, found {len(builders)}")
     return builders[0]
 
 
@@ -72,8 +113,8 @@ def is_pooled(task: Task) -> bool:
 
 
 def members(pooled: Task) -> tuple[Task, ...]:
-    """Return the tasks of datasets of patients that a pooled task puts together."""
-    real = (spec(name) for name in list_datasets() if not spec(name).generated)
+    """Return the tasks of this package's datasets of patients that a pooled task puts together."""
+    real = (spec(name) for name in list_datasets() if is_own(name) and not spec(name).generated)
     return tuple(
         task for one in real for task in one.tasks if (task.target, task.classes) == (pooled.target, pooled.classes)
     )

@@ -1,4 +1,4 @@
-"""Model cards are the registry: `model_cards/<org>__<model>.md`, facts in the front matter, plain words below it."""
+"""Model cards are the registry: `<org>__<model>.md` in `model_cards/` or a folder of the user; facts, then plain words."""
 
 import re
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
+from cardiobench.core import plugins
 from cardiobench.core.errors import BadModel
 from cardiobench.core.registry import unknown_name
-from cardiobench.core.resources import folder
 
 REQUIRED = ("id", "revision", "adapter", "modalities", "licence", "access", "preprocessing", "pretraining_data", "seen")
 OPTIONAL = (
@@ -131,10 +131,14 @@ def read_card(path: Path) -> ModelCard:
     return ModelCard(**facts, body=body.strip())
 
 
-@cache
 def _cards() -> Mapping[str, ModelCard]:
-    cards = [read_card(path) for path in sorted(folder("model_cards").glob("*__*.md"))]
-    return {card.id: card for card in cards}
+    return _cards_in(plugins.folders("model_cards"))
+
+
+@cache
+def _cards_in(folders: tuple[Path, ...]) -> Mapping[str, ModelCard]:
+    paths = [path for folder in folders for path in sorted(folder.glob("*__*.md"))]
+    return plugins.by_name("model", ((card.id, card) for card in map(read_card, paths)))
 
 
 def list_models(modality: str | None = None) -> list[str]:

@@ -5,21 +5,19 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
 from inspect import getfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_type_hints
 
+from cardiobench.core import plugins
 from cardiobench.core.errors import BadModel
 from cardiobench.core.io import sha256_of_file
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.models.base import Encoder, LoadedModel
+from cardiobench.models.cards import list_models
 
 if TYPE_CHECKING:
     import torch
-
-GROUP = "cardiobench.models"
-"""Entry points of installed packages: name of the model -> its class, or a function that makes its encoder."""
 
 
 class BaseEncoder(ABC):
@@ -81,10 +79,12 @@ def find_custom(name: str) -> Callable[[], Encoder] | None:
 
     Raises:
         BadModel: there is no such file, module or class.
+        BadConfig: an installed package that brings the model cannot be imported, or takes the name of a registered one.
     """
-    plugins = {point.name: point for point in entry_points(group=GROUP)}
-    if name in plugins:
-        return plugins[name].load()
+    points = plugins.entry_points("models")
+    if name in points:
+        plugins.by_name("model", [*((one, "model_cards") for one in list_models()), (name, points[name])])
+        return plugins.load("models", name)
     location, colon, attribute = name.rpartition(":")
     if not (colon and location and attribute.isidentifier()):
         return None

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cardiobench.core import plugins
+from cardiobench.core.errors import BadConfig
 from cardiobench.core.registry import unknown_name
 
 if TYPE_CHECKING:
@@ -33,8 +35,8 @@ ALL = "all"
 
 
 def list_protocols() -> tuple[str, ...]:
-    """Return the names of all protocols, in the order in which they are run."""
-    return tuple(_CLASSES)
+    """Return the names of all protocols, in the order in which they are run; those of installed packages last."""
+    return tuple(plugins.by_name("protocol", [*_CLASSES.items(), *plugins.entry_points("protocols").items()]))
 
 
 def choose(names: Sequence[str]) -> tuple[str, ...]:
@@ -45,11 +47,27 @@ def choose(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def protocol_class(name: str) -> "type[PredictionProtocol] | type[AnalysisProtocol]":
-    """Return the class of a protocol; `UnknownName` with the nearest name if there is none."""
-    if name not in _CLASSES:
-        raise unknown_name("protocol", name, _CLASSES)
-    module, _, kind = _CLASSES[name].partition(":")
-    return getattr(import_module(module), kind)
+    """Return the class of a protocol.
+
+    Raises:
+        UnknownName: there is none of that name; says which name is nearest.
+        BadConfig: what an installed package has under that name is no protocol of that name.
+    """
+    if name not in (known := list_protocols()):
+        raise unknown_name("protocol", name, known)
+    if name in _CLASSES:
+        module, _, kind = _CLASSES[name].partition(":")
+        return getattr(import_module(module), kind)
+    from cardiobench.protocols.base import BaseProtocol
+
+    cls = plugins.load("protocols", name)
+    if not (isinstance(cls, type) and issubclass(cls, BaseProtocol) and cls.name == name):
+        point = plugins.entry_points("protocols")[name]
+        raise BadConfig(
+            f"{point.value} of {plugins.package_of(point)} is no protocol called '{name}'. Inherit from PredictionProtocol "
+            f"or AnalysisProtocol, with name = '{name}'."
+        )
+    return cls  # type: ignore[return-value]  # one of the two: nothing else inherits from the base
 
 
 def protocol(name: str, config: "RunConfig | None" = None, **options: Any) -> "PredictionProtocol | AnalysisProtocol":

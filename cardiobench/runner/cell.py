@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import pandas as pd
 
-from cardiobench.core import resources
+from cardiobench.core import plugins, resources
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.core.io import sha256_of_json
@@ -31,6 +31,7 @@ from cardiobench.runner import references
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.scoring import score
+from cardiobench.scoring.metrics import load_formula, metrics_of
 
 KEY_DIGITS = 16
 
@@ -227,10 +228,12 @@ def not_applicable(cell: BaseCell[Any], reason: str, context: RunContext) -> Non
 def code_digest(protocol: type, *datasets: str) -> str:
     """Return the digest of the code that makes results, found by its imports; modules loaded by name are given here."""
     builders = map(catalog.builder, datasets)
+    names = {name for dataset in datasets for task in catalog.spec(dataset).tasks for name in metrics_of(task)}
+    installed = [load_formula(name) for name in sorted(names & plugins.entry_points("metrics").keys())]
     file = Path(getfile(protocol))
     package = file.parent.rglob("*.py") if file.parent.parent.name == "protocols" else ()
     metrics = (path for path in resources.folder("hf_metrics").glob("*/*.py") if path.name != "app.py")
-    return source_digest(protocol, score, references, *builders, *package, *metrics)[:KEY_DIGITS]
+    return source_digest(protocol, score, references, *builders, *package, *metrics, *installed)[:KEY_DIGITS]
 
 
 def model_facts(model: LoadedModel) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from cardiobench.core import plugins
 from cardiobench.core.config import ScoreConfig
 from cardiobench.core.errors import BadData
 from cardiobench.core.io import sha256_of_json
@@ -37,6 +38,7 @@ def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
     Raises:
         BadPredictions: the file lacks test units, has others, or values that are none.
     """
+    plugins.add_folder("hf_datasets", config.datasets_dir)
     task = catalog.task(config.task)
     check_metrics([task], config.metrics)
     if config.references:

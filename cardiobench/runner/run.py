@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from cardiobench.core import plugins
 from cardiobench.core.config import RunConfig, absolute, to_yaml
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadConfig, BadData, BadModel, CardioBenchError, NotApplicable, UnwritableOutput
@@ -121,6 +122,8 @@ def resolve(config: RunConfig) -> Request:
     Raises:
         CardioBenchError: an unknown name, an option out of range, or data that is not here.
     """
+    plugins.add_folder("hf_datasets", config.datasets_dir)
+    plugins.add_folder("model_cards", config.models_dir)
     config = apply_suite(apply_profile(config))
     if config.max_recording_mb is not None:
         set_limit(config.max_recording_mb)

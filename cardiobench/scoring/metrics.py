@@ -1,4 +1,4 @@
-"""Metrics by name: the formulas of the folder `hf_metrics/`, without the library that wraps them there."""
+"""Metrics by name: the formulas of `hf_metrics/` and of installed packages, without the library that wraps them there."""
 
 import functools
 import importlib.util
@@ -9,6 +9,7 @@ from types import ModuleType
 
 import numpy as np
 
+from cardiobench.core import plugins
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.registry import unknown_name
 from cardiobench.core.resources import folder
@@ -42,7 +43,7 @@ class ScoringInput:
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """One folder of `hf_metrics/`.
+    """One folder of `hf_metrics/`, or one formula of an installed package.
 
     Attributes:
         name: of the folder.
@@ -105,7 +106,8 @@ class Metric:
 
 def list_metrics() -> list[str]:
     """Return the names of all metrics, sorted."""
-    return sorted(path.parent.name for path in folder("hf_metrics").glob("*/formula.py"))
+    own = ((path.parent.name, path) for path in folder("hf_metrics").glob("*/formula.py"))
+    return sorted(plugins.by_name("metric", [*own, *plugins.entry_points("metrics").items()]))
 
 
 def metrics_of(task: Task) -> tuple[str, ...]:
@@ -149,7 +151,7 @@ def check_metrics(tasks: Iterable[Task], names: Sequence[str]) -> None:
 
 @functools.cache
 def load_metric(name: str) -> Metric:
-    """Load the metric of that name; raises `UnknownName` when there is no such folder."""
+    """Load the metric of that name; raises `UnknownName` when there is none."""
     if name not in (known := list_metrics()):
         raise unknown_name("metric", name, known)
     module = load_formula(name)
@@ -167,7 +169,9 @@ def load_metric(name: str) -> Metric:
 
 @functools.cache
 def load_formula(name: str) -> ModuleType:
-    """Import `hf_metrics/<name>/formula.py`, which needs neither the evaluate library nor this package."""
+    """Import `hf_metrics/<name>/formula.py`, which needs neither the evaluate library nor this package, or a package's formula."""
+    if name in plugins.entry_points("metrics"):
+        return plugins.load("metrics", name)
     path = folder("hf_metrics") / name / "formula.py"
     spec = importlib.util.spec_from_file_location(f"hf_metrics_{name}", path)
     if spec is None or spec.loader is None:

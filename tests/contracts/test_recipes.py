@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md, written out and run as they stand there."""
+"""The recipes of CONTRIBUTING.md: a package of one's own, installed outside the checkout, as they stand there."""
 
 import csv
 import json
@@ -17,53 +17,74 @@ BLOCK = re.compile(r"<!-- (write: (?P<path>\S+)|run) -->\n```\w+\n(?P<text>.*?)`
 
 
 @pytest.fixture(scope="module")
-def checkout(root, tmp_path_factory):
-    """A copy of the checkout with the recipes' files, and a raw folder of twelve clips whose brightness is their label."""
-    copy = tmp_path_factory.mktemp("checkout")
-    for name in ("cardiobench", "hf_datasets", "hf_metrics", "model_cards"):
-        shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for block in BLOCK.finditer((root / "CONTRIBUTING.md").read_text(encoding="utf-8")):
+def blocks(root):
+    return list(BLOCK.finditer((root / "CONTRIBUTING.md").read_text(encoding="utf-8")))
+
+
+@pytest.fixture(scope="module")
+def sources(blocks, tmp_path_factory):
+    """The package's files, and a raw folder of twelve clips whose brightness is their label."""
+    folder = tmp_path_factory.mktemp("package")
+    for block in blocks:
         if block["path"]:
-            path = copy / block["path"]
+            path = folder / block["path"]
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block["text"], encoding="utf-8")
-    clips = copy / "toy" / "clips"
+    clips = folder / "toy" / "clips"
     clips.mkdir(parents=True)
-    with (copy / "toy" / "labels.csv").open("w", newline="") as file:
+    with (folder / "toy" / "labels.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["file", "patient", "split", "sex", "ef"])
         for number in range(12):
             split = "train" if number < 6 else "validation" if number < 8 else "test"
             (clips / f"{number}.avi").write_bytes(avi(np.full((3, 32, 32, 3), 60 + 10 * number, np.uint8), 30))
             writer.writerow([f"{number}.avi", number, split, "FM"[number % 2], 30 + 3 * number])
-    return copy
+    return folder
 
 
-def call(checkout, *line):
-    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+@pytest.fixture(scope="module")
+def installed(sources, tmp_path_factory):
+    """The folder that pip installed the package into: all that is left of it."""
+    target = tmp_path_factory.mktemp("installed")
+    flags = ["--quiet", "--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check"]
+    subprocess.run([sys.executable, "-m", "pip", "install", *flags, "--target", str(target), str(sources)], check=True)
+    return target
+
+
+def call(root, installed, where, *line):
+    """Run Python outside the checkout, with the installed package on its path."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), str(root)])}
     return subprocess.run(
-        [sys.executable, *line], cwd=checkout, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, *line], cwd=where, env=environment, capture_output=True, text=True, check=False
     )
 
 
 @pytest.mark.slow
-def test_the_three_recipes_work_together(checkout, root):
-    command = next(
-        b["text"] for b in BLOCK.finditer((root / "CONTRIBUTING.md").read_text(encoding="utf-8")) if not b["path"]
-    )
-    word, *line = command.split()
+def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tmp_path):
+    command = next(block["text"] for block in blocks if not block["path"])
+    word, *line = command.replace("--data-dir toy", f"--data-dir {sources / 'toy'}").split()
     assert word == "python"
-    done = call(checkout, *line)
+    done = call(root, installed, tmp_path, *line)
     assert done.returncode == 0, done.stderr
-    result = json.loads((checkout / "results" / "me__mean-picture" / "1" / "probe" / "toy_echo__ef.json").read_text())
-    # brightness is linear in the label, so the probe is right but for the compression of the clips
-    assert result["overall"]["mae"]["value"] < 1
-    assert result["overall"]["within_five"]["value"] == 1
+    (path,) = (tmp_path / "results" / "toy__mean-picture").glob("*/nearest_one/toy_echo__ef.json")
+    result = json.loads(path.read_text())
+    # brightness is linear in the label: the nearest training clip to each of the four test clips is number 7, of 51 %
+    assert result["overall"]["mae"]["value"] == np.mean([54 - 51, 57 - 51, 60 - 51, 63 - 51])
+    assert result["overall"]["within_five"]["value"] == 0.25
     assert result["coverage"] == {"scored": 4, "expected": 4}
 
 
 @pytest.mark.slow
-def test_the_metric_loads_in_evaluate(checkout):
-    code = "import evaluate; print(evaluate.load('hf_metrics/within_five').compute(references=[50.0, 60.0], predictions=[54.0, 70.0]))"
-    done = call(checkout, "-c", code)
-    assert done.stdout.strip() == "{'within_five': 0.5}", done.stderr
+def test_parts_run_from_folders_without_a_package(sources, root, tmp_path):
+    parts = shutil.copytree(sources / "cardiobench_toy", tmp_path / "parts")
+    builder = parts / "toy_echo" / "builder.py"
+    builder.write_text(builder.read_text().replace(', "within_five"', ","))  # a metric comes with a package only
+    given = ["--datasets-dir", "parts", "--model", "parts/mean_picture.py:MeanPicture", "--data-dir", sources / "toy"]
+    done = call(
+        root, tmp_path, tmp_path, "-m", "cardiobench.eval", *given, "--tasks", "toy_echo/ef", "--protocols", "knn"
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.glob("results/toy__mean-picture/*/knn/toy_echo__ef.json"))
+    (settings,) = tmp_path.glob("results/runs/*/run.yaml")
+    again = call(root, root, root, "-m", "cardiobench.cli", "rerun", settings)
+    assert again.returncode == 0, again.stderr

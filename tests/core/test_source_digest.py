@@ -56,3 +56,14 @@ def test_a_class_stands_for_its_file_and_scoring_reaches_no_page():
     assert Path(__file__) in source_files(Here)
     reached = {path.relative_to(PACKAGE).parts[0] for path in source_files(score)}
     assert {"scoring", "results", "core"} <= reached and not reached & {"report", "hub", "cli", "runner"}
+
+
+def test_a_package_of_others_is_followed_too(tmp_path):
+    """A plug-in's model that imports a neighbour: an edit of the neighbour makes its embeddings again."""
+    package = tmp_path / "lab" / "nets"
+    package.mkdir(parents=True)
+    texts = {"../__init__.py": "", "__init__.py": "", "model.py": "from .deep import a\nfrom lab import wide\n"}
+    for name, text in {**texts, "deep.py": "from .. import wide\n", "../wide.py": "", "../alone.py": ""}.items():
+        (package / name).write_text(text)
+    files = source_files(package / "model.py")
+    assert {path.name for path in files} == {"model.py", "deep.py", "wide.py"}

@@ -45,7 +45,7 @@ def test_a_file_a_module_a_plug_in_and_an_object_are_the_same_model(file, tmp_pa
     by_module = evaluated("my_means:Means", tmp_path)
     by_object = evaluated(sys.modules["my_means"].Means(), tmp_path)
     point = importlib.metadata.EntryPoint("means", "my_means:Means", "cardiobench.models")
-    monkeypatch.setattr("cardiobench.models.custom.entry_points", lambda group: [point])
+    monkeypatch.setattr("cardiobench.core.plugins.entry_points", lambda group: {"means": point})
     by_plug_in = evaluated("means", tmp_path)
     assert by_path.score == by_module.score == by_object.score == by_plug_in.score
     assert by_path.model["revision"] == by_object.model["revision"]

@@ -1,0 +1,103 @@
+"""Parts from elsewhere: names that clash, packages that are broken, folders that are not there."""
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+import cardiobench
+from cardiobench.core import plugins, resources
+from cardiobench.core.errors import BadConfig, UnknownName
+from cardiobench.data import catalog
+from cardiobench.models.cards import card
+from cardiobench.models.custom import find_custom
+from cardiobench.protocols import protocol_class
+from cardiobench.scoring.metrics import load_metric
+
+BUILDER = """
+from cardiobench.data import CardioBuilder, DatasetSpec
+
+class Toy(CardioBuilder):
+    SPEC = DatasetSpec("{name}", "Toy", "1", "ecg", "ecg", "CC BY 4.0", "", True, (), {{}})
+"""
+
+
+@pytest.fixture
+def install(monkeypatch):
+    """Let an entry point stand in for an installed package."""
+
+    def installed(group, name, value):
+        point = EntryPoint(name, value, f"cardiobench.{group}")
+        monkeypatch.setattr(plugins, "entry_points", lambda asked: {name: point} if asked == group else {})
+        catalog._locations.cache_clear()
+
+    yield installed
+    monkeypatch.undo()
+    catalog._locations.cache_clear()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of the user, forgotten after the test."""
+    for variable in plugins.VARIABLES.values():
+        monkeypatch.setenv(variable, "")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "call"),
+    [
+        ("datasets", "tmed2", cardiobench.list_datasets),
+        ("metrics", "mae", cardiobench.list_metrics),
+        ("protocols", "knn", cardiobench.list_protocols),
+        ("models", "cardiobench/constant", lambda: find_custom("cardiobench/constant")),
+    ],
+)
+def test_a_package_replaces_nothing_of_ours(install, group, name, call):
+    install(group, name, "lab.parts:Thing")
+    with pytest.raises(BadConfig, match=rf"two {group[:-1]}s are called '{name}': .* and lab\.parts:Thing of lab"):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("group", "call"),
+    [
+        ("datasets", catalog.spec),
+        ("metrics", load_metric.__wrapped__),
+        ("protocols", protocol_class),
+        ("models", find_custom),
+    ],
+)
+def test_a_package_that_cannot_be_imported_is_named(install, group, call):
+    install(group, "toy", "no_such_package.parts:Thing")
+    with pytest.raises(BadConfig, match=r"\(no_such_package\.parts:Thing\) of the installed package .*Repair that"):
+        call("toy")
+
+
+@pytest.mark.parametrize(("group", "call"), [("datasets", catalog.spec), ("protocols", protocol_class)])
+def test_what_is_no_part_of_its_kind_is_refused(install, group, call):
+    install(group, "toy", "collections:OrderedDict")
+    with pytest.raises(BadConfig, match=r"collections:OrderedDict.* is no "):
+        call("toy")
+
+
+def test_a_dataset_of_a_folder_is_found_by_the_name_of_its_spec(folder):
+    for name, spec in (("toy_a", "toy_a"), ("toy_b", "other")):
+        (folder / name).mkdir()
+        (folder / name / "builder.py").write_text(BUILDER.format(name=spec))
+    with pytest.raises(UnknownName):
+        catalog.spec("toy_a")
+    plugins.add_folder("hf_datasets", folder)
+    assert catalog.spec("toy_a").title == "Toy" and catalog.dataset_folder("toy_a") == folder / "toy_a"
+    assert not catalog.is_own("toy_a") and catalog.is_own("tmed2")
+    with pytest.raises(BadConfig, match=r"its SPEC is called 'other', expected 'toy_b'"):
+        catalog.spec("toy_b")
+
+
+def test_a_card_of_a_folder_is_a_registered_model(folder):
+    text = resources.folder("model_cards").joinpath("cardiobench__constant.md").read_text(encoding="utf-8")
+    (folder / "lab__still.md").write_text(text.replace("id: cardiobench/constant", "id: lab/still"), encoding="utf-8")
+    plugins.add_folder("model_cards", folder)
+    plugins.add_folder("model_cards", folder)
+    assert card("lab/still").adapter == "constant" and cardiobench.list_models().count("lab/still") == 1
+    with pytest.raises(BadConfig, match=r"there is no folder .*nowhere"):
+        plugins.add_folder("model_cards", folder / "nowhere")
