@@ -1,4 +1,4 @@
-"""Look up every pinned package in the index of known vulnerabilities: `make audit`.
+"""Look up every pinned package of every environment in the index of known vulnerabilities: `make audit`.
 
 Exit code 0: none is known, or the index cannot be reached, which is said; 1: the packages that are named have one.
 """
@@ -35,7 +35,8 @@ def verdict(report: dict) -> tuple[int, str]:
     return int(bool(bad)), "\n".join([*bad, summary])
 
 
-def main() -> int:
+def audit(pins: Path) -> tuple[int, str]:
+    """Return the exit code and the last lines for one file of pinned packages."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "audit.json"
         options = [
@@ -48,16 +49,22 @@ def main() -> int:
             "--output",
             str(output),
         ]
-        line = [sys.executable, "-m", "pip_audit", "-r", str(ROOT / "constraints.txt"), *options]
+        line = [sys.executable, "-m", "pip_audit", "-r", str(pins), *options]
         run = subprocess.run(line, capture_output=True, text=True, timeout=600)
         if output.is_file():
-            code, text = verdict(json.loads(output.read_text(encoding="utf-8")))
-        elif any(name in run.stderr for name in UNREACHABLE):
-            code, text = 0, f"audit skipped: the index cannot be reached ({run.stderr.strip().splitlines()[-1][:200]})."
-        else:
-            code, text = 1, f"pip-audit failed:\n{run.stderr}"
-    sys.stdout.write(text + "\n")
-    return code
+            return verdict(json.loads(output.read_text(encoding="utf-8")))
+        if any(name in run.stderr for name in UNREACHABLE):
+            return 0, f"audit skipped: the index cannot be reached ({run.stderr.strip().splitlines()[-1][:200]})."
+        return 1, f"pip-audit failed:\n{run.stderr}"
+
+
+def main() -> int:
+    codes = []
+    for pins in sorted(ROOT.glob("constraints*.txt")):
+        code, text = audit(pins)
+        sys.stdout.write(f"{pins.name}: {text}\n")
+        codes.append(code)
+    return max(codes)
 
 
 if __name__ == "__main__":

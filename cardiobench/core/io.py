@@ -6,8 +6,10 @@ import json
 import math
 import os
 import secrets
+import shutil
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,17 @@ def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
     return path
 
 
+@contextmanager
+def temporary_folder(path: Path) -> Iterator[Path]:
+    """Make an empty folder under a temporary name beside `path`, and remove it with what is left in it."""
+    folder = temporary_path(path)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
 def temporary_path(path: Path) -> Path:
     """Return a hidden name beside `path` that no other process on any machine uses: host, process and a random part."""
     shown = os.fsdecode(os.fsencode(path.name)[:_NAME_BYTES])
@@ -55,7 +68,7 @@ def temporary_path(path: Path) -> Path:
 
 
 def remove_orphans(folder: Path) -> list[Path]:
-    """Remove the temporary files that processes of this machine left behind when they were killed.
+    """Remove the temporary files and folders that processes of this machine left behind when they were killed.
 
     Files of processes that still run, and of other machines, stay.
     """
@@ -65,7 +78,10 @@ def remove_orphans(folder: Path) -> list[Path]:
         if (process := path.name.rsplit("-", 2)[1]).isdigit() and not _runs(int(process))
     ]
     for path in orphans:
-        path.unlink(missing_ok=True)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
     return orphans
 
 
@@ -83,9 +99,9 @@ def _runs(process: int) -> bool:
     return True
 
 
-def write_text(text: str, path: str | Path) -> Path:
-    """Write a text file as UTF-8, whole or not at all."""
-    return write_atomic(path, lambda partial: partial.write_bytes(text.encode("utf-8")))
+def write_text(text: str, path: str | Path, errors: str = "strict") -> Path:
+    """Write a text file as UTF-8, whole or not at all; `errors="replace"` for text with names of files that are not UTF-8."""
+    return write_atomic(path, lambda partial: partial.write_bytes(text.encode("utf-8", errors)))
 
 
 def write_json(value: Any, path: str | Path) -> Path:

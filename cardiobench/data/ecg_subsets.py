@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData, NotApplicable, UnwritableOutput, first_n
+from cardiobench.core.errors import BadData, NotApplicable, first_n
+from cardiobench.core.io import write_text
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
@@ -146,12 +147,7 @@ def write_subsets(
 
 def write_subset(subset: Subset, path: Path) -> Path:
     """Write a subset as JSON: task, size, seed, and an id a line."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(subset), indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UnwritableOutput(f"{path} cannot be written: {error.strerror or error}") from None
-    return path
+    return write_text(json.dumps(asdict(subset), indent=1) + "\n", path)
 
 
 def read_subset(path: Path) -> Subset:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from cardiobench.core.errors import BadData, BadMedia, UnwritableOutput, first_n
-from cardiobench.core.io import sha256_of_file, write_json
+from cardiobench.core.io import remove_orphans, sha256_of_file, temporary_folder, write_json
 from cardiobench.data import catalog
 from cardiobench.data.prompts import prompt_files
 from cardiobench.data.rows import links_out
@@ -78,9 +77,10 @@ def prepare(
     builder = catalog.builder(name)
     _check_twin(builder.find_raw(data_dir))
     try:
-        (out / "cardiobench").mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=out / "cardiobench") as work:
-            folder = Path(work) / "folder"
+        target = out / "cardiobench" / name
+        remove_orphans(target.parent)
+        with temporary_folder(target) as work:
+            folder = work / "folder"
             (folder / "data").mkdir(parents=True)
             for part in builder.SPEC.configs or ("default",):
                 build = builder(
@@ -88,19 +88,18 @@ def prepare(
                     data_dir=None if data_dir is None else str(data_dir),
                     allow_missing=allow_missing,
                     skip_unreadable=True,
-                    cache_dir=work,
+                    cache_dir=str(work),
                 )
-                built = Path(work) / part
+                built = work / part
                 build.download_and_prepare(built, file_format="parquet", max_shard_size=SHARD, num_proc=num_proc)
                 _take_shards(build, built, folder / "data")
             _finish(build, folder, allow_missing=allow_missing)
-            target = out / "cardiobench" / name
             if target.exists():
-                target.rename(Path(work) / "old")
+                target.rename(work / "old")
             folder.rename(target)
     except OSError as error:
         raise UnwritableOutput(f"{name} cannot be written below {out}: {error.strerror or error}") from None
-    return out / "cardiobench" / name
+    return target
 
 
 def _check_twin(raw: Path | None) -> None:

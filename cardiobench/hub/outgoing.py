@@ -54,6 +54,12 @@ def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()
     return replace(shown, stamp={**shown.stamp, "source_checksum": source})
 
 
+def public_note(note: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the note of a prepared folder with counts alone of the files and recordings that it lacks."""
+    marks = {"missing": PATH_MARK, "unreadable": ID_MARK, "linked": PATH_MARK}
+    return {**note, **{name: [mark] * len(note.get(name, ())) for name, mark in marks.items()}}
+
+
 def public_name(model: str) -> str:
     """Return the name of a model without the folders above it, where it is one of this machine."""
     is_folder = Path(model).is_absolute() or Path(model).exists() or LOCAL_PATH.search(model)

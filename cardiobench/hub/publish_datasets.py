@@ -1,5 +1,6 @@
 """Dataset repositories: card, split ids, prompts, eval.yaml, builder; the recordings only where the licence lets them go."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from cardiobench.hub.cards import front_matter_block, insert
 from cardiobench.hub.commit import Content, PlanChanges, RepoOptions, Snapshot, Target
 from cardiobench.hub.dataset_index import FOLDER as INDEX
 from cardiobench.hub.dataset_index import index_files
+from cardiobench.hub.outgoing import public_note
 from cardiobench.hub.publish import Publication
 
 SCRIPT = "script"
@@ -115,8 +117,9 @@ def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChange
     files["builder.py"] = (catalog.dataset_folder(name) / "builder.py").read_bytes()
     if folder is not None:
         files |= {f"data/{path.name}": path for path in sorted((folder / "data").glob("*.parquet"))}
-        files[NOTE] = (folder / NOTE).read_bytes()
-        if read_note(folder, catalog.spec(name))["twin"]:
+        note = read_note(folder, catalog.spec(name))
+        files[NOTE] = json.dumps(public_note(note), indent=2).encode()
+        if note["twin"]:
             files["README.md"] = _after_front_matter(card, TWIN).encode()
 
     def plan_changes(snapshot: Snapshot) -> dict[str, Content | None]:

@@ -5,7 +5,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import cardiobench
-from cardiobench.core.errors import BadData, UnwritableOutput
+from cardiobench.core.errors import BadData
+from cardiobench.core.io import write_text
 from cardiobench.hub.commit import RepoOptions, Target
 from cardiobench.hub.publish import Publication
 from cardiobench.leaderboard.source import is_repository
@@ -42,13 +43,7 @@ def files(dataset: str) -> dict[str, str]:
 
 def write_files(dataset: str, out: Path) -> list[Path]:
     """Write the Space into a folder, to be looked at or pushed by hand."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, text in files(dataset).items():
-            (out / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UnwritableOutput(f"{out} cannot be written: {error.strerror or error}") from error
-    return sorted(out / name for name in files(dataset))
+    return sorted(write_text(text, out / name) for name, text in files(dataset).items())
 
 
 def publication(dataset: str, space: str, *, private: bool = False) -> Publication:

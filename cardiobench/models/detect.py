@@ -177,14 +177,12 @@ def registered(model_card: ModelCard, source: ModelFiles, rule: str) -> LoaderMa
     settings = _own_facts(source)
     poolings = _first(poolings, settings.get("pooling"), source, "pooling")
     variants = _first(variants, settings.get("variant"), source, "variant")
-    return LoaderMatch(
-        rule,
-        make,
-        lambda pooling, variant: make(model_card, source, pooling=pooling, variant=variant),
-        poolings,
-        variants,
-        model_card,
-    )
+
+    def build(pooling: str, variant: str) -> Encoder:
+        with library_errors(source.name):
+            return make(model_card, source, pooling=pooling, variant=variant)
+
+    return LoaderMatch(rule, make, build, poolings, variants, model_card)
 
 
 def _first(names: tuple[str, ...], wanted: str | None, source: ModelFiles, what: str) -> tuple[str, ...]:

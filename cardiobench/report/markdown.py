@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from cardiobench.core.io import write_text
 from cardiobench.report import probe_gain, ranks
 from cardiobench.report.overview import find_task
 from cardiobench.report.page import naming
@@ -54,9 +55,7 @@ def write_markdown(collection: Collection, out: Path, *, figures: ReportFigures 
         *(_task_section(task, by_task[task], figures.of("task", task), out) for task in sorted(by_task)),
         problem_list([*collection.problems, *figures.problems]),
     ]
-    page = out / PAGE
-    out.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n".join(part for part in parts if part), encoding="utf-8")
+    page = write_text("\n".join(part for part in parts if part), out / PAGE, errors="replace")
     return [page, *(figures.files if drawn_here else ())]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import UnwritableOutput
+from cardiobench.core.io import write_text
 from cardiobench.reproduction.profiles import BY_PATIENT, PAPER
 from cardiobench.reproduction.reproduce import Tables
 from cardiobench.reproduction.table_specs import TABLE_SPECS
@@ -55,13 +55,7 @@ def page(paper: Tables, default: Tables) -> str:
 
 def write_page(paper: Tables, default: Tables, out: Path) -> Path:
     """Write the page; returns its path."""
-    path = out / PAGE
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        path.write_text(page(paper, default), encoding="utf-8")
-    except OSError as error:
-        raise UnwritableOutput(f"{path} cannot be written: {error.strerror or error}") from error
-    return path
+    return write_text(page(paper, default), out / PAGE)
 
 
 def _files(dataset: str) -> list[str]:

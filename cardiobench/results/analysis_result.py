@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Self
 
 import pandas as pd
 
-from cardiobench.core.errors import BadData
+from cardiobench.core.io import sha256_of_file
 from cardiobench.core.tables import unescape_formula, write_csv
-from cardiobench.results.record import DatasetFacts, ModelFacts, Name, Record, Stamp, ValidatedAs
+from cardiobench.results.record import DatasetFacts, EditedResult, ModelFacts, Name, Record, Stamp, ValidatedAs
 from cardiobench.results.score_result import Estimate
 
 # In the file, tables are the names of the CSV files beside it.
@@ -27,6 +27,7 @@ class AnalysisResult(Record):
         tasks: whose recordings took part.
         values: name -> number with its interval; NaN with the reason where there is none.
         tables: name -> the rows behind a figure; saved as CSV beside the record.
+        tables_sha256: name -> SHA-256 of that CSV, filled in when the record is saved.
         options: everything that was chosen.
         models: facts of the model, or of every model compared.
         datasets: name, version and digest of each dataset.
@@ -37,12 +38,14 @@ class AnalysisResult(Record):
     """
 
     kind: ClassVar[str] = "record"
+    schema: ClassVar[int] = 2  # 1 had no checksums of the tables
 
     protocol: Name
     subject: Name
     tasks: tuple[str, ...]
     values: Mapping[str, Estimate]
     tables: Tables = field(default_factory=dict)
+    tables_sha256: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     models: tuple[ModelFacts, ...] = ()
     datasets: tuple[DatasetFacts, ...] = ()
@@ -62,7 +65,8 @@ class AnalysisResult(Record):
         for table, file in zip(self.tables.values(), tables, strict=True):
             write_csv(table, file)
         names: Any = {name: file.name for name, file in zip(self.tables, tables, strict=True)}
-        return super(AnalysisResult, replace(self, tables=names)).save(path)
+        checksums = {name: sha256_of_file(file) for name, file in zip(self.tables, tables, strict=True)}
+        return super(AnalysisResult, replace(self, tables=names, tables_sha256=checksums)).save(path)
 
     def files(self, path: str | Path) -> list[Path]:
         """Return the record's path and those of its tables."""
@@ -71,15 +75,20 @@ class AnalysisResult(Record):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote; `BadData` names the file when it is not one."""
+        """Read what `save` wrote.
+
+        Raises:
+            BadData: it is no record; names the file.
+            EditedResult: the record or a table of it is not as it was written.
+        """
         record = super().load(path)
-        try:
-            tables = {
-                name: _read_table(Path(path).with_name(Path(str(file)).name)) for name, file in record.tables.items()
-            }
-        except (OSError, ValueError) as error:
-            raise BadData(f"{path}: a table of it cannot be read: {error}") from error
-        return replace(record, tables=tables)
+        files = {name: Path(path).with_name(Path(str(file)).name) for name, file in record.tables.items()}
+        for name, file in files.items():
+            if not file.is_file() or sha256_of_file(file) != record.tables_sha256.get(name):
+                raise EditedResult(
+                    f"{path}: its table {file.name} is not what was written. Run the line that made it again"
+                )
+        return replace(record, tables={name: _read_table(file) for name, file in files.items()})
 
 
 def _read_table(path: Path) -> pd.DataFrame:

@@ -8,7 +8,14 @@ import sys
 import pytest
 
 from cardiobench.core.errors import DiskFull, UnwritableOutput, first_n
-from cardiobench.core.io import remove_orphans, sha256_of_file, temporary_path, write_atomic, write_json
+from cardiobench.core.io import (
+    remove_orphans,
+    sha256_of_file,
+    temporary_folder,
+    temporary_path,
+    write_atomic,
+    write_json,
+)
 
 
 def fail_with(code):
@@ -53,6 +60,16 @@ def test_orphans_of_dead_processes_are_removed_and_those_of_living_ones_and_othe
     foreign.write_text("half")
     assert remove_orphans(tmp_path) == [orphan]
     assert sorted(file for file in tmp_path.rglob("*") if file.is_file()) == sorted([living, foreign])
+
+
+def test_the_folder_of_a_killed_process_is_removed_with_what_is_in_it(tmp_path):
+    code = "import os, sys; from pathlib import Path; from cardiobench.core.io import temporary_folder\n"
+    code += "with temporary_folder(Path(sys.argv[1])) as f: (f / 'data').mkdir(); (f / 'data/x').write_text('half'); os._exit(9)"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "georgia")], check=False)
+    (orphan,) = tmp_path.iterdir()
+    with temporary_folder(tmp_path / "georgia") as living:
+        assert remove_orphans(tmp_path) == [orphan] and list(tmp_path.iterdir()) == [living]
+    assert not list(tmp_path.iterdir())
 
 
 def test_digests_are_sha256(tmp_path):

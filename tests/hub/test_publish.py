@@ -132,8 +132,8 @@ def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, pr
     (folder / "data").mkdir(parents=True)
     (folder / "data" / "test-00000-of-00001.parquet").write_bytes(b"recordings")
     shards = {path.name: sha256_of_file(path) for path in (folder / "data").iterdir()}
-    note = {"name": name, "version": spec.version, "digest": "0", "twin": False, "missing": [], "absent": {}}
-    note |= {"shards": shards, "linked": []}
+    note = {"name": name, "version": spec.version, "digest": "0", "twin": False, "absent": {}}
+    note |= {"shards": shards, "linked": [], "missing": ["clips/patient7.avi"], "unreadable": ["patient8", "patient9"]}
     (folder / "cardiobench.json").write_text(json.dumps(note))
     for rights in ({}, {"i_have_the_right": True}, {"private": True}):
         with pytest.raises(LicenceError, match="may not be published"):
@@ -147,6 +147,8 @@ def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, pr
     send(publish_datasets.publications(name, "org", **both))
     assert hub.store.repository("dataset", f"org/{name}").private
     assert files(hub, "dataset", f"org/{name}")["data/test-00000-of-00001.parquet"] == b"recordings"
+    sent = files(hub, "dataset", f"org/{name}")["cardiobench.json"]
+    assert b"patient" not in sent and [len(json.loads(sent)[key]) for key in ("missing", "unreadable")] == [1, 2]
 
 
 def test_a_twin_says_on_its_page_that_it_is_one(hub, client, prepared):

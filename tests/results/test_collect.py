@@ -1,12 +1,15 @@
 """What may be ranked, and what is shown with what is wrong with it instead."""
 
 import json
+import os
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.core.errors import BadData, BadPredictions, MissingData
+from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.collect import collect, read_result
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.predictions_file import load_cached_score, load_predictions, save_scored
@@ -155,14 +158,29 @@ def test_of_one_result_twice_the_newest_counts(tmp_path):
 
 
 def test_records_are_no_results(tmp_path):
-    from cardiobench.results.analysis_result import AnalysisResult, point_estimate
-
     AnalysisResult("alignment", "camus/ef", ("camus/ef",), {"r": point_estimate(0.5)}).save(
         tmp_path / "m/r/alignment/camus__ef.json"
     )
     (tmp_path / "m/r/alignment/tmed2__as.json").write_text('{\n  "schema": 1,\n  "kind": "record"')
     found = collect([tmp_path])
     assert len(found.analyses) == 1 and not found.entries and [p.kind for p in found.problems] == ["unreadable"]
+
+
+@pytest.mark.parametrize("damage", ["edited", "gone", "a pipe"])
+def test_a_table_of_an_analysis_that_was_edited_is_not_shown(tmp_path, damage):
+    table = pd.DataFrame({"n": [10, 20], "score": [0.5, 0.6]})
+    path = AnalysisResult("few_shot", "camus/ef", ("camus/ef",), {}, {"curve": table}).save(tmp_path / "camus__ef.json")
+    assert len(collect([tmp_path]).analyses) == 1
+    file = path.with_suffix(".curve.csv")
+    content = file.read_text()
+    file.unlink()
+    if damage == "edited":
+        file.write_text(content.replace("0.6", "0.9"))
+    elif damage == "a pipe":
+        os.mkfifo(file)
+    found = collect([tmp_path])
+    assert not found.analyses and [problem.kind for problem in found.problems] == ["edited by hand"]
+    assert file.name in found.problems[0].message
 
 
 def test_nothing_there(tmp_path):

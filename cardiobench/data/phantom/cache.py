@@ -1,11 +1,12 @@
 """Generated recordings, kept on disk between models: drawing a cine takes longer than reading it."""
 
 import contextlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 from cardiobench.core.config import default_cache
+from cardiobench.core.errors import UnwritableOutput
+from cardiobench.core.io import write_atomic
 
 
 def cached_bytes(name: str, generator: str, make: Callable[[], bytes]) -> bytes:
@@ -21,9 +22,6 @@ def cached_bytes(name: str, generator: str, make: Callable[[], bytes]) -> bytes:
         return path.read_bytes()
     content = make()
     # A cache that cannot be written to costs time and changes nothing.
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{name}.{os.getpid()}.tmp")
-        partial.write_bytes(content)
-        partial.replace(path)
+    with contextlib.suppress(UnwritableOutput):
+        write_atomic(path, lambda partial: partial.write_bytes(content))
     return content

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from cardiobench.core.errors import BadData, BadMedia, MissingData, UnwritableOutput
+from cardiobench.core.errors import BadData, BadMedia, MissingData
+from cardiobench.core.io import write_text
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import LEADS, Clip, Ecg, FrameSampling
@@ -198,10 +199,6 @@ def _write(entry: Entry, task: Task, shown: Sequence[Example], out: Path) -> tup
     name = f"{anchor('worst', f'{task.name} {entry.setting}{entry.path}')}.html"
     template = page_environment(out).get_template("examples.html")
     text = template.render(task=task, model=model, protocol=entry.result.label, examples=shown)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-        (folder / name).write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UnwritableOutput(f"{folder} cannot be written: {error.strerror or error}") from error
+    write_text("*\n", folder / ".gitignore")
+    write_text(text, folder / name, errors="replace")
     return model, f"{FOLDER}/{name}"

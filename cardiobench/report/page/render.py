@@ -8,7 +8,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from cardiobench.core.errors import UnwritableOutput
+from cardiobench.core.io import write_text
 from cardiobench.report.page import naming
 from cardiobench.report.page.content import page_content
 from cardiobench.report.plots.draw import ReportFigures, draw_report
@@ -43,13 +43,7 @@ def write_html(
     template = page_environment(out).get_template("page.html")
     text_only = template.render(**parts, figure=lambda saved: IN_A_FILE)
     page = template.render(**parts, figure=inline_up_to(MAX_BYTES - len(text_only.encode("utf-8", "replace"))))
-    path = out / PAGE
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UnwritableOutput(f"{path} cannot be written: {error.strerror or error}") from error
-    return path
+    return write_text(page, out / PAGE, errors="replace")
 
 
 def inline_up_to(size: int) -> Callable[[SavedFigure], Markup]:

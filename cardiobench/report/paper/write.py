@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.core.errors import MissingExtra, UnwritableOutput
+from cardiobench.core.errors import MissingExtra
+from cardiobench.core.io import write_text
 from cardiobench.core.tables import write_csv
 from cardiobench.report.paper.ecg_cells import best_cells
 from cardiobench.report.paper.ecg_figure import ecg_figure, shared_dimensions
@@ -38,17 +39,14 @@ def write_tables(folders: Sequence[Path], out: Path) -> tuple[list[Path], tuple[
     overlap = shared_dimensions(records)
     if len(overlap):
         tables["ecg_figure_1"] = overlap
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        files = [out / PAGE, out / LATEX, *(out / f"{name}.csv" for name in tables)]
-        markdown = "\n".join(grid.markdown() for grid in (*echo, *ecg))
-        files[0].write_text(f"# The papers' tables\n\n{markdown}", encoding="utf-8")
-        files[1].write_text("\n".join(grid.latex() for grid in (*echo, *ecg)), encoding="utf-8")
-        for name, table in tables.items():
-            write_csv(table, out / f"{name}.csv")
-        images, problems = _draw(overlap, out / "ecg_figure_1.png")
-    except OSError as error:
-        raise UnwritableOutput(f"{out} cannot be written: {error.strerror or error}") from error
+    markdown = "\n".join(grid.markdown() for grid in (*echo, *ecg))
+    latex = "\n".join(grid.latex() for grid in (*echo, *ecg))
+    files = [
+        write_text(f"# The papers' tables\n\n{markdown}", out / PAGE),
+        write_text(latex, out / LATEX),
+        *(write_csv(table, out / f"{name}.csv") for name, table in tables.items()),
+    ]
+    images, problems = _draw(overlap, out / "ecg_figure_1.png")
     return [*files, *images], (*collection.problems, *problems)
 
 

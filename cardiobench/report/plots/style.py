@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import MissingExtra
+from cardiobench.core.io import write_atomic, write_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,13 +126,13 @@ def save_figure(figure: "Figure", path: Path, *, png: bool = True) -> str:
     """
     import matplotlib
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = StringIO()
     with matplotlib.rc_context({"svg.hashsalt": path.stem}):  # ids that no other figure of a page has
         figure.savefig(text, format="svg", dpi=DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    path.with_suffix(".svg").write_text(text.getvalue(), encoding="utf-8")
+    write_text(text.getvalue(), path.with_suffix(".svg"))
     if png:
-        figure.savefig(path.with_suffix(".png"), dpi=DPI, metadata={"Software": None})
+        metadata = {"Software": None}
+        write_atomic(path.with_suffix(".png"), partial(figure.savefig, format="png", dpi=DPI, metadata=metadata))
     return text.getvalue()
 
 

@@ -95,3 +95,12 @@ def test_doctor_says_how_prompts_can_be_used(download):
     column = {name: {row[0]: row[1:3] for row in found.answers}["camus/ef"] for name, found in asked.items()}
     assert column == {"by_name": ("with --variant prompts", "yes"), "prompts": ("yes", "no such output")}
     assert ("text, by the card", "prompts can be used with --variant prompts") in examine(NAME).facts
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"model": 7}', b"\xff\xfe\x00", b""])
+def test_a_damaged_tokenizer_costs_this_model_only(download, content):
+    (weights_of(download) / "tokenizer.json").write_bytes(content)
+    try:
+        load_model(NAME, weights=download, variant="prompts")
+    except BadModel as error:
+        assert NAME in str(error)
