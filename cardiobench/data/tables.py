@@ -7,7 +7,7 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -36,12 +36,14 @@ class Column:
         parse: text without surrounding blanks -> value; raises `ValueError`.
         optional: whether a cell may be empty, which gives None (NaN in a column of numbers).
         dtype: of the column.
+        empty: texts that stand for a cell without a value, in lower case.
     """
 
     expected: str
     parse: Callable[[str], Any]
     optional: bool = False
     dtype: str = "object"
+    empty: frozenset[str] = EMPTY
 
     def read(self, cells: Sequence[str], where: Callable[[int], str]) -> list[Any]:
         """Parse cells.
@@ -60,7 +62,7 @@ class Column:
             try:
                 if "\0" in cell:
                     raise ValueError(cell)
-                if text.lower() in EMPTY:
+                if text.lower() in self.empty:
                     if not self.optional:
                         raise ValueError(cell)
                     values[cell] = math.nan if self.dtype == "float64" else None
@@ -72,14 +74,14 @@ class Column:
             indices = [index for index, cell in enumerate(cells) if cell in wrong]
             more = f" ({len(indices)} of {len(cells)} rows are wrong there)" if len(indices) > 1 else ""
             cell = cells[indices[0]]
-            shown = "is empty" if cell.strip().lower() in EMPTY else f"is {cell!r}"
+            shown = "is empty" if cell.strip().lower() in self.empty else f"is {cell!r}"
             raise BadData(
                 f"{where(indices[0])} {shown}; expected {self.expected}{more}. Correct the cell or download the file again."
             )
         return [values[cell] for cell in cells]
 
 
-def text(pattern: str = "", expected: str = "text", *, optional: bool = False) -> Column:
+def text(pattern: str = "", expected: str = "text", *, optional: bool = False, empty: frozenset[str] = EMPTY) -> Column:
     """Return a column of text, all of it matching a regular expression where one is given."""
     shape = re.compile(pattern) if pattern else None
 
@@ -88,7 +90,7 @@ def text(pattern: str = "", expected: str = "text", *, optional: bool = False) -
             raise ValueError(cell)
         return cell
 
-    return Column(expected, parse, optional)
+    return Column(expected, parse, optional, empty=empty)
 
 
 def number(low: float = -math.inf, high: float = math.inf, *, unit: str = "", optional: bool = False) -> Column:
@@ -154,7 +156,7 @@ def read_columns(
     columns: Mapping[str, Column],
     *,
     extra: Mapping[str, Column] | None = None,
-    where: tuple[str, Callable[[str], bool]] | None = None,
+    where: Mapping[str, Callable[[str], bool]] | None = None,
 ) -> pd.DataFrame:
     """Read columns of a CSV of a release.
 
@@ -165,7 +167,7 @@ def read_columns(
         path: the file.
         columns: name -> how its cells are read; each must be in the file.
         extra: the same for columns that older editions of the release lack; absent ones are empty.
-        where: a column, and which of its cells' rows are read; all of them unless given.
+        where: column -> which of its cells' rows are read; all of them unless given.
 
     Returns:
         A frame of these columns, its index named `line`: the line of the file on which a row ends.
@@ -233,14 +235,15 @@ def typed_columns(
     columns: Mapping[str, Column],
     *,
     extra: Mapping[str, Column] | None = None,
-    where: tuple[str, Callable[[str], bool]] | None = None,
+    where: Mapping[str, Callable[[str], bool]] | None = None,
 ) -> pd.DataFrame:
     """Read columns from the rows of a table, given as line and cells (`read_columns`)."""
     names = [name.strip() for name in header]
     wanted = dict(columns) | {name: column for name, column in (extra or {}).items() if name in names}
     _check_header(path, names, columns, wanted)
     positions = [names.index(name) for name in wanted]
-    chosen = names.index(where[0]) if where else 0
+    _check_header(path, names, tuple(where or ()), {})
+    tests = [(names.index(name), accepts) for name, accepts in (where or {}).items()]
     pick = itemgetter(*positions) if len(positions) > 1 else lambda row: (row[positions[0]],)
     lines: list[int] = []
     picked: list[Sequence[str]] = []
@@ -250,7 +253,7 @@ def typed_columns(
                 f"{path}, line {line}: {len(row)} cells, and the header has {len(names)} columns. "
                 "The file is cut short or damaged; download it again."
             )
-        if where is None or where[1](row[chosen]):
+        if all(accepts(row[position]) for position, accepts in tests):
             lines.append(line)
             picked.append(pick(row))
     cells = list(zip(*picked, strict=True)) or [()] * len(wanted)
@@ -271,9 +274,7 @@ def _cell_name(path: Path, column: str, lines: Sequence[int]) -> Callable[[int],
     return lambda row: f"{path}, line {lines[row]}, column '{column}'"
 
 
-def _check_header(
-    path: Path, names: Sequence[str], columns: Mapping[str, Column], wanted: Mapping[str, Column]
-) -> None:
+def _check_header(path: Path, names: Sequence[str], columns: Collection[str], wanted: Mapping[str, Column]) -> None:
     absent = [column for column in columns if column not in names]
     if absent:
         near = difflib.get_close_matches(absent[0], names, n=1, cutoff=0.4)

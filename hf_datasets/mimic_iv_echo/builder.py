@@ -1,45 +1,174 @@
 """MIMIC-IV-ECHO: whole echo studies as DICOM files, with structured measurements (Beth Israel Deaconess Medical Center, PhysioNet)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.data import CardioBuilder, DatasetSpec, PromptGrid, Task
+from cardiobench.data import SEX_GROUPS, CardioBuilder, DatasetSpec, Group, PromptGrid, Task
 from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.dicom_kinds import recording_kinds
+from cardiobench.data.measurements import (
+    ABSENT,
+    PRESENT,
+    GradeRule,
+    Limit,
+    Quantity,
+    StudyMeasurements,
+    ejection_fractions,
+    problem_summary,
+    read_measurements,
+)
+from cardiobench.data.media.dicom_regions import TWO_DIMENSIONAL, UNREAD
 from cardiobench.data.splits import hashed_split
-from cardiobench.data.tables import identifier, read_columns, text
+from cardiobench.data.tables import choice, identifier, read_columns, text
 
 RECORDS, STUDIES = "echo-record-list.csv", "echo-study-list.csv"
 MEASUREMENTS = tuple(
     f"{name}{ending}" for name in ("structured-measurement", "structured_measurement") for ending in (".csv.gz", ".csv")
 )
-EJECTION_FRACTION = "lvef"
+PATIENTS = ("patients.csv.gz", "patients.csv")  # of MIMIC-IV; its sex column is the only one that is read
+
+# Bounds: what a heart can have. Those of walls, velocities, gradients, area, fraction and TAPSE are those of public readers
+# of this release; the others are wide ones of this package.
+FRACTION, WALL = Quantity("%", 0, 100), Quantity("cm", 0.3, 3)
+QUANTITIES = {
+    "lvef": FRACTION,
+    "lvef_upper": FRACTION,
+    "biplane_lvef": FRACTION,
+    "lvef_3d": FRACTION,
+    "lvedd": Quantity("cm", 1.5, 12),
+    "lvesd": Quantity("cm", 0.8, 11),
+    "septal_thickness": WALL,
+    "inf_lat_thickness": WALL,
+    "la_vol": Quantity("mL", 5, 600),
+    "rv_diam": Quantity("cm", 0.5, 10),
+    "tapse": Quantity("cm", 0.5, 4, mixed_unit="mm"),
+    "tr_velocity": Quantity("m/s", 0, 10),
+    "av_pk_vel": Quantity("m/s", 0, 8),
+    "av_mean_grad": Quantity("mmHg", 0, 150),
+    "av_area_continuity": Quantity("cm2", 0.1, 8),
+}
+
+LANG = "Lang et al. 2015, doi:10.1016/j.echo.2014.10.003"
+ECHONEXT = "label definitions of EchoNext as public code applies them to this release"
+NONE_TO_MILD = r"^(none|no\b|trace|trivial|physiologic|minimal|mild|normal)"
+MODERATE = r"^mod|sever|torrential"
+LEAK = ((ABSENT, NONE_TO_MILD), (PRESENT, MODERATE))
+
+# One row per label: words first, numbers where the words give no grade; what is not measured is not labelled.
+LABELS = (
+    GradeRule("ef_le40", "ejection fraction of 40 % or less", "McDonagh et al. 2021, reduced ejection fraction", limits=(Limit("ef", 40, below=True),)),
+    GradeRule("ef_le45", "ejection fraction of 45 % or less", ECHONEXT, limits=(Limit("ef", 45, below=True),)),
+    GradeRule("lv_dilated", "left ventricle wider than 5.8 cm in a man, 5.2 cm in a woman", f"{LANG}, Table 2", limits=(Limit("lvedd", 5.8, female=5.2, inclusive=False),)),
+    GradeRule("lvh", "a left ventricular wall of 1.3 cm or more", ECHONEXT, limits=(Limit("septal_thickness", 1.3), Limit("inf_lat_thickness", 1.3))),
+    GradeRule("lvh_15", "a left ventricular wall of 1.5 cm or more", "the stricter limit of other public code for this release", limits=(Limit("septal_thickness", 1.5), Limit("inf_lat_thickness", 1.5))),
+    GradeRule("la_dilated", "dilated left atrium", "words of the report", "la_size", ((ABSENT, r"^(nl|normal|small)\b"), (PRESENT, r"dilat|enlarg|increase"))),
+    GradeRule("rv_dysfunction", "right ventricular function moderately reduced or worse", ECHONEXT, "rv_function", ((ABSENT, r"^(nl|no|normal|low normal|hyperdynamic|mild)\b"), (PRESENT, r"(mod|sever).*hypo|depress"))),
+    GradeRule("rv_dilated", "dilated right ventricle; without words, wider than 4.1 cm at its base", f"{LANG}, Table 8", "rv_chamber_size", ((ABSENT, r"^(nl|no|normal|small)\b"), (PRESENT, r"dilat|enlarg|increase")), (Limit("rv_diam", 4.1, inclusive=False),)),
+    GradeRule("as_modsev", "aortic stenosis, moderate or severe; without words, 3 m/s, 20 mmHg or 1.5 cm2", ECHONEXT, "aortic_stenosis", ((ABSENT, NONE_TO_MILD), (PRESENT, MODERATE)), (Limit("av_pk_vel", 3), Limit("av_mean_grad", 20), Limit("av_area_continuity", 1.5, below=True)), "avr_structure", doppler=True),
+    GradeRule("ar_modsev", "aortic regurgitation, moderate or severe", ECHONEXT, "aortic_regurg", LEAK, prosthesis="avr_structure", doppler=True),
+    GradeRule("mr_modsev", "mitral regurgitation, moderate or severe", ECHONEXT, "mitral_regurg", LEAK, prosthesis="mvr_structure", doppler=True),
+    GradeRule("tr_modsev", "tricuspid regurgitation, moderate or worse", ECHONEXT, "tricuspid_regurg", LEAK, prosthesis="tvr_structure", doppler=True),
+    GradeRule("pr_modsev", "pulmonary regurgitation, significant or severe", ECHONEXT, "pulm_regurg", ((PRESENT, r"sever|significant"), (ABSENT, NONE_TO_MILD)), prosthesis="pvr_structure", doppler=True),
+    GradeRule("ph", "tricuspid regurgitation faster than 2.8 m/s", "Humbert et al. 2022 (ESC/ERS), probability of pulmonary hypertension not low", limits=(Limit("tr_velocity", 2.8, inclusive=False),), doppler=True),
+    GradeRule("ph_32", "tricuspid regurgitation of 3.2 m/s or faster", ECHONEXT, limits=(Limit("tr_velocity", 3.2),), doppler=True),
+    GradeRule("effusion_modlarge", "pericardial effusion, moderate or large", ECHONEXT, "pericardial_effusion", ((ABSENT, r"^(none|no\b|trivial|very small|small|physiologic)|fat pad"), (PRESENT, r"^mod|large"))),
+    GradeRule("diastolic_grade", "grade of diastolic dysfunction", "words of the report", "diastolic_grade", (("grade_3", r"\b(iii|iv|3|4)\b|sever|restrictive"), ("grade_2", r"\b(ii|2)\b|^mod|pseudonormal"), ("grade_1", r"\b(i|1)\b|^mild|impaired relaxation"), ("grade_0", r"^(nl|normal|none|no)\b|\b0\b")), doppler=True),
+)  # fmt: skip
+# Structural heart disease: any of these; absent where all that a complete study tells of are absent (own rule: a release
+# that does not say is not taken for "no", as the definition of EchoNext does).
+SHD_ANY = ("ef_le45", "lvh", "as_modsev", "ar_modsev", "mr_modsev", "tr_modsev", "pr_modsev", "rv_dysfunction", "effusion_modlarge", "ph_32")  # fmt: skip
+SHD_NEEDED = ("ef_le45", "lvh", "as_modsev", "mr_modsev", "tr_modsev")
+SHD = GradeRule("shd", f"structural heart disease: any of {', '.join(SHD_ANY)}", ECHONEXT, doppler=True)
+
+WALLS, LENGTHS, SPEEDS = PromptGrid(0.5, 2.5, 0.1, 1), PromptGrid(2, 8, 0.1, 1), PromptGrid(1, 5, 0.1, 1)
+REGRESSIONS = {
+    "lvedd": (LENGTHS, "end-diastolic diameter of the left ventricle"),
+    "lvesd": (LENGTHS, "end-systolic diameter of the left ventricle"),
+    "septal_thickness": (WALLS, "thickness of the septum"),
+    "inf_lat_thickness": (WALLS, "thickness of the inferolateral wall"),
+    "la_vol": (PromptGrid(20, 200, 5), "volume of the left atrium"),
+    "tapse": (PromptGrid(0.5, 3.5, 0.1, 1), "excursion of the tricuspid annulus"),
+    "tr_velocity": (SPEEDS, "peak velocity of tricuspid regurgitation"),
+    "av_pk_vel": (SPEEDS, "peak velocity through the aortic valve"),
+}
+DOPPLER_NUMBERS = ("tr_velocity", "av_pk_vel")
+ONLY_2D = {"recording": (TWO_DIMENSIONAL, UNREAD)}
+"""What the tasks `..._2d` look at; a recording that cannot be read counts, and lowers the coverage."""
+
+
+def _tasks() -> Iterator[Task]:
+    yield Task(
+        "mimic_iv_echo/ef",
+        "regression",
+        "ef",
+        ("mae",),
+        unit="%",
+        label_range=(0, 100),
+        unit_column="study_id",
+        groups=(SEX_GROUPS, Group("source of the fraction", "ef_source")),
+        prompt_grid=PromptGrid(0, 100, 1),
+        description="ejection fraction of a study: mean of the answers for all its recordings",
+    )
+    for target, (grid, words) in REGRESSIONS.items():
+        quantity = QUANTITIES[target]
+        for ending, where, note in _selections(target in DOPPLER_NUMBERS):
+            yield Task(
+                f"mimic_iv_echo/{target}{ending}",
+                "regression",
+                target,
+                ("mae",),
+                unit=quantity.unit,
+                label_range=(quantity.low, quantity.high),
+                unit_column="study_id",
+                where=where,
+                groups=(SEX_GROUPS,),
+                prompt_grid=grid,
+                description=f"{words}, per study{note}",
+            )
+    for rule in (*LABELS, SHD):
+        for ending, where, note in _selections(rule.doppler):
+            yield Task(
+                f"mimic_iv_echo/{rule.target}{ending}",
+                "binary" if len(rule.classes) == 2 else "multiclass",
+                rule.target,
+                ("f1_macro",),
+                rule.classes,
+                unit_column="study_id",
+                where=where,
+                groups=(SEX_GROUPS,),
+                description=f"{rule.description}, per study{note}",
+            )
+
+
+def _selections(doppler: bool) -> Iterator[tuple[str, Mapping[str, tuple[str, ...]], str]]:
+    """Yield ending of the name, rows and a note: all recordings, and for what Doppler decides the 2D cines alone."""
+    yield "", {}, ""
+    if doppler:
+        yield "_2d", ONLY_2D, ", from 2D cines alone"
+
 
 SPEC = DatasetSpec(
     name="mimic_iv_echo",
     title="MIMIC-IV-ECHO",
-    version="1.0.0",
+    version="1.1.0",
     modality="echo",
     media="video",
     licence="PhysioNet Credentialed Health Data License; no redistribution",
     access="https://physionet.org/content/mimic-iv-echo/",
     redistributable=False,
     detect_files=(RECORDS,),
-    columns={"key_frame": "int64", "acquisition_datetime": "string", "measurement_id": "string"},
-    tasks=(
-        Task(
-            "mimic_iv_echo/ef",
-            "regression",
-            "ef",
-            ("mae",),
-            unit="%",
-            label_range=(0, 100),
-            unit_column="study_id",
-            prompt_grid=PromptGrid(0, 100, 1),
-            description="ejection fraction of a study: mean of the answers for all its recordings",
-        ),
-    ),
+    columns={
+        "key_frame": "int64",
+        "recording": "string",
+        "acquisition_datetime": "string",
+        "measurement_id": "string",
+        "sex": "string",
+        "ef_source": "string",
+    },
+    tasks=tuple(_tasks()),
     citation="Gow et al., MIMIC-IV-ECHO: Echocardiogram Matched Subset, PhysioNet, version 1.0 (2026), doi:10.13026/nrjh-5r77",
 )
 
@@ -55,65 +184,97 @@ class MimicIvEcho(CardioBuilder):
         table = read_columns(
             raw / STUDIES, {"study_id": identifier()}, extra={"measurement_id": identifier(optional=True)}
         )
+        # Studies that are listed twice have their lowest measurement.
+        order = pd.to_numeric(table["measurement_id"]).rename("order")
+        table = table.assign(order=order).sort_values("order", kind="stable")
         return table.drop_duplicates("study_id").set_index("study_id")[["measurement_id"]]
 
     @classmethod
-    def fractions(cls, raw: Path) -> pd.DataFrame:
-        """Return the rows of the structured measurements that are ejection fractions: measurement_id, result (text), ef (null where the text is no percentage)."""
+    def measurements(cls, raw: Path) -> StudyMeasurements | None:
+        """Return the structured measurements of the studies that are linked to one; None for a release without them."""
         path = next((raw / name for name in MEASUREMENTS if (raw / name).is_file()), None)
         if path is None:
-            return pd.DataFrame(columns=["measurement_id", "result", "ef"])
-        table = read_columns(
-            path,
-            {"measurement_id": identifier(), "measurement": text(), "result": text(optional=True)},
-            where=("measurement", lambda cell: cell.strip().lower() == EJECTION_FRACTION),
-        ).reset_index(drop=True)
-        number = pd.to_numeric(table["result"], errors="coerce")
-        return table.assign(ef=number.where(number.between(0, 100)))[["measurement_id", "result", "ef"]]
+            return None
+        linked = frozenset(cls.studies(raw)["measurement_id"].dropna())
+        status = path.stat()
+        return _read(path, linked, status.st_size, status.st_mtime_ns)
 
     @classmethod
-    def rows(cls, raw: Path) -> Iterator[dict]:
-        """Yield one row per DICOM file; a study's ejection fraction is the first readable one of its linked measurement."""
+    def sexes(cls, raw: Path) -> pd.Series:
+        """Return subject_id -> "F" or "M" from the table of patients of MIMIC-IV, where the user has put it here."""
+        path = next((raw / name for name in PATIENTS if (raw / name).is_file()), None)
+        if path is None:
+            return pd.Series(dtype=object)
+        columns = {"subject_id": identifier(), "gender": choice({"F": "F", "M": "M"}, optional=True)}
+        return read_columns(path, columns).drop_duplicates("subject_id").set_index("subject_id")["gender"]
+
+    @classmethod
+    def rows(cls, raw: Path) -> pd.DataFrame:
+        """Return one row per DICOM file, with the labels of the measurement that is linked to its study."""
         table = read_columns(
             raw / RECORDS,
             {"subject_id": identifier(), "study_id": identifier(), "dicom_filepath": text()},
             extra={"acquisition_datetime": text(optional=True)},
+        ).reset_index(drop=True)
+        path = table["dicom_filepath"].str.lstrip("/")
+        rows = table[["study_id", "acquisition_datetime"]].assign(
+            id=path.map(lambda one: Path(one).stem),
+            patient_id=table["subject_id"],
+            split=table["subject_id"].map({name: hashed_split(name) for name in table["subject_id"].unique()}),
+            media=path,
+            key_frame=0,
+            recording=recording_kinds(raw, path),
+            measurement_id=table["study_id"].map(cls.studies(raw)["measurement_id"]),
         )
-        studies = cls.studies(raw)
-        fractions = (
-            cls.fractions(raw).dropna(subset="ef").drop_duplicates("measurement_id").set_index("measurement_id")["ef"]
-        )
-        table["measurement_id"] = table["study_id"].map(studies["measurement_id"])
-        table["ef"] = table["measurement_id"].map(fractions)
-        for row in table.itertuples():
-            path = row.dicom_filepath.lstrip("/")
-            yield {
-                "id": Path(path).stem,
-                "patient_id": row.subject_id,
-                "study_id": row.study_id,
-                "split": hashed_split(row.subject_id),
-                "media": path,
-                "key_frame": 0,
-                "acquisition_datetime": row.acquisition_datetime,
-                "measurement_id": row.measurement_id,
-                "ef": row.ef,
-            }
+        measured = cls.measurements(raw)
+        listed = cls.sexes(raw)
+        if measured is None:
+            return rows.assign(sex=rows["patient_id"].map(listed))
+        people = rows.dropna(subset="measurement_id").drop_duplicates("measurement_id").set_index("measurement_id")
+        sex = people["patient_id"].map(listed)
+        sex = sex.where(sex.notna(), measured.sex.reindex(sex.index))
+        labels = study_labels(measured, sex)
+        return rows.join(labels, on="measurement_id")
+
+    @classmethod
+    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+        """Return the measurements that cannot be used, by line."""
+        measured = cls.measurements(raw)
+        return {} if measured is None else problem_summary(measured.problems)
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield how many studies have an ejection fraction, and which results could not be read as one."""
-        fractions = cls.fractions(raw)
+        """Yield how many studies have an ejection fraction, where it came from, and what kinds of recordings there are."""
         studies = listed.drop_duplicates("study_id")
         bare = studies.loc[studies["ef"].isna(), "study_id"]
         yield AuditFinding(
             "studies without an ejection fraction", len(bare), "studies", tuple(bare), f"of {len(studies)}"
         )
-        odd = fractions.loc[fractions["ef"].isna(), "result"].astype(str)
-        yield AuditFinding(
-            "ejection fractions that are no percentage (left out)", len(odd), "results", tuple(odd.unique())
-        )
-        twice = fractions.dropna(subset="ef").groupby("measurement_id")["ef"].nunique()
-        twice = twice.index[twice > 1]
-        yield AuditFinding(
-            "measurements with several ejection fractions (the first counts)", len(twice), "measurements", tuple(twice)
-        )
+        for source, count in studies["ef_source"].value_counts().items():
+            yield AuditFinding(f"ejection fractions from: {source}", int(count), "studies")
+        for kind, count in listed["recording"].value_counts().items():
+            yield AuditFinding(f"recordings of kind '{kind}'", int(count), "recordings")
+
+
+@lru_cache(maxsize=1)
+def _read(path: Path, studies: frozenset[str], size: int, changed: int) -> StudyMeasurements:
+    """Read a release's measurements once per state of the file: there are tens of millions."""
+    return read_measurements(path, studies, QUANTITIES, LABELS)
+
+
+def study_labels(measured: StudyMeasurements, sex: pd.Series) -> pd.DataFrame:
+    """Return the labels of all tasks, index measurement_id.
+
+    Args:
+        measured: of the studies.
+        sex: measurement_id -> "F" or "M" or null.
+    """
+    fractions = ejection_fractions(measured.numbers)
+    with_fraction = measured.with_numbers(fractions[["ef"]])
+    labels = {rule.target: with_fraction.label(rule, sex) for rule in LABELS}
+    diseases = pd.DataFrame({name: labels[name] for name in SHD_ANY})
+    shd = pd.Series(None, index=diseases.index, dtype=object)
+    shd[(diseases[list(SHD_NEEDED)] == ABSENT).all(axis=1)] = ABSENT
+    shd[(diseases == PRESENT).any(axis=1)] = PRESENT
+    columns = {"sex": sex.reindex(diseases.index), **labels, "shd": shd}
+    return fractions.join(measured.numbers[list(REGRESSIONS)]).join(pd.DataFrame(columns))

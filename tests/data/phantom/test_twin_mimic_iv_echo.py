@@ -37,23 +37,31 @@ def test_a_study_is_cines_in_colour_and_one_still(twin, records):
     assert len(cines) >= 3
     for header in cines:
         assert header.PhotometricInterpretation == "YBR_FULL_422" and header.Modality == "US"
-        assert header.NumberOfFrames == 40 and float(header.FrameTime) == pytest.approx(1000 / 30)
+        assert header.NumberOfFrames == 32 and float(header.FrameTime) == pytest.approx(1000 / 30)
     frames = pixel_array(cines[0])
-    assert frames.shape == (40, 128, 160, 3) and not (frames[0] == frames[-1]).all()
+    assert frames.shape == (32, 128, 160, 3) and not (frames[0] == frames[-1]).all()
     green = frames[-1, -20:].astype(int)
     assert (green[..., 1] - green[..., 0] > 60).any(), "the trace of the ECG stands in the picture"
     assert "NumberOfFrames" not in still and pixel_array(still).shape == (128, 160, 3)
+    assert pixel_array(still)[:24].max() > 200, "velocities stand above the spectrum"
+    kinds = [(file.SequenceOfUltrasoundRegions[0].RegionDataType, file.UltrasoundColorDataPresent) for file in (*cines, still)]  # fmt: skip
+    assert kinds == [(1, 0)] * (len(cines) - 1) + [(2, 1), (4, 0)]
 
 
 def test_measurements_are_linked_to_studies(twin, records):
     studies = pd.read_csv(twin / "echo-study-list.csv", dtype=str)
     assert set(studies["study_id"]) == set(records["study_id"])
     assert {"study_datetime", "measurement_id", "measurement_datetime", "note_id"} <= set(studies)
-    measured = pd.read_csv(twin / "structured-measurement.csv.gz", dtype=str)
-    fractions = measured[measured["measurement"] == "lvef"].set_index("measurement_id")["result"]
+    assert {"note_seq", "note_charttime"} <= set(studies)
+    measured = pd.read_csv(twin / "structured-measurement.csv.gz", dtype=str, keep_default_na=False)
+    assert set(measured["test_type"]) == {"tte", "stress", "tee"}
+    table = measured.pivot(index="measurement_id", columns="measurement", values="result")
     linked = studies["measurement_id"].dropna()
     assert 0 < len(linked) < len(studies), "some studies have no measurement"
-    assert set(linked) < set(fractions.index), "some measurements belong to no study here"
-    assert fractions[linked].str.startswith(">").sum() == 1
-    values = pd.to_numeric(fractions[linked], errors="coerce").dropna()
-    assert values.between(20, 75).all() and values.nunique() > 3
+    assert set(linked) < set(table.index), "some measurements belong to no study here"
+    assert {"lvedd", "inf_lat_thickness", "gender", "height_cm", "avr_structure1", "phtn_severity"} <= set(table)
+    fractions = table.loc[linked, ["lvef", "lvef_upper", "biplane_lvef", "lvef_3d"]].astype(float)
+    assert fractions.notna().any().all() and (fractions["lvef_upper"] == 100).any()
+    assert fractions["lvef"].dropna().between(20, 75).all()
+    tapse = measured[measured["measurement"] == "tapse"]
+    assert {"cm", "mm"} == set(tapse["unit"]) and (tapse.loc[tapse["unit"] == "cm", "result"].astype(float) > 5).any()

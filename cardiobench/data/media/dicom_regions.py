@@ -1,0 +1,50 @@
+"""The kind of an ultrasound recording, and the regions of its picture that hold ultrasound, from the DICOM header alone."""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.file import MediaFile
+from cardiobench.data.media.optional import require
+
+TWO_DIMENSIONAL, COLOUR, SPECTRAL, STILL, UNREAD = "2D", "colour", "spectral", "still", "unread"
+KIND_TAGS = ("NumberOfFrames", "UltrasoundColorDataPresent", "SequenceOfUltrasoundRegions")
+# PS3.3 C.8.5.5.1.1 and C.8.5.5.1.2
+SPECTRAL_FORMATS, COLOUR_FLOW = (2, 3), 2
+
+Box = tuple[int, int, int, int]
+"""Left, top, right, bottom in pixels; right and bottom are outside."""
+
+
+def recording_kind(path: Path) -> str:
+    """Return what a DICOM file shows: a 2D cine, one with colour flow, a spectrum or M-mode cine, a still, or unread."""
+    pydicom = require("pydicom", "reading DICOM")
+    try:
+        MediaFile.of(path)
+        header = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=list(KIND_TAGS))
+        regions = header.get("SequenceOfUltrasoundRegions") or ()
+        if int(header.get("NumberOfFrames") or 1) == 1:
+            return STILL
+        if any(int(region.get("RegionSpatialFormat") or 0) in SPECTRAL_FORMATS for region in regions):
+            return SPECTRAL
+        coloured = any(int(region.get("RegionDataType") or 0) == COLOUR_FLOW for region in regions)
+        return COLOUR if coloured or int(header.get("UltrasoundColorDataPresent") or 0) else TWO_DIMENSIONAL
+    except (BadMedia, OSError, pydicom.errors.InvalidDicomError, AttributeError, EOFError, TypeError, ValueError, struct.error):  # fmt: skip
+        return UNREAD  # read_dicom names what is wrong when the recording itself is read
+
+
+def ultrasound_boxes(header: Any) -> tuple[Box, ...]:
+    """Return the boxes of a header's ultrasound regions; empty where it declares none.
+
+    Source: DICOM PS3.3 C.8.5.5: the last column and row belong to the region.
+    """
+    return tuple(
+        (
+            int(region.RegionLocationMinX0),
+            int(region.RegionLocationMinY0),
+            int(region.RegionLocationMaxX1) + 1,
+            int(region.RegionLocationMaxY1) + 1,
+        )
+        for region in header.get("SequenceOfUltrasoundRegions") or ()
+    )
