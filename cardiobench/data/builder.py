@@ -12,10 +12,11 @@ import datasets
 import pandas as pd
 
 from cardiobench.core.errors import BadMedia, MissingData, first_n
+from cardiobench.data.dense import DenseLabel
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode, read_ecg
 from cardiobench.data.media.deidentify import deidentified, is_dicom
 from cardiobench.data.rows import ARCHIVES, RowTable, archive_hint, row_table, safe_join
-from cardiobench.data.spec import DatasetSpec
+from cardiobench.data.spec import DatasetSpec, Task
 
 if TYPE_CHECKING:
     from cardiobench.data.audit_finding import AuditFinding
@@ -64,6 +65,22 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     @classmethod
     def candidates(cls) -> Iterable[str]:
         """Return the patient ids that the release may have, where its splits follow from them (`absent_rows`)."""
+        return ()
+
+    @classmethod
+    def dense_labels(cls, raw: Path | None, task: Task, rows: pd.DataFrame) -> Iterator[DenseLabel]:
+        """Yield the labels of a dense task, one at a time, in the order of the rows.
+
+        Args:
+            raw: raw folder.
+            task: one of `SPEC.dense_tasks`.
+            rows: recordings that have labels.
+        """
+        raise NotImplementedError(f"{cls.__name__} must say how the labels of {task.name} are read")
+
+    @classmethod
+    def label_files(cls, raw: Path | None) -> tuple[str, ...]:
+        """Return the files, below the raw folder, that hold labels of dense tasks; the dataset's digest covers them."""
         return ()
 
     @classmethod
@@ -168,6 +185,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
             excluded=cls.excluded(raw),
             missing_tables=cls.missing_tables(raw),
             candidates=cls.candidates(),
+            label_files=cls.label_files(raw),
             generator=cls.generator(),
             allow_missing=allow_missing,
             need_media=need_media,
@@ -263,7 +281,7 @@ def features(spec: DatasetSpec) -> datasets.Features:
     else:
         columns["video"] = datasets.Video(decode=False)
     columns |= {name: datasets.Value(kind) for name, kind in spec.columns.items()}
-    for task in spec.tasks:
+    for task in spec.all_tasks:
         labels = datasets.ClassLabel(names=list(task.classes)) if task.classes else datasets.Value("float64")
         columns[task.target] = labels
     return datasets.Features(columns)

@@ -102,6 +102,11 @@ def list_tasks() -> tuple[str, ...]:
     return tuple(sorted(task.name for name in list_datasets() for task in spec(name).tasks))
 
 
+def list_dense_tasks() -> tuple[str, ...]:
+    """Return the names of the segmentation and landmark tasks, in alphabetical order."""
+    return tuple(sorted(task.name for name in list_datasets() for task in spec(name).dense_tasks))
+
+
 def list_published_tasks() -> tuple[str, ...]:
     """Return the names of the tasks with the papers' own definitions, in alphabetical order."""
     return tuple(sorted(task.name for name in list_datasets() for task in published_tasks(spec(name))))
@@ -132,7 +137,7 @@ def task(name: str) -> Task:
             return pooled
     dataset = name.partition("/")[0]
     if dataset in list_datasets():
-        for candidate in (*spec(dataset).tasks, *published_tasks(spec(dataset))):
+        for candidate in (*spec(dataset).all_tasks, *published_tasks(spec(dataset))):
             if candidate.name == name:
                 return candidate
-    raise unknown_name("task", name, sorted([*list_tasks(), *list_published_tasks()]))
+    raise unknown_name("task", name, sorted([*list_tasks(), *list_dense_tasks(), *list_published_tasks()]))

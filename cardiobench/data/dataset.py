@@ -1,14 +1,18 @@
 """One dataset, opened: its rows, and its recordings one at a time, read when they are asked for."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self
 
 import pandas as pd
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.core.io import sha256_of_json
 from cardiobench.data import catalog
+from cardiobench.data.dense import DenseLabel
 from cardiobench.data.media import METADATA, Clip, Ecg, FrameSampling
 from cardiobench.data.rows import RowTable
 from cardiobench.data.spec import DatasetSpec, Task
@@ -86,6 +90,34 @@ class OpenDataset:
         recording = catalog.builder(self.spec.name).recording(self.raw, row, sampling)
         facts = {name: row[name] for name in METADATA if name in row and not pd.isna(row[name])}
         return replace(recording, facts=facts)
+
+    def dense_labels(self, task: Task) -> Iterator[DenseLabel]:
+        """Yield the labels of a dense task, one at a time, in the order of `task_rows`; bad ones carry their reason."""
+        yield from catalog.builder(self.spec.name).dense_labels(self.raw, task, self.task_rows(task))
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.frame["id"])}
+
+    def labelled_frame(self, label: DenseLabel) -> Clip:
+        """Read the frame that a dense label belongs to, as a clip of one.
+
+        Raises:
+            BadMedia: it cannot be read, lies beyond the end of the recording, or has another size than the mask.
+        """
+        row = {**self.frame.iloc[self._numbers[label.recording]].to_dict(), "key_frame": label.frame}
+        clip = catalog.builder(self.spec.name).recording(self.raw, row, FrameSampling(count=1))
+        if not isinstance(clip, Clip) or clip.indices[0] != label.frame:
+            raise BadMedia(
+                f"{row['media']} has no frame {label.frame}, which {label.task} has a label of. Download both again."
+            )
+        size = clip.frames.shape[1:3]
+        if label.mask is not None and label.mask.shape != size:
+            raise BadMedia(
+                f"{row['media']} has frames of {size[0]} x {size[1]} pixels, and the mask of frame {label.frame} has "
+                f"{label.mask.shape[0]} x {label.mask.shape[1]}. Download both again."
+            )
+        return clip
 
     def task_rows(self, task: Task) -> pd.DataFrame:
         """Return the rows that represent the units of a task: labelled, and in the task."""

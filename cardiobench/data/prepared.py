@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,15 +10,16 @@ from typing import Any
 
 import pandas as pd
 
-from cardiobench.core.errors import BadData
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.core.io import sha256_of_file
 from cardiobench.data.builder import candidate_dirs
 from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.dense import DenseLabel
 from cardiobench.data.fingerprints import fingerprints
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
 from cardiobench.data.prepare import LEFT_OUT, NOTE
 from cardiobench.data.rows import RowTable, check_rows
-from cardiobench.data.spec import DatasetSpec
+from cardiobench.data.spec import DatasetSpec, Task
 
 
 def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
@@ -45,6 +46,18 @@ class PreparedDataset(OpenDataset):
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
         """Read the recording of row `number` of the frame; raises `BadMedia` naming it."""
         return decode(self.dataset[number], sampling)
+
+    def dense_labels(self, task: Task) -> Iterator[DenseLabel]:
+        """Refuse: a prepared folder holds recordings and one value per row, no masks and no points.
+
+        Raises:
+            MissingData: always, unless the recordings are generated.
+        """
+        if not self.spec.generated:
+            raise MissingData(
+                f"{self.raw} was made by prepare and holds no labels of {task.name}. Give the raw folder."
+            )
+        yield from super().dense_labels(task)
 
 
 def read_note(folder: Path, spec: DatasetSpec) -> Mapping[str, Any]:

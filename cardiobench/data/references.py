@@ -20,7 +20,8 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
         task: which rows it looks at, what it asks and in which units.
 
     Returns:
-        id, patient_id, split, y_true and the columns of the task's groups: one row per unit of scoring.
+        id, patient_id, split, y_true and the columns of the task's groups: one row per unit of scoring. Of a dense task y_true
+        is the number of labelled frames.
 
     Raises:
         BadData: a unit's rows disagree on its label, patient or split.
@@ -30,6 +31,8 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
     rows = rows[rows[task.target].notna()]
     table = pd.DataFrame({"id": rows[task.unit_column].astype(str), "patient_id": rows["patient_id"].astype(str)})
     table["split"], table["y_true"] = rows["split"], rows[task.target]
+    if task.dense:  # labelled frames of the whole unit
+        table["y_true"] = table.groupby("id")["y_true"].transform("sum")
     differing = [f"{unit} ({column})" for column in COLUMNS[1:] for unit in _disagreeing(table, column)]
     if differing:
         raise BadData(f"{task.name}: rows of one {task.unit_column} disagree: {first_n(differing)}.")

@@ -183,6 +183,7 @@ def row_table(
     excluded: Mapping[str, tuple[str, ...]] | None = None,
     missing_tables: Sequence[str] = (),
     candidates: Iterable[str] = (),
+    label_files: Sequence[str] = (),
     generator: str = "",
     allow_missing: bool = False,
     need_media: bool = True,
@@ -197,6 +198,7 @@ def row_table(
         excluded: reason -> ids left out on purpose, for the report.
         missing_tables: files with labels that are not here, without which a part of the rows cannot be read.
         candidates: ids of patients that the release may have, where its splits follow from the id (`absent_rows`).
+        label_files: files with masks or points, whose content the digest covers.
         generator: digest of the code that generates the recordings; empty where they are files.
         allow_missing: go on without the files that are missing; they are counted all the same.
         need_media: False where only labels are wanted, as for references.
@@ -206,7 +208,7 @@ def row_table(
         MissingData: files or rows of the release are missing and `allow_missing` is false.
         BadData: the rows break the dataset's rules (`check_rows`), or the folder mixes a synthetic twin with other files.
     """
-    targets = [task.target for task in spec.tasks]
+    targets = [task.target for task in spec.all_tasks]
     columns = list(dict.fromkeys(["id", "patient_id", "study_id", "split", "media", "record", *spec.columns, *targets]))
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
     frame = frame.reindex(columns=columns) if len(frame) else pd.DataFrame(columns=columns)
@@ -237,6 +239,7 @@ def row_table(
         _digest(spec.name, spec.version, generator, str(media), str(record), str(key_frame), files[media])
         for media, record, key_frame in zip(frame["media"], frame["record"], key_frames, strict=True)
     ]
+    label_digests = [sha256_of_file(raw / name) for name in label_files] if raw is not None else []
     file_sizes = json.dumps({name: [size for size, *_ in files] for name, files in sorted(sources.items())})
     return RowTable(
         listed=listed,
@@ -244,7 +247,7 @@ def row_table(
         missing=lacking,
         absent=absent,
         excluded=excluded or {},
-        digest=_digest(spec.name, spec.version, generator, listed.to_csv(index=False), file_sizes),
+        digest=_digest(spec.name, spec.version, generator, listed.to_csv(index=False), file_sizes, *label_digests),
         twin=manifest is not None,
     )
 

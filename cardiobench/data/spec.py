@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Modality = Literal["echo", "ecg"]
-Kind = Literal["regression", "binary", "multiclass"]
+Kind = Literal["regression", "binary", "multiclass", "segmentation", "landmarks"]
+
+DENSE: tuple[Kind, ...] = ("segmentation", "landmarks")
+"""Kinds of task whose labels are pixels of single frames (`cardiobench.data.dense`), not one value per row."""
 
 TOTAL = "total"
 """Key of `DatasetSpec.expected` for a release whose count is known as a whole and not by split."""
@@ -59,10 +62,12 @@ class Task:
 
     Attributes:
         name: `<dataset>/<target>`.
-        kind: regression, binary or multiclass.
-        target: column of the rows that holds the label; a null label keeps the row out of the task.
+        kind: regression, binary or multiclass; segmentation or landmarks for labels in the frames themselves.
+        target: column of the rows that holds the label, or the number of labelled frames of a dense task; a null label keeps
+            the row out of the task.
         metrics: folders of `hf_metrics/`; the first one ranks models.
         classes: names in label order; the last of two is the positive class.
+        structures: of a dense task: names of the mask values 1, 2, ... (0 is background), or of the points in order.
         unit: unit of a regression label (`%`, `cm`).
         label_range: labels outside are an error at build time.
         unit_column: column whose values are the units of scoring (`id`, `study_id`, `patient_id`); predictions of its rows are averaged.
@@ -78,6 +83,7 @@ class Task:
     target: str
     metrics: tuple[str, ...]
     classes: tuple[str, ...] = ()
+    structures: tuple[str, ...] = ()
     unit: str = ""
     label_range: tuple[float, float] | None = None
     unit_column: str = "id"
@@ -92,11 +98,20 @@ class Task:
         """Name of the dataset that the task belongs to."""
         return self.name.partition("/")[0]
 
+    @property
+    def dense(self) -> bool:
+        """Whether the labels are pixels of single frames."""
+        return self.kind in DENSE
+
     def __post_init__(self):
         if self.kind == "binary" and len(self.classes) != 2:
             raise ValueError(f"{self.name}: a binary task has two classes, got {self.classes}")
         if self.kind == "multiclass" and len(self.classes) < 3:
             raise ValueError(f"{self.name}: a multiclass task has three classes or more, got {self.classes}")
+        if self.dense != bool(self.structures):
+            raise ValueError(
+                f"{self.name}: a {self.kind} task has structures {self.structures}; dense tasks alone name some"
+            )
 
 
 @dataclass(frozen=True)
@@ -112,7 +127,8 @@ class DatasetSpec:
         licence: of the raw data; `redistributable` says whether a built copy may be published.
         access: page where one asks for the data; empty for generated and bundled data.
         detect_files: files or folders that make a folder recognisable as this dataset's raw folder (any one suffices).
-        tasks: the questions asked of it.
+        tasks: the questions asked of it whose labels are one value per row.
+        dense_tasks: segmentations and landmarks, whose labels `CardioBuilder.dense_labels` reads.
         expected: split -> rows of the complete release, or `TOTAL` -> their sum; checked at build, empty when unknown.
         columns: further columns of the rows (labels, patient facts) -> `string`, `int64`, `float64` or `bool`.
         splits: in order.
@@ -137,12 +153,18 @@ class DatasetSpec:
     splits: tuple[str, ...] = ("train", "validation", "test")
     configs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     duplicates: tuple[tuple[str, ...], ...] = ()
+    dense_tasks: tuple[Task, ...] = ()
     generated: bool = False
     citation: str = ""
 
+    @property
+    def all_tasks(self) -> tuple[Task, ...]:
+        """Every question asked of it, the dense ones last."""
+        return (*self.tasks, *self.dense_tasks)
+
     def task(self, target: str) -> Task:
         """Return the task of that target; raises `KeyError` when there is none."""
-        return next(task for task in self.tasks if task.name == f"{self.name}/{target}")
+        return next(task for task in self.all_tasks if task.name == f"{self.name}/{target}")
 
 
 AGE_GROUPS = Group("age", "age", edges=(45.0, 65.0, 80.0), labels=("≤45", "46-65", "66-80", ">80"))

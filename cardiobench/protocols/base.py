@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.models.base import Encoder
@@ -121,7 +122,11 @@ class PredictionProtocol(BaseProtocol):
         return ("",)
 
     def check(self, task: Task) -> None:
-        """Refuse a task before anything is read; `NotApplicable` says why."""
+        """Refuse a task before anything is read; `NotApplicable` says why. By default tasks of single frames are refused."""
+        if task.dense:
+            raise NotApplicable(
+                f"{task.name} asks for {task.kind} of single frames, and {self.name} answers per recording"
+            )
 
     def select_rows(self, rows: pd.DataFrame, task: Task, variant: str) -> pd.DataFrame:
         """Return the rows whose embeddings a variant needs; no other embedding is read."""

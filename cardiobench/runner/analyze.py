@@ -42,11 +42,22 @@ def analyze_model(
         The cells that the model took part in, for comparisons between models; empty on all processes but the main one.
     """
     real, generated = (
-        [task for plan in plans.values() for task in plan.tasks if plan.dataset.generated == kind]
+        [task for plan in plans.values() for task in plan.tasks if plan.dataset.generated == kind and not task.dense]
         for kind in (False, True)
     )
     done: list[AnalysisCell] = []
     for protocol in protocols:
+        context.summary.not_applicable += [
+            (
+                model.name,
+                task.name,
+                protocol.name,
+                f"{protocol.name} describes recordings, not {task.kind} of single frames",
+            )
+            for plan in plans.values()
+            for task in plan.tasks
+            if task.dense
+        ]
         for subject, members in subjects_apart(protocol, real, generated).items():
             perturbed: dict[tuple[str, str], DatasetPlan] = {}
             lost = {task.dataset: unreadable[task.dataset] for task in members}

@@ -15,7 +15,7 @@ from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import Cell, load_or_compute, model_facts, seen_in_pretraining
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.parallel import run_parallel
+from cardiobench.runner.parallel import applicable, run_parallel
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.references import data_warnings, join_references
 from cardiobench.scoring.metrics import load_metric, narrow_metrics
@@ -42,7 +42,7 @@ def make_cells(
 def evaluate_cells(cells: Sequence[Cell], context: RunContext) -> None:
     """Evaluate all cells of one model on one dataset, in parallel where the protocol asks for it."""
     in_parallel: dict[str, list[Cell]] = {}
-    for cell in cells:
+    for cell in applicable(cells, context):
         if cell.protocol.runs_in_parallel:
             in_parallel.setdefault(cell.protocol.name, []).append(cell)
         else:

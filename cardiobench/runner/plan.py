@@ -145,7 +145,7 @@ def plan_dataset(
     perturbation: Perturbation | None = None,
 ) -> DatasetPlan:
     """Return what a model still has to encode of a dataset for these tasks; under a perturbation, of its test rows only."""
-    rows = [first_patients(dataset.task_rows(task), config.limit) for task in tasks]
+    rows = [first_patients(dataset.task_rows(task), config.limit) for task in tasks if not task.dense]
     wanted = [(part if perturbation is None else perturbation.rows(part)).index for part in rows]
     indices = np.unique(np.concatenate(wanted)) if wanted else np.array([], dtype=int)
     key = embedding_key(model, dataset)

@@ -67,6 +67,8 @@ def task_floors(task: Task, data_dir: Path | None = None, seed: int = 0) -> Task
     Raises:
         MissingData: neither suffices; it says what is missing.
     """
+    if task.dense:
+        raise MissingData("the floors of single frames are pictures: the protocol dense prints them beside its scores")
     references, labels = _references(task, data_dir)
     metric = load_metric(task.metrics[0])
     key = metric.primary_key

@@ -112,6 +112,8 @@ def list_metrics() -> list[str]:
 
 def metrics_of(task: Task) -> tuple[str, ...]:
     """Return the metrics that every result of a task holds: those of the task, the first of which ranks, and all of its kind."""
+    if task.dense:
+        return task.metrics
     if task.kind == "regression":
         reports = ("regression_report", "ejection_fraction_report")[
             : 2 if task.target == "ef" and task.unit == "%" else 1

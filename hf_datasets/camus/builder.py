@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +20,10 @@ from cardiobench.data import (
     catalog,
 )
 from cardiobench.data.audit_finding import AuditFinding
-from cardiobench.data.tables import choice, number, read_fields
+from cardiobench.data.dense import STRUCTURES, UNKNOWN_FRAME, DenseLabel, Reading, check_mask, check_spacing, read_label
+from cardiobench.data.media.file import MediaFile
+from cardiobench.data.media.nifti import nifti_picture_size, read_nifti_labels
+from cardiobench.data.tables import choice, integer, number, read_fields
 
 VIEW = {"2CH": "A2C", "4CH": "A4C"}
 SPLIT = {"train": "subgroup_training.txt", "validation": "subgroup_validation.txt", "test": "subgroup_testing.txt"}
@@ -45,6 +49,7 @@ SPEC = DatasetSpec(
         "age": "float64",
         "image_quality": "string",
         "patient_image_quality": "string",
+        "lv_seg": "float64",
     },
     tasks=(
         Task(
@@ -69,16 +74,30 @@ SPEC = DatasetSpec(
             description="echo view, a sequence at a time",
         ),
     ),
+    dense_tasks=(
+        Task(
+            "camus/lv_seg",
+            "segmentation",
+            "lv_seg",
+            ("dice", "hausdorff95"),
+            structures=STRUCTURES,
+            unit_column="patient_id",
+            groups=(SEX_GROUPS, AGE_GROUPS, Group("image_quality", "patient_image_quality")),
+            description="cavity and muscle of the left ventricle and left atrium, in both views at end-diastole and end-systole",
+        ),
+    ),
     citation="Leclerc et al., Deep learning for segmentation using an open large-scale dataset in 2D echocardiography, IEEE TMI 38:2198 (2019)",
 )
 
 
+PHASES = ("ED", "ES")
 INFO = {
     "EF": number(0, 100, unit="%"),
     "Sex": choice({"F": "F", "M": "M"}, optional=True),
     "Age": number(0, optional=True),
     "ImageQuality": choice({quality: quality for quality in QUALITY}, optional=True),
     "FrameRate": number(0, optional=True),
+    **{phase: integer(1, optional=True) for phase in PHASES},
 }
 
 
@@ -144,7 +163,51 @@ class Camus(CardioBuilder):
                     "key_frame": 0,
                     "patient_image_quality": worst,
                     "ef": ef,
+                    "lv_seg": sum(map(Path.is_file, cls.masks(base, patient, view).values())) or None,
                 }
+
+    @classmethod
+    def masks(cls, base: Path, patient: str, view: str) -> dict[str, Path]:
+        """Return phase -> file of its mask."""
+        folder = base / "database_nifti" / patient
+        return {phase: folder / f"{patient}_{view}_{phase}_gt.nii.gz" for phase in PHASES}
+
+    @classmethod
+    def label_files(cls, raw: Path) -> tuple[str, ...]:
+        """Return the masks of both phases."""
+        base = cls.base(raw)
+        masks = (
+            path for patient in cls.splits(raw) for view in VIEW for path in cls.masks(base, patient, view).values()
+        )
+        return tuple(path.relative_to(raw).as_posix() for path in masks if path.is_file())
+
+    @classmethod
+    def dense_labels(cls, raw: Path, task: Task, rows: pd.DataFrame) -> Iterator[DenseLabel]:
+        """Yield end-diastole and end-systole of each sequence; the frame of a phase stands in `Info_<view>.cfg`."""
+        base = cls.base(raw)
+        for row in rows.to_dict("records"):
+            view = row["id"].rpartition("_")[2]
+            info = base / "database_nifti" / row["patient_id"] / f"Info_{view}.cfg"
+            frames = read_fields(info, INFO) if info.is_file() else {}
+            for phase, path in cls.masks(base, row["patient_id"], view).items():
+                if path.is_file():
+                    frame = frames[phase] - 1 if frames.get(phase) else UNKNOWN_FRAME
+                    read = partial(cls.read_mask, path, raw / row["media"], info, frame, len(task.structures))
+                    yield read_label(task, row, frame, read, phase=phase)
+
+    @classmethod
+    def read_mask(cls, path: Path, sequence: Path, info: Path, frame: int, structures: int) -> Reading:
+        """Read the mask of a frame, whose number stands in `info`."""
+        if frame == UNKNOWN_FRAME:
+            raise BadData(f"{info} does not say which frame {path.name} belongs to. Download it again.")
+        labels, spacing = read_nifti_labels(MediaFile.of(path))
+        if len(labels) > 1:
+            raise BadData(f"{path} holds {len(labels)} masks, expected that of one frame. Download it again.")
+        size = nifti_picture_size(MediaFile.of(sequence))
+        return {
+            "mask": check_mask(labels[0], structures, size, str(path)),
+            "spacing": check_spacing(spacing, str(path)),
+        }
 
     @classmethod
     def facts(cls, base: Path, patient: str, view: str) -> dict:

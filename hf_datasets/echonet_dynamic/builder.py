@@ -1,10 +1,17 @@
 """EchoNet-Dynamic: 10,030 apical four-chamber videos with their ejection fraction (Stanford)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, PromptGrid, Task
-from cardiobench.data.tables import choice, number, read_columns, text
+from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.dense import CAVITY, DenseLabel, Reading, read_label
+from cardiobench.data.tables import Column, choice, integer, number, read_columns, text
+from cardiobench.data.tracings import chords_outline, fill_tracing, solidity
 
 SPLIT = {"TRAIN": "train", "VAL": "validation", "TEST": "test"}
 
@@ -19,7 +26,14 @@ SPEC = DatasetSpec(
     redistributable=False,
     detect_files=("FileList.csv", "EchoNet-Dynamic/FileList.csv"),
     expected={"train": 7465, "validation": 1288, "test": 1277},
-    columns={"key_frame": "int64", "fps": "float64", "n_frames": "int64", "esv": "float64", "edv": "float64"},
+    columns={
+        "key_frame": "int64",
+        "fps": "float64",
+        "n_frames": "int64",
+        "esv": "float64",
+        "edv": "float64",
+        "lv_seg": "float64",
+    },
     tasks=(
         Task(
             "echonet_dynamic/ef",
@@ -40,6 +54,16 @@ SPEC = DatasetSpec(
             description="echo view, a video at a time; all are A4C",
         ),
     ),
+    dense_tasks=(
+        Task(
+            "echonet_dynamic/lv_seg",
+            "segmentation",
+            "lv_seg",
+            ("dice",),
+            structures=(CAVITY,),
+            description="cavity of the left ventricle at end-diastole and end-systole, a video at a time",
+        ),
+    ),
     citation="Ouyang et al., Video-based AI for beat-to-beat assessment of cardiac function, Nature 580:252 (2020)",
 )
 
@@ -52,6 +76,11 @@ COLUMNS = {
     "NumberOfFrames": number(0, optional=True),
     "Split": choice(SPLIT),
 }
+SIZE = (112, 112)  # height and width of every video
+TRACED = {"FileName": text(), "Frame": integer(0)}
+ENDS = {name: number() for name in ("X1", "Y1", "X2", "Y2")}
+LEAST_SOLID = 0.8
+"""Area of a tracing over that of its convex hull, below which the audit names it."""
 
 
 class EchonetDynamic(CardioBuilder):
@@ -70,9 +99,10 @@ class EchonetDynamic(CardioBuilder):
         base = cls.base(raw)
         table = read_columns(base / "FileList.csv", COLUMNS)
         videos = (base.relative_to(raw) / "Videos").as_posix()
+        traced = cls.tracings(raw, TRACED).groupby("FileName")["Frame"].nunique()
         for row in table.itertuples():
             # the release writes the name without its ending; copies of it with one exist
-            stem = row.FileName[:-4] if row.FileName[-4:].lower() == ".avi" else row.FileName
+            stem = _stem(row.FileName)
             yield {
                 "id": stem,
                 "patient_id": stem,
@@ -85,4 +115,56 @@ class EchonetDynamic(CardioBuilder):
                 "esv": row.ESV,
                 "edv": row.EDV,
                 "ef": row.EF,
+                # as in the release's own loader, a video with one traced frame counts as not traced
+                "lv_seg": 2.0 if traced.get(stem, 0) > 1 else None,
             }
+
+    @classmethod
+    def label_files(cls, raw: Path) -> tuple[str, ...]:
+        """Return the table of tracings."""
+        path = cls.base(raw) / "VolumeTracings.csv"
+        return (path.relative_to(raw).as_posix(),) if path.is_file() else ()
+
+    @classmethod
+    def tracings(cls, raw: Path, columns: Mapping[str, Column]) -> pd.DataFrame:
+        """Return columns of `VolumeTracings.csv`, names without their ending; no rows where the file is not here."""
+        files = cls.label_files(raw)
+        if not files:
+            return pd.DataFrame(columns=list(columns))
+        table = read_columns(raw / files[0], columns)
+        return table.assign(FileName=table["FileName"].map(_stem))
+
+    @classmethod
+    def dense_labels(cls, raw: Path, task: Task, rows: pd.DataFrame) -> Iterator[DenseLabel]:
+        """Yield the first and the last traced frame of each video: end-systole and end-diastole, in this order."""
+        tracings = dict(tuple(cls.tracings(raw, TRACED | ENDS).groupby("FileName", sort=False)))
+        table = cls.base(raw) / "VolumeTracings.csv"
+        for row in rows.to_dict("records"):
+            traced = tracings[row["id"]]
+            frames = traced["Frame"].drop_duplicates()
+            for phase, frame in (("ES", frames.iloc[0]), ("ED", frames.iloc[-1])):
+                chords = traced[traced["Frame"] == frame]
+                source = f"{table}, line {chords.index[0]} ({row['id']}, frame {frame})"
+                read = partial(cls.read_tracing, chords[list(ENDS)].to_numpy(), source)
+                yield read_label(task, row, int(frame), read, phase=phase)
+
+    @staticmethod
+    def read_tracing(chords: np.ndarray, source: str) -> Reading:
+        """Fill the outline through the ends of the chords (n, 4), the first of which is the long axis."""
+        return {"mask": fill_tracing(chords_outline(chords, source), SIZE, source)}
+
+    @classmethod
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+        """Yield the videos without two traced frames, and tracings whose chords are not in order."""
+        few = listed.loc[listed["lv_seg"].isna(), "id"]
+        yield AuditFinding("videos without two traced frames (no lv_seg)", len(few), "videos", tuple(few))
+        crossed = tuple(
+            f"{name} frame {frame}"
+            for (name, frame), rows in cls.tracings(raw, TRACED | ENDS).groupby(["FileName", "Frame"], sort=False)
+            if len(rows) > 2 and solidity(chords_outline(rows[list(ENDS)].to_numpy(), "")) < LEAST_SOLID
+        )
+        yield AuditFinding("tracings whose chords are not in order", len(crossed), "tracings", crossed)
+
+
+def _stem(name: str) -> str:
+    return name[:-4] if name[-4:].lower() == ".avi" else name

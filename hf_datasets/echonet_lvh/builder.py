@@ -1,13 +1,16 @@
 """EchoNet-LVH: parasternal long-axis videos with diastolic wall thickness and cavity diameter (Stanford and Cedars-Sinai)."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import BadData, first_n
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, PromptGrid, Task
 from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.dense import LENGTHS, POINTS, DenseLabel, Reading, check_inside, read_label
 from cardiobench.data.tables import choice, integer, number, read_columns, text
 
 SPLIT = {"train": "train", "val": "validation", "test": "test"}
@@ -40,7 +43,7 @@ SPEC = DatasetSpec(
     access="https://echonet.github.io/lvh/",
     redistributable=False,
     detect_files=("MeasurementsList.csv",),
-    columns={"file": "string", "key_frame": "int64", "fps": "float64", "n_frames": "int64"},
+    columns={"file": "string", "key_frame": "int64", "fps": "float64", "n_frames": "int64", "landmarks": "float64"},
     tasks=(
         _task("lvidd", DIAMETER, "internal diameter of the left ventricle"),
         _task("ivsd", THICKNESS, "thickness of the interventricular septum"),
@@ -55,6 +58,18 @@ SPEC = DatasetSpec(
             description="echo view, a video at a time; all are PLAX",
         ),
     ),
+    dense_tasks=(
+        Task(
+            "echonet_lvh/landmarks",
+            "landmarks",
+            "landmarks",
+            ("landmark_error",),
+            structures=POINTS,
+            unit="mm",
+            unit_column="file",
+            description="ends of the calipers of septum, diameter and posterior wall at end-diastole, a video at a time",
+        ),
+    ),
     citation="Duffy et al., High-throughput precision phenotyping of left ventricular hypertrophy with cardiovascular deep learning, JAMA Cardiology 7:386 (2022)",
 )
 
@@ -67,6 +82,11 @@ COLUMNS = {
     "FPS": number(0, optional=True),
     "split": choice(SPLIT),
 }
+ENDS = ("X1", "Y1", "X2", "Y2")
+CALIPERS = {name: number(optional=True) for name in (*ENDS, "Width", "Height")}
+SEGMENT = {"IVSd": "ivs", "LVIDd": "lvid", "LVPWd": "lvpw"}
+TOLERANCE = 0.25
+"""Share by which the scale of a caliper may differ from the median of its frame; ends lie on whole pixels, a wall has ten or more."""
 
 
 class EchonetLvh(CardioBuilder):
@@ -78,7 +98,7 @@ class EchonetLvh(CardioBuilder):
     def listed(cls, raw: Path) -> pd.DataFrame:
         """Return `MeasurementsList.csv`, with `split` in our words."""
         path = raw / "MeasurementsList.csv"
-        table = read_columns(path, COLUMNS)
+        table = read_columns(path, COLUMNS, extra=CALIPERS)
         table["HashedFileName"] = table["HashedFileName"].str.replace(r"\.avi$", "", case=False, regex=True)
         for calc, limit in HIGHEST_MEDIAN.items():
             median = table.loc[table["Calc"] == calc, "CalcValue"].median()
@@ -114,8 +134,22 @@ class EchonetLvh(CardioBuilder):
                 "file": name,
                 "fps": first["FPS"],
                 "n_frames": first["Frames"],
+                "landmarks": 1.0 if rows[list(ENDS)].notna().any(axis=None) else None,
                 **{DIASTOLE[calc]: value for calc, value in zip(rows["Calc"], rows["CalcValue"], strict=True)},
             }
+
+    @classmethod
+    def label_files(cls, raw: Path) -> tuple[str, ...]:
+        """Return the table of measurements, which holds the calipers."""
+        return ("MeasurementsList.csv",)
+
+    @classmethod
+    def dense_labels(cls, raw: Path, task: Task, rows: pd.DataFrame) -> Iterator[DenseLabel]:
+        """Yield the measured frame of each row."""
+        frames = dict(tuple(cls.measured(raw).groupby(["HashedFileName", "Frame"], sort=False)))
+        for row in rows.to_dict("records"):
+            calipers = frames[row["file"], row["key_frame"]]
+            yield read_label(task, row, int(row["key_frame"]), partial(read_calipers, raw, calipers), phase="ED")
 
     @classmethod
     def videos(cls, raw: Path) -> dict[str, str]:
@@ -158,3 +192,62 @@ class EchonetLvh(CardioBuilder):
         yield AuditFinding("videos measured in more than one diastolic frame", len(apart), "videos", tuple(apart))
         beyond = listed.loc[listed["key_frame"] >= listed["n_frames"], "id"]
         yield AuditFinding("key frames beyond the end, if counted from 0", len(beyond), "rows", tuple(beyond))
+        bad = [
+            f"{name} frame {frame}: {error}"
+            for (name, frame), rows in cls.measured(raw).groupby(["HashedFileName", "Frame"], sort=False)
+            if (error := caliper_error(raw, rows))
+        ]
+        yield AuditFinding("frames whose calipers contradict each other (no landmarks)", len(bad), "frames", tuple(bad))
+
+
+def read_calipers(raw: Path, calipers: pd.DataFrame) -> Reading:
+    """Return the points of a frame, and the length of a pixel by its calipers: the median of length over distance.
+
+    Septum and diameter share an end, diameter and posterior wall another: a shared end is the mean of both. The end of a
+    caliper that is higher in the picture is the nearer one to the probe.
+
+    Args:
+        raw: raw folder, for messages.
+        calipers: diastolic rows of the table of one frame.
+
+    Raises:
+        BadData: an end outside the picture, a caliper without length, or calipers of different scales.
+    """
+    ends: dict[str, list[np.ndarray]] = {point: [] for point in POINTS}
+    scales: dict[int, float] = {}
+    for line, row in calipers.iterrows():
+        segment = row[list(ENDS)].to_numpy(np.float64).reshape(2, 2)
+        if np.isnan(segment).any():
+            continue
+        source = f"{raw / 'MeasurementsList.csv'}, line {line} ({row['HashedFileName']}, {row['Calc']})"
+        if row[["Width", "Height"]].notna().all():
+            check_inside(segment, (int(row["Height"]), int(row["Width"])), source)
+        length = float(np.hypot(*(segment[1] - segment[0])))
+        if not (length > 0 and row["CalcValue"] > 0):
+            raise BadData(
+                f"{source}: a caliper of {length:g} pixels measures {row['CalcValue']:g} cm, expected two lengths above 0. "
+                "Correct the row, or download the table again."
+            )
+        scales[line] = 10 * row["CalcValue"] / length
+        near, far = segment[np.argsort(segment[:, 1], kind="stable")]
+        for point, end in zip(LENGTHS[SEGMENT[row["Calc"]]], (near, far), strict=True):
+            ends[point].append(end)
+    spacing = float(np.median(list(scales.values()))) if scales else np.nan
+    for line, scale in scales.items():
+        if abs(scale / spacing - 1) > TOLERANCE:
+            raise BadData(
+                f"{raw / 'MeasurementsList.csv'}, line {line} ({calipers.loc[line, 'HashedFileName']}, "
+                f"{calipers.loc[line, 'Calc']}): the caliper makes a pixel {scale:.3g} mm, those of its frame {spacing:.3g} mm. "
+                "Correct the row, or download the table again."
+            )
+    points = np.array([np.mean(pair, axis=0) if (pair := ends[point]) else [np.nan, np.nan] for point in POINTS])
+    return {"points": points, "spacing": (spacing, spacing)}
+
+
+def caliper_error(raw: Path, calipers: pd.DataFrame) -> str:
+    """Return why the calipers of a frame are no label; empty where they are one."""
+    try:
+        read_calipers(raw, calipers)
+    except BadData as error:
+        return str(error)
+    return ""

@@ -1,14 +1,18 @@
 """EchoNet-Pediatric: apical four-chamber and parasternal short-axis videos of children with their ejection fraction (Stanford)."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import MissingData
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data import SEX_GROUPS, VIEWS, CardioBuilder, DatasetSpec, Group, PromptGrid, Task
-from cardiobench.data.tables import choice, integer, number, read_columns, text
+from cardiobench.data.dense import CAVITY, UNKNOWN_FRAME, DenseLabel, Reading, read_label
+from cardiobench.data.tables import Column, choice, integer, number, read_columns, text
+from cardiobench.data.tracings import fill_tracing
 
 FOLDS = {0: "test", 1: "validation", **dict.fromkeys(range(2, 10), "train")}
 PICTURED = ("A4C", "PSAX")
@@ -34,6 +38,7 @@ SPEC = DatasetSpec(
         "age": "float64",
         "bmi": "float64",
         "bmi_for_age": "string",
+        "lv_seg": "float64",
     },
     tasks=(
         Task(
@@ -57,6 +62,18 @@ SPEC = DatasetSpec(
             description="echo view, a video at a time",
         ),
     ),
+    dense_tasks=(
+        Task(
+            "echonet_pediatric/lv_seg",
+            "segmentation",
+            "lv_seg",
+            ("dice",),
+            structures=(CAVITY,),
+            unit_column="patient_id",
+            groups=(SEX_GROUPS, CHILD_AGE),
+            description="cavity of the left ventricle at end-diastole and end-systole, a child at a time, both views",
+        ),
+    ),
     citation="Reddy et al., Video-based deep learning for automated assessment of left ventricular ejection fraction in pediatric patients, JASE 36:482 (2023)",
 )
 
@@ -69,6 +86,9 @@ COLUMNS = {
     "Height": number(0, optional=True),
     "Split": integer(0, 9),
 }
+SIZE = (112, 112)  # height and width of every video
+TRACED = {"FileName": text(), "Frame": text()}
+CORNERS = {"X": number(optional=True), "Y": number(optional=True)}
 
 
 def thirds_for_age(bmi: pd.Series, age: pd.Series, train: pd.Series) -> pd.Series:
@@ -111,8 +131,9 @@ class EchonetPediatric(CardioBuilder):
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per video; the patient is the first part of its name, the visit the first two."""
         table = cls.listed(raw)
+        traced = {view: cls.tracings(raw, view, TRACED).groupby("FileName")["Frame"].nunique() for view in PICTURED}
         for row in table[table["EF"].notna()].itertuples():
-            name = row.FileName if row.FileName.lower().endswith(".avi") else f"{row.FileName}.avi"
+            name = _video(row.FileName)
             yield {
                 "id": name,
                 "patient_id": name.partition("-")[0],
@@ -127,10 +148,60 @@ class EchonetPediatric(CardioBuilder):
                 "bmi": row.bmi,
                 "bmi_for_age": row.bmi_for_age,
                 "ef": row.EF,
+                "lv_seg": traced[row.view].get(name),
             }
+
+    @classmethod
+    def label_files(cls, raw: Path) -> tuple[str, ...]:
+        """Return the tables of tracings."""
+        return tuple(file for view in PICTURED if (raw / (file := f"{view}/VolumeTracings.csv")).is_file())
+
+    @classmethod
+    def tracings(cls, raw: Path, view: str, columns: Mapping[str, Column]) -> pd.DataFrame:
+        """Return columns of a view's `VolumeTracings.csv`, names with their ending; no rows where the file is not here."""
+        path = raw / view / "VolumeTracings.csv"
+        if not path.is_file():
+            return pd.DataFrame(columns=list(columns))
+        table = read_columns(path, columns)
+        return table.assign(FileName=table["FileName"].map(_video))
+
+    @classmethod
+    def dense_labels(cls, raw: Path, task: Task, rows: pd.DataFrame) -> Iterator[DenseLabel]:
+        """Yield the traced frames of each video; of two, that of the larger area is end-diastole."""
+        tracings = {
+            view: dict(tuple(cls.tracings(raw, view, TRACED | CORNERS).groupby("FileName", sort=False)))
+            for view in PICTURED
+        }
+        for row in rows.to_dict("records"):
+            traced = tracings[row["view"]][row["id"]]
+            labels = []
+            for name, corners in traced.groupby("Frame", sort=False):
+                source = (
+                    f"{raw / row['view'] / 'VolumeTracings.csv'}, line {corners.index[0]} ({row['id']}, frame {name})"
+                )
+                frame = int(name) if name.isdigit() else UNKNOWN_FRAME
+                read = partial(cls.read_tracing, corners[list(CORNERS)].to_numpy(), frame, source)
+                labels.append(read_label(task, row, frame, read))
+            areas = [0 if label.mask is None else int(label.mask.sum()) for label in labels]
+            for label, area in zip(labels, areas, strict=True):
+                phases = {max(areas): "ED", min(areas): "ES"} if len(set(areas)) == 2 and min(areas) else {}
+                yield replace(label, phase=phases.get(area))
+
+    @staticmethod
+    def read_tracing(corners: np.ndarray, frame: int, source: str) -> Reading:
+        """Fill the outline (n, 2)."""
+        if frame == UNKNOWN_FRAME:
+            raise BadData(f"{source}: this phase was not traced. Nothing to do: the frame counts as not covered.")
+        if np.isnan(corners).any():
+            raise BadData(f"{source}: a point has no coordinates. Correct the row, or download the table again.")
+        return {"mask": fill_tracing(corners, SIZE, source)}
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
         """Return the videos without an ejection fraction."""
         table = cls.listed(raw)
         return {"video without an ejection fraction": tuple(table.loc[table["EF"].isna(), "FileName"])}
+
+
+def _video(name: str) -> str:
+    return name if name.lower().endswith(".avi") else f"{name}.avi"

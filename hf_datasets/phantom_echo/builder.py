@@ -1,13 +1,26 @@
 """Echo phantom: generated cines of a beating left ventricle whose ejection fraction, sizes and view are known exactly."""
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, VIEWS, CardioBuilder, DatasetSpec, Group, PromptGrid, Task
+from cardiobench.data.dense import CAVITY, MYOCARDIUM, POINTS, DenseLabel, Reading, read_label
 from cardiobench.data.phantom.cache import cached_bytes
-from cardiobench.data.phantom.echo import EchoRecord, echo_clip, echo_patients
+from cardiobench.data.phantom.echo import (
+    EchoRecord,
+    EchoTruth,
+    calipers,
+    cm_per_pixel,
+    echo_clip,
+    echo_mask,
+    echo_patients,
+    end_systole,
+)
 
 PATIENTS, SEED, FPS = 150, 0, 30.0
 QUALITY = Group("image_quality", "image_quality")
@@ -34,6 +47,8 @@ SPEC = DatasetSpec(
         "ivsd": "float64",
         "lvidd": "float64",
         "lvpwd": "float64",
+        "lv_seg": "float64",
+        "landmarks": "float64",
     },
     tasks=(
         Task(
@@ -57,6 +72,27 @@ SPEC = DatasetSpec(
             VIEWS,
             groups=(QUALITY,),
             description="echo view, a recording at a time",
+        ),
+    ),
+    dense_tasks=(
+        Task(
+            "phantom_echo/lv_seg",
+            "segmentation",
+            "lv_seg",
+            ("dice", "hausdorff95"),
+            structures=(CAVITY, MYOCARDIUM),
+            unit_column="patient_id",
+            groups=(SEX_GROUPS, AGE_GROUPS),
+            description="cavity and muscle of the left ventricle in the apical views at end-diastole and end-systole",
+        ),
+        Task(
+            "phantom_echo/landmarks",
+            "landmarks",
+            "landmarks",
+            ("landmark_error",),
+            structures=POINTS,
+            unit="mm",
+            description="ends of the calipers of septum, diameter and posterior wall at end-diastole",
         ),
     ),
 )
@@ -94,7 +130,20 @@ class PhantomEcho(CardioBuilder):
                 "ivsd": truth.ivsd,
                 "lvidd": truth.lvidd,
                 "lvpwd": truth.lvpwd,
+                "lv_seg": 2.0 if truth.view in ("A2C", "A4C") else None,
+                "landmarks": 1.0 if truth.view == "PLAX" else None,
             }
+
+    @classmethod
+    def dense_labels(cls, raw: Path | None, task: Task, rows: pd.DataFrame) -> Iterator[DenseLabel]:
+        """Yield the exact masks of both phases, or the exact ends of the calipers at end-diastole."""
+        for row in rows.to_dict("records"):
+            truth = records()[row["id"]].truth
+            if task.kind == "landmarks":
+                yield read_label(task, row, 0, partial(_points, truth), phase="ED")
+                continue
+            for phase, frame in (("ED", 0), ("ES", end_systole(truth, FPS))):
+                yield read_label(task, row, frame, partial(_mask, truth, frame), phase=phase)
 
     @classmethod
     def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,3 +158,19 @@ class PhantomEcho(CardioBuilder):
                 "bytes": cached_bytes(name, cls.generator(), lambda: avi(echo_clip(truth, fps=FPS), FPS)),
             }
         }
+
+
+def _mask(truth: EchoTruth, frame: int) -> Reading:
+    cavity, muscle = (echo_mask(truth, frames=1, first=frame, fps=FPS, part=part)[0] for part in ("cavity", "muscle"))
+    return {"mask": (cavity + 2 * muscle).astype(np.uint8), "spacing": _spacing(truth)}
+
+
+def _points(truth: EchoTruth) -> Reading:
+    ends = calipers(truth, fps=FPS)
+    points = np.concatenate([ends["septum"], ends["wall"]])  # the diameter lies between them
+    return {"points": points, "spacing": _spacing(truth)}
+
+
+def _spacing(truth: EchoTruth) -> tuple[float, float]:
+    side = 10 * cm_per_pixel(truth)
+    return side, side

@@ -14,6 +14,9 @@ _vectors = _rng.normal(size=(_n, 6)) + 1.5 * np.eye(6)[_labels]
 _others = _vectors + _rng.normal(size=(_n, 6))
 _texts = np.linspace(0, 1, 21)[:, None] * _rng.normal(size=6) + _rng.normal(size=6)
 
+_masks = _rng.integers(0, 3, (6, 9, 8))
+_points = _rng.uniform(0, 100, (12, 4, 2))
+
 NUMBERS = {"references": _values, "predictions": _answers}
 CLASSES = {"references": _labels, "predictions": _guesses}
 VECTORS = {"references": _labels, "predictions": _vectors}
@@ -35,6 +38,9 @@ CASES = {
     "retrieval_recall": PAIRS,
     "text_axis_pearson": {"references": _values, "predictions": _vectors, "text_embeddings": _texts.tolist()},
     "shap_overlap": {"importances": _rng.gamma(1, size=(3, 160))},
+    "dice": {"references": _masks, "predictions": np.roll(_masks, 1, axis=2)},
+    "hausdorff95": {"references": _masks, "predictions": np.roll(_masks, 1, axis=2), "spacing": 0.5},
+    "landmark_error": {"references": _points, "predictions": _points + 1.5, "spacing": [0.5, 0.25]},
 }
 
 _WRONG = {"NaN": np.nan, "None": None, "inf": np.inf, "text": "n/a"}
@@ -110,6 +116,13 @@ BAD["text_axis_pearson"] |= {
     "fewer numbers": {"text_values": [1.0, 2.0]},
     "zero text": {"text_embeddings": [[0.0] * 6, *_texts.tolist()[1:]]},
 }
+BAD["dice"] |= {"label beyond the structures": {"structures": 1}, "other size": {"predictions": _masks[:, 1:]}}
+BAD["hausdorff95"] |= {
+    "no spacing": {"spacing": 0},
+    "endless": {"spacing": [1, np.inf]},
+    "pairs": {"spacing": [[1, 1]] * 3},
+}
+BAD["landmark_error"] |= {"no spacing": {"spacing": [0, 1]}, "fewer points": {"predictions": _points[:, 1:]}}
 BAD["shap_overlap"] |= {
     "one dataset": {"importances": [[0.1, 0.2]]},
     "signed": {"importances": -CASES["shap_overlap"]["importances"]},

@@ -73,7 +73,7 @@ def dataset_records(data_dir: Path | None) -> list[dict[str, Any]]:
             {
                 "dataset": name,
                 "modality": spec.modality,
-                "tasks": [task.name for task in spec.tasks],
+                "tasks": [task.name for task in spec.all_tasks],
                 "release": dict(spec.expected),
                 "generated": spec.generated,
                 "here": here,

@@ -12,6 +12,7 @@ from cardiobench.data.media.limits import check_size, max_bytes
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.types import Clip, FrameSampling
 
+HEADER_BYTES = 348
 AXES = "Expected axes (x, y), (x, y, time) or (x, y, 1, time)."
 
 
@@ -48,8 +49,46 @@ def read_nifti(file: MediaFile, sampling: FrameSampling, key_frame: int, *, pape
     return Clip(np.repeat(levels[..., None], 3, axis=-1), wanted, n_frames, None)
 
 
+def read_nifti_labels(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]:
+    """Read the labels of a segmentation, as they are stored, rows running down the picture.
+
+    Returns:
+        uint8 (T, H, W), and the height and width of a pixel in mm as the header says; both may be anything there.
+
+    Raises:
+        BadMedia: cut short, other axes, or values that are no whole numbers from 0 to 255.
+    """
+    volume, sides = _volume_and_sides(file)
+    labels = volume.astype(np.uint8) if volume.dtype.kind != "f" or np.isfinite(volume).all() else None
+    if labels is None or not np.array_equal(labels, volume):
+        raise file.bad("holds values that are no labels (whole numbers from 0 to 255)", "Take it out of the release.")
+    return labels.transpose(2, 1, 0), (sides[1], sides[0])
+
+
+def nifti_picture_size(file: MediaFile) -> tuple[int, int]:
+    """Return height and width of a recording's frames, from its header alone."""
+    head = file.head
+    if head[:2] == b"\x1f\x8b":
+        with file.open() as source, gzip.GzipFile(fileobj=source) as stream:
+            try:
+                head = stream.read(HEADER_BYTES)
+            except (EOFError, OSError, zlib.error) as error:
+                raise file.bad(f"cannot be decoded as NIfTI ({error})") from error
+    if len(head) < HEADER_BYTES or head[4:8] == b"n+2\0":
+        volume = _volume(file)
+        return volume.shape[1], volume.shape[0]
+    order = "<" if head[:4] == b"\x5c\x01\0\0" else ">"
+    width, height = (int(side) for side in np.frombuffer(head, f"{order}i2", 2, 42))
+    return height, width
+
+
 def _volume(file: MediaFile) -> np.ndarray:
     """Return the scaled values (x, y, time)."""
+    return _volume_and_sides(file)[0]
+
+
+def _volume_and_sides(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]:
+    """Return the scaled values (x, y, time), and the sides of a pixel along x and y, mm."""
     nibabel = require("nibabel", "reading NIfTI")
     errors = (
         nibabel.filebasedimages.ImageFileError,
@@ -75,9 +114,11 @@ def _volume(file: MediaFile) -> np.ndarray:
         if needed > len(content):
             raise file.bad(f"is cut short: its header declares {needed} bytes, it has {len(content)}")
         volume = np.asanyarray(image_class.from_bytes(content).dataobj)
+        # unchecked, since nibabel's check turns a length of 0 into 1 mm
+        sides = image_class.header_class.from_fileobj(io.BytesIO(content), check=False)["pixdim"][1:3]
     except errors as error:
         raise file.bad(f"cannot be decoded as NIfTI ({' '.join(str(error).split())})") from error
-    return _three_axes(file, volume)
+    return _three_axes(file, volume), (float(sides[0]), float(sides[1]))
 
 
 def _decompressed(file: MediaFile, content: bytes) -> bytes:

@@ -47,6 +47,7 @@ class Scene:
         muscle: the same with its wall.
         across: unit vector from the septum to the posterior wall, along which diameter and walls are measured.
         size: of everything that has no size of its own in the truth; 1 for a ventricle of 8.5 cm.
+        atrium: the left atrium's blood, in apical views.
     """
 
     layers: tuple[EllipseLayer, ...]
@@ -54,6 +55,7 @@ class Scene:
     muscle: EllipseLayer
     across: np.ndarray
     size: float
+    atrium: EllipseLayer | None = None
 
 
 def scene(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
@@ -213,7 +215,7 @@ def _a2c(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
     left_atrium = _atrium(_at(base, (0.1, across)), axis, 4.2 * atrium, 2.2 * atrium)
     layers = [_pericardium(muscle, -0.25 * size * across), *left_atrium, muscle, cavity]
     layers += _inflow(heart, base, axis, across, 0.85 * heart.b)
-    return Scene(tuple(layers), cavity, muscle, across, size)
+    return Scene(tuple(layers), cavity, muscle, across, size, left_atrium[-1])
 
 
 def _a4c(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
@@ -234,7 +236,7 @@ def _a4c(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
     if truth.septal_defect:
         between = (left_atrium[0].centre + right_atrium[0].centre) / 2
         layers.append(EllipseLayer(BLOOD, between, across, 1.5 * size, 0.75 * size))
-    return Scene(tuple(layers), cavity, muscle, across, size)
+    return Scene(tuple(layers), cavity, muscle, across, size, left_atrium[-1])
 
 
 def _a3c(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
@@ -252,7 +254,7 @@ def _a3c(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
     layers += [EllipseLayer(BLOOD, outflow, root, 1.2 * size, 0.9 * width)]
     layers += _inflow(heart, mitral, axis, across, 0.56 * heart.b)
     layers += _outflow(truth, heart, ring, root, 0.95 * width)
-    return Scene(tuple(layers), cavity, muscle, -across, size)
+    return Scene(tuple(layers), cavity, muscle, -across, size, left_atrium[-1])
 
 
 def _plax(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:

@@ -77,7 +77,7 @@ def echo_clip(truth: EchoTruth, *, frames: int = 48, size: int = 112, fps: float
 def echo_mask(
     truth: EchoTruth, *, frames: int = 48, size: int = 112, fps: float = 30.0, first: int = 0, part: str = "cavity"
 ) -> np.ndarray:
-    """Return the pixels of the left ventricle's `part` ("cavity" or "muscle") in the frames that `echo_clip` draws.
+    """Return the pixels of `part` in the frames that `echo_clip` draws: the left ventricle's "cavity" or "muscle", or the "atrium".
 
     The cavity ends at the mitral plane and includes the papillary muscles, as cardiologists trace it; what lies outside
     the sector is left out (in PLAX the apex usually does).
@@ -92,8 +92,11 @@ def echo_mask(
     covered = _within(view.cavity, basis, frames)
     if part == "muscle":
         covered = _within(view.muscle, basis, frames) & ~covered
+    elif part == "atrium" and view.atrium is not None:
+        ventricle = covered | _within(view.muscle, basis, frames)
+        covered = _within(view.atrium, _wavering(x, y, _TREMOR_CM * view.size), frames) & ~ventricle
     elif part != "cavity":
-        raise ValueError(f"part is 'cavity' or 'muscle', got {part!r}")
+        raise ValueError(f"part is 'cavity' or 'muscle', or 'atrium' in an apical view; got {part!r} in {truth.view}")
     mask = np.zeros((frames, size * size), bool)
     mask[:, inside] = covered.T
     return mask.reshape(frames, size, size)
@@ -144,6 +147,11 @@ def _basis(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.stack([x * x, y * y, x * y, x, y, np.ones_like(x)], axis=1)
 
 
+def _wavering(x: np.ndarray, y: np.ndarray, tremor: float) -> np.ndarray:
+    """Return the basis in which an ellipse has an outline that wavers by up to `tremor` cm."""
+    return _basis(x + tremor * np.sin(1.3 * y + 0.5 * x), y + tremor * np.sin(1.6 * x - 0.4 * y))
+
+
 def _quadric(layer: EllipseLayer, frames: int) -> np.ndarray:
     """Return the coefficients of `_basis` that make the ellipse's implicit function: 0 at the centre, 1 on the outline; (6, T)."""
     each = np.ones(frames)
@@ -186,7 +194,7 @@ def _paint(
     What is not the left ventricle gets an outline that wavers by up to `tremor` cm, because no atrium is an ellipse.
     """
     drawn = _basis(x, y)
-    wavering = _basis(x + tremor * np.sin(1.3 * y + 0.5 * x), y + tremor * np.sin(1.6 * x - 0.4 * y))
+    wavering = _wavering(x, y, tremor)
     echo = np.repeat(background[:, None], frames, axis=1)
     for layer in layers:
         here = _near(layer, x, y, tremor)

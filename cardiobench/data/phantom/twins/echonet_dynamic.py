@@ -11,6 +11,8 @@ from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart, draw
 from cardiobench.data.phantom.twins.pictures import chords
 from cardiobench.data.phantom.twins.splits import round_robin
 
+_ONE_FRAME, _SHUFFLED = 5, 8
+"""Videos, from 0, of which one frame only is traced, and of whose chords every second one runs the other way."""
 _ORDER = ("TEST", "TRAIN", "VAL", "TRAIN", "TRAIN", "TRAIN", "TRAIN", "TEST", "TRAIN", "TRAIN")
 
 
@@ -18,7 +20,8 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     """Write a twin of `patients` people into `EchoNet-Dynamic/`.
 
     The list names files without extension, the tracings with it; of a video's two traced frames end-systole comes
-    first, as in the release.
+    first, as in the release. Of one video one frame only is traced, and of another the ends of chords are swapped, both as
+    the release has some.
     """
     root = out / "EchoNet-Dynamic"
     (root / "Videos").mkdir(parents=True, exist_ok=True)
@@ -28,8 +31,11 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
         clip = echo_clip(truth, frames=frames, fps=fps)
         (root / "Videos" / f"{name}.avi").write_bytes(avi(clip, fps))
         listed.append((name, truth.ejection_fraction, truth.esv, truth.edv, 112, 112, fps, frames))
-        for frame in (end_systole(truth, fps), 0):
-            traced += [(f"{name}.avi", *line, frame) for line in chords(truth, frame, fps)]
+        for frame in (end_systole(truth, fps), 0)[: 1 if index == _ONE_FRAME else 2]:
+            lines = chords(truth, frame, fps)
+            if index == _SHUFFLED:
+                lines[2::2] = lines[2::2][:, [2, 3, 0, 1]]
+            traced += [(f"{name}.avi", *line, frame) for line in lines]
     columns = ["FileName", "EF", "ESV", "EDV", "FrameHeight", "FrameWidth", "FPS", "NumberOfFrames"]
     table = pd.DataFrame(listed, columns=columns)
     table["Split"] = round_robin(list(table["EF"] < 50), _ORDER)

@@ -13,6 +13,8 @@ from cardiobench.data.phantom.twins.pictures import fps_of_whole_beats, letterbo
 from cardiobench.data.phantom.twins.splits import round_robin
 
 _SIZE, _HEIGHT, _WIDTH = 160, 160, 208
+_CONTRADICTING = 5
+"""Video, from 0, of which one caliper is drawn far longer than it says."""
 _ORDER = ("test", "train", "val", "train", "train", "train", "train", "train", "train", "train")
 
 
@@ -21,6 +23,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
 
     Every video is measured in diastole (IVSd, LVIDd, LVPWd), at the beginning of its second beat; every third one in
     systole, too. Values are in cm, rounded to the millimetre's tenth, points in pixels of the whole picture.
+    One posterior wall is drawn twice as long as it says.
     """
     rows = []
     splits = round_robin([0] * patients, _ORDER)
@@ -37,6 +40,8 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
         for phase, frame in phases:
             for calc, value, ends in _measured(truth, phase, frame, fps):
                 (x1, y1), (x2, y2) = ends
+                if index == _CONTRADICTING and calc == "LVPWd":
+                    x2, y2 = 2 * x2 - x1, 2 * y2 - y1
                 rows.append((name, calc, value, frame, x1, x2, y1, y2, len(clip), fps, _WIDTH, _HEIGHT, split))
     columns = [
         "HashedFileName", "Calc", "CalcValue", "Frame", "X1", "X2", "Y1", "Y2", "Frames", "FPS", "Width", "Height", "split",

@@ -1,0 +1,145 @@
+"""Dense labels: masks and landmarks of single frames, read one at a time."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+
+from cardiobench.core.errors import BadData, BadMedia
+from cardiobench.data.spec import Task
+
+CAVITY, MYOCARDIUM, ATRIUM = STRUCTURES = ("cavity", "myocardium", "atrium")
+POINTS = ("septum_right", "septum_left", "wall_inner", "wall_outer")
+"""End points of the parasternal calipers, from the right ventricle to the pericardium."""
+LENGTHS: Mapping[str, tuple[str, str]] = {
+    "ivs": ("septum_right", "septum_left"),
+    "lvid": ("septum_left", "wall_inner"),
+    "lvpw": ("wall_inner", "wall_outer"),
+}
+"""Measurement -> the two of `POINTS` that it lies between."""
+UNKNOWN_FRAME = -1
+
+
+@dataclass(frozen=True, eq=False)
+class DenseLabel:
+    """The label of one frame of a recording.
+
+    Attributes:
+        task: name of the task.
+        unit: unit of scoring (`Task.unit_column`).
+        patient: patient id.
+        split: of the patient.
+        recording: `id` of the row that holds the frame.
+        frame: index in the decoded recording, from 0; `UNKNOWN_FRAME` where the release does not say.
+        mask: uint8 (H, W), 0 background, then the task's structures in order; None for landmarks.
+        points: float64 (k, 2), x and y in pixels of the decoded frame, the first pixel's middle at 0, NaN where a point
+            is not labelled; None for segmentations.
+        spacing: height and width of a pixel, mm; None where the release does not say.
+        phase: "ED", "ES", or None.
+        view: of the recording, or None.
+        reason: why there is no label; mask and points are then None, and the frame counts as not covered.
+    """
+
+    task: str
+    unit: str
+    patient: str
+    split: str
+    recording: str
+    frame: int
+    mask: np.ndarray | None = None
+    points: np.ndarray | None = None
+    spacing: tuple[float, float] | None = None
+    phase: str | None = None
+    view: str | None = None
+    reason: str = ""
+
+
+class Reading(TypedDict, total=False):
+    """The part of a label that is read from the release."""
+
+    mask: np.ndarray
+    points: np.ndarray
+    spacing: tuple[float, float] | None
+
+
+def read_label(
+    task: Task, row: Mapping[str, Any], frame: int, read: Callable[[], Reading], *, phase: str | None = None
+) -> DenseLabel:
+    """Return the label of a frame; one that is damaged or contradicts itself carries its reason.
+
+    Args:
+        task: of the label.
+        row: of the recording.
+        frame: index of the frame.
+        read: returns the label's content, checked; raises `BadData` or `BadMedia` naming file and row.
+        phase: of the frame.
+    """
+    content: Reading = {}
+    reason = ""
+    try:
+        content = read()
+    except (BadData, BadMedia) as error:
+        reason = str(error)
+    return DenseLabel(
+        task=task.name,
+        unit=str(row[task.unit_column]),
+        patient=str(row["patient_id"]),
+        split=str(row["split"]),
+        recording=str(row["id"]),
+        frame=frame,
+        phase=phase,
+        view=row.get("view"),
+        reason=reason,
+        **content,
+    )
+
+
+def check_mask(mask: np.ndarray, structures: int, size: tuple[int, int], source: str) -> np.ndarray:
+    """Check a mask and return it.
+
+    Args:
+        mask: uint8 (H, W).
+        structures: highest label that it may hold.
+        size: height and width of the frame that it belongs to.
+        source: file and row, for messages.
+
+    Raises:
+        BadData: another size than the frame's, an unknown label, or no structure at all.
+    """
+    if mask.shape != size:
+        raise BadData(
+            f"{source}: the mask has {mask.shape[0]} x {mask.shape[1]} pixels and its frame {size[0]} x {size[1]}. "
+            "Download both again."
+        )
+    highest = int(mask.max(initial=0))
+    if highest > structures:
+        raise BadData(f"{source}: the mask holds the label {highest}, known are 0 to {structures}. Download it again.")
+    if highest == 0:
+        raise BadData(f"{source}: the mask is empty. Take the frame out of the release's table, or download it again.")
+    return mask
+
+
+def check_spacing(spacing: tuple[float, float], source: str) -> tuple[float, float]:
+    """Check the sides of a pixel and return them; raises `BadData` for one that is no positive length."""
+    if not all(np.isfinite(side) and side > 0 for side in spacing):
+        raise BadData(
+            f"{source}: a pixel measures {spacing[0]:g} x {spacing[1]:g} mm, expected two lengths above 0. Download it again."
+        )
+    return spacing
+
+
+def check_inside(points: np.ndarray, size: tuple[int, int], source: str) -> np.ndarray:
+    """Check that points (k, 2), x and y, lie in a picture of `size` (height, width), and return them.
+
+    Raises:
+        BadData: a point lies more than half a pixel beyond an edge.
+    """
+    outside = (points < -0.5) | (points > np.array([size[1], size[0]]) - 0.5)
+    if outside.any():
+        x, y = points[outside.any(axis=1)][0]
+        raise BadData(
+            f"{source}: the point ({x:g}, {y:g}) lies outside the picture of {size[1]} x {size[0]} pixels. "
+            "Correct the row, or download the table again."
+        )
+    return points

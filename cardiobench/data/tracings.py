@@ -1,0 +1,91 @@
+"""Tracings: outlines as the EchoNet releases store them, filled to masks."""
+
+import numpy as np
+
+from cardiobench.core.errors import BadData
+
+CORNERS = 3
+"""Fewest corners of an outline."""
+
+
+def chords_outline(chords: np.ndarray, source: str) -> np.ndarray:
+    """Return the outline (2 n, 2) through the ends of chords: one side downwards, the other one back.
+
+    Args:
+        chords: (1 + n, 4), X1, Y1, X2, Y2; the first is the long axis, which is no part of the outline.
+        source: file and row, for messages.
+
+    Raises:
+        BadData: there are fewer than two chords.
+    """
+    if len(chords) < CORNERS:
+        raise BadData(
+            f"{source}: the tracing has {max(len(chords) - 1, 0)} chords across its long axis, an outline needs 2 or more. "
+            "Correct the table, or download it again."
+        )
+    return np.concatenate([chords[1:, :2], chords[:0:-1, 2:]])
+
+
+def fill_tracing(outline: np.ndarray, size: tuple[int, int], source: str) -> np.ndarray:
+    """Fill an outline as the loader of EchoNet-Dynamic does: corners rounded to whole pixels, filled, cut at the frame's edges.
+
+    Args:
+        outline: (n, 2), x and y of the corners.
+        size: height and width of the frame.
+        source: file and row, for messages.
+
+    Returns:
+        uint8 (H, W), 1 inside.
+
+    Raises:
+        BadData: too few corners, or none of the area inside the frame.
+    """
+    if len(outline) < CORNERS:
+        raise BadData(
+            f"{source}: the outline has {len(outline)} points, it needs {CORNERS} or more. Correct the table, or download it again."
+        )
+    mask = fill_polygon(np.rint(outline), *size)
+    if not mask.any():
+        raise BadData(
+            f"{source}: the outline lies outside its frame of {size[1]} x {size[0]} pixels. Correct the table, or download it again."
+        )
+    return mask
+
+
+def fill_polygon(points: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Return the pixels whose middle lies inside a polygon or on its outline, by the even-odd rule.
+
+    The same pixels as `skimage.draw.polygon`, by which the release's own code fills tracings.
+
+    Args:
+        points: (n, 2), x and y of the corners in order, the first pixel's middle at 0.
+        height: of the picture.
+        width: of the picture.
+
+    Returns:
+        uint8 (height, width), 1 inside.
+    """
+    mask = np.zeros((height, width), np.uint8)
+    low = np.clip(np.ceil(points.min(axis=0)), 0, [width, height]).astype(int)
+    high = np.clip(np.floor(points.max(axis=0)) + 1, 0, [width, height]).astype(int)
+    x, y = np.arange(low[0], high[0])[None, :], np.arange(low[1], high[1])[:, None]
+    inside = np.zeros((y.size, x.size), bool)
+    edge = np.zeros_like(inside)
+    for (x1, y1), (x2, y2) in zip(points, np.roll(points, -1, axis=0), strict=True):
+        cross = (x2 - x1) * (y - y1) - (x - x1) * (y2 - y1)  # 0 on the line through both corners
+        edge |= (cross == 0) & (x >= min(x1, x2)) & (x <= max(x1, x2)) & (y >= min(y1, y2)) & (y <= max(y1, y2))
+        inside ^= ((y1 <= y) != (y2 <= y)) & ((cross > 0) == (y2 > y1))
+    mask[low[1] : high[1], low[0] : high[0]] = inside | edge
+    return mask
+
+
+def solidity(points: np.ndarray) -> float:
+    """Return the area of a polygon (n, 2) over that of its convex hull: near 1 for a ventricle, less where it crosses itself."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    x, y = points.T
+    area = abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2
+    try:
+        return float(area / ConvexHull(points).volume)
+    except QhullError:  # all corners on one line
+        return 0.0
