@@ -78,7 +78,7 @@ def opened(config):
 
     tasks = resolve_tasks(config.tasks)
     sources, _ = open_datasets(tasks, config)
-    return plan_dataset(load_model(MODEL, device="cpu"), sources["code15"], list(tasks), config), tasks[0]
+    return plan_dataset(load_model(MODEL), sources["code15"], list(tasks), config), tasks[0]
 
 
 def fill_store(folder: Path, dim: int, shard: int = 4096) -> None:
@@ -101,10 +101,7 @@ def fill_store(folder: Path, dim: int, shard: int = 4096) -> None:
 
 def run_stage(name: str, folder: Path) -> None:
     """Do one stage in this process; print its CPU seconds and the peak of the process as JSON."""
-    import accelerate  # noqa: F401  # what every run imports, so that its share of the peak is known
-    import torch  # noqa: F401
-
-    import cardiobench.runner.run  # noqa: F401
+    import cardiobench.runner.run  # noqa: F401  # so that the share of imports in the peak is known
 
     imports = peak_memory()
     with tempfile.TemporaryDirectory() as output:

@@ -127,6 +127,12 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
 
+def _column_digest(column: pd.Series) -> str:
+    """Return the digest of a column's name and values; a missing value is null, however it is written."""
+    values = column.astype(object).where(column.notna(), None).tolist()
+    return _digest(str(column.name), json.dumps(values, default=str))
+
+
 def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
     """Check rows against the dataset's own rules.
 
@@ -144,9 +150,9 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
     unknown = sorted(set(frame["split"]) - set(spec.splits))
     if unknown:
         raise BadData(f"{spec.name}: unknown split {first_n(unknown)}; expected one of {', '.join(spec.splits)}.")
-    splits = frame.groupby("patient_id")["split"].nunique()
-    crossing = splits.index[splits > 1]
-    if len(crossing):
+    placed = frame[["patient_id", "split"]].drop_duplicates()["patient_id"]
+    crossing = sorted(placed[placed.duplicated()].unique())
+    if crossing:
         raise BadData(
             f"{spec.name}: {len(crossing)} patients stand in two splits: {first_n(crossing)}. "
             "A patient's recordings must stay together; mend the split column of the raw tables."
@@ -235,8 +241,9 @@ def row_table(
     frame = frame.reset_index(drop=True)
     key_frames = frame["key_frame"] if "key_frame" in frame else [0] * len(frame)
     files = {media: str(sources.get(media, "")) for media in frame["media"].unique()}
+    origin = "\x1f".join((spec.name, spec.version, generator))
     frame["fingerprint"] = [
-        _digest(spec.name, spec.version, generator, str(media), str(record), str(key_frame), files[media])
+        _digest(f"{origin}\x1f{media}\x1f{record}\x1f{key_frame}\x1f{files[media]}")
         for media, record, key_frame in zip(frame["media"], frame["record"], key_frames, strict=True)
     ]
     label_digests = [sha256_of_file(raw / name) for name in label_files] if raw is not None else []
@@ -247,7 +254,7 @@ def row_table(
         missing=lacking,
         absent=absent,
         excluded=excluded or {},
-        digest=_digest(spec.name, spec.version, generator, listed.to_csv(index=False), file_sizes, *label_digests),
+        digest=_digest(origin, *(_column_digest(listed[name]) for name in listed), file_sizes, *label_digests),
         twin=manifest is not None,
     )
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as csv_reader
 
 from cardiobench.core.errors import BadData, MissingData, first_n
@@ -37,6 +38,8 @@ class Column:
         optional: whether a cell may be empty, which gives None (NaN in a column of numbers).
         dtype: of the column.
         empty: texts that stand for a cell without a value, in lower case.
+        verbatim: regular expression (RE2) of the cells that are their own value, so that a column of these is not parsed;
+            empty for none.
     """
 
     expected: str
@@ -44,6 +47,7 @@ class Column:
     optional: bool = False
     dtype: str = "object"
     empty: frozenset[str] = EMPTY
+    verbatim: str = ""
 
     def read(self, cells: Sequence[str], where: Callable[[int], str]) -> list[Any]:
         """Parse cells.
@@ -120,7 +124,7 @@ def integer(low: float = -math.inf, high: float = math.inf, *, optional: bool = 
 
 def identifier(*, optional: bool = False) -> Column:
     """Return a column of whole numbers that name something, as text of any length; `401.0` is "401"."""
-    return Column("a whole number", identifier_text, optional)
+    return Column("a whole number", identifier_text, optional, verbatim=r"^(0|[1-9][0-9]*)$")
 
 
 def identifier_text(cell: str) -> str:
@@ -216,16 +220,22 @@ def _plain_columns(path: Path, columns: Mapping[str, Column], extra: Mapping[str
             return None
         frame = pd.DataFrame(index=pd.RangeIndex(2, lines + 1, name="line"))
         for name, column in wanted.items():
-            cells = table[name].combine_chunks().dictionary_encode()
-            values = column.read(cells.dictionary.to_pylist(), lambda cell: "")
-            taken = pd.Series(values, dtype=column.dtype).to_numpy()[cells.indices.to_numpy()]
-            frame[name] = pd.Series(taken, index=frame.index, dtype=column.dtype)
+            frame[name] = pd.Series(_parsed(table[name], column), index=frame.index, dtype=column.dtype)
     except (pa.ArrowInvalid, BadData):
         return None
     for name, column in extra.items():
         if name not in frame:
             frame[name] = pd.Series(None if column.dtype == "object" else np.nan, index=frame.index, dtype=column.dtype)
     return frame
+
+
+def _parsed(cells: pa.ChunkedArray, column: Column) -> np.ndarray:
+    """Parse the cells of a column, each different one once; raises `BadData` for one that is not as expected."""
+    if column.verbatim and pc.all(pc.match_substring_regex(cells, column.verbatim)).as_py():
+        return cells.to_numpy()
+    encoded = cells.combine_chunks().dictionary_encode()
+    values = column.read(encoded.dictionary.to_pylist(), lambda cell: "")
+    return pd.Series(values, dtype=column.dtype).to_numpy()[encoded.indices.to_numpy()]
 
 
 def typed_columns(

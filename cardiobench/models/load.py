@@ -1,6 +1,7 @@
 """From a name or a folder to an encoder: which loader, by which rule, with which pooling and preprocessing."""
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -61,7 +62,7 @@ def load_model(
     variant: str | None = None,
     precision: str = "auto",
     trust_remote_code: bool = False,
-    device: "torch.device | str | None" = None,
+    device: "torch.device | str | Callable[[], torch.device] | None" = None,
 ) -> LoadedModel:
     """Load the encoder of a registered name, of a Hub repository or of local files.
 
@@ -73,7 +74,8 @@ def load_model(
         variant: of the preprocessing, likewise.
         precision: of the network's arithmetic: fp32, bf16 (autocast), or auto: bf16 for echo networks on a GPU.
         trust_remote_code: run the Python code that comes with a model. Off unless the user asks for it.
-        device: where the network goes; the CPU when not given.
+        device: where the network goes, or what says where; the CPU when not given. It is not asked for where nothing has
+            imported PyTorch, since the model then has no network.
 
     Raises:
         UnknownName: a name that is neither registered nor a folder nor a Hub name.
@@ -93,11 +95,13 @@ def load_model(
         raise BadModel(
             f"{plan.name} has only revision '{encoder.revision}', asked for '{revision}'. Leave the revision out."
         )
-    if device is not None:
+    moved_to = "cpu"
+    if device is not None and "torch" in sys.modules:
         import torch
 
-        encoder = encoder.to(torch.device(device))
-    return finalize_encoder(encoder, plan, resolve_precision(precision, encoder, plan, str(device or "cpu")))
+        chosen = torch.device(device() if callable(device) else device)
+        encoder, moved_to = encoder.to(chosen), str(chosen)
+    return finalize_encoder(encoder, plan, resolve_precision(precision, encoder, plan, moved_to))
 
 
 def plan_model(

@@ -54,6 +54,11 @@ class TaskData:
         """Patient of each row, (n,)."""
         return self.rows["patient_id"].to_numpy()
 
+    @cached_property
+    def patient_codes(self) -> np.ndarray:
+        """Code of each row's patient, in the order of the patients' ids, (n,)."""
+        return pd.factorize(self.patients, sort=True)[0]
+
     def indices(self, *splits: str) -> np.ndarray:
         """Return the positions of the rows of these splits."""
         return np.flatnonzero(self.rows["split"].isin(splits))

@@ -13,7 +13,7 @@ from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisPro
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.learnable import check_learnable
-from cardiobench.protocols.linear.model import fit_linear_models
+from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, predict_all
 from cardiobench.protocols.options import Penalty
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.task_scorer import ScoreDraws, TaskScorer
@@ -54,14 +54,13 @@ class FewShot(AnalysisProtocol):
         rows, curve, values = [], [], {}
         with threadpool_limits(1):
             for size in sizes:
-                scored = []
-                for draw in range(self.draws):
-                    rows_of_draw = draw_patients(data, pool, size, rng)
-                    predicted = self._fit_predict(data, rows_of_draw, test, scale)
-                    scored.append(scorer.score(data, ProtocolOutput(test, predicted, {})))
-                    rows.append(
-                        {"patients": size, "draw": draw, "recordings": len(rows_of_draw), "score": scored[-1].value}
-                    )
+                drawn = [draw_patients(data, pool, size, rng) for _ in range(self.draws)]
+                models = [self._fit(data, rows_of_draw, scale) for rows_of_draw in drawn]
+                scored = scorer.score_all(data, test, predict_all(models, data.features, test))
+                rows += [
+                    {"patients": size, "draw": draw, "recordings": len(rows_of_draw), "score": score.value}
+                    for draw, (rows_of_draw, score) in enumerate(zip(drawn, scored, strict=True))
+                ]
                 values[f"{scorer.key} at {size}"] = estimate = pool_draws(scored)
                 curve.append({"patients": size, **interval_columns(estimate)})
             model, _ = LinearProbe(seed=analysis.seed).fit(data)
@@ -80,23 +79,21 @@ class FewShot(AnalysisProtocol):
         warnings = [f"too few patients for {', '.join(map(str, skipped))} of each kind"] if skipped else []
         return AnalysisOutput(values, {"curve": table, "draws": pd.DataFrame(rows)}, {}, tuple(warnings))
 
-    def _fit_predict(
-        self, data: TaskData, train: np.ndarray, test: np.ndarray, scale: tuple[np.ndarray, np.ndarray]
-    ) -> np.ndarray:
+    def _fit(self, data: TaskData, train: np.ndarray, scale: tuple[np.ndarray, np.ndarray]) -> LinearModel:
         labels, classes = data.labels[train], len(data.task.classes)
         penalties = [self.penalty * data.features.shape[1]]
         (model,) = fit_linear_models(
             data.features, train, labels, penalties, classes=classes, class_weight="balanced", scale=scale
         )
-        return model.predict(data.features, test)
+        return model
 
 
 def n_patients(data: TaskData, pool: np.ndarray) -> int:
     """Return the number of patients of the rarest class; of a regression the number of all patients."""
     if not data.task.classes:
-        return len(np.unique(data.patients[pool]))
+        return len(np.unique(data.patient_codes[pool]))
     labels = data.labels[pool]
-    return min(len(np.unique(data.patients[pool][labels == label])) for label in np.unique(labels))
+    return min(len(np.unique(data.patient_codes[pool[labels == label]])) for label in np.unique(labels))
 
 
 def draw_patients(data: TaskData, pool: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -105,8 +102,9 @@ def draw_patients(data: TaskData, pool: np.ndarray, size: int, rng: np.random.Ge
     chosen = []
     for label in np.unique(labels):
         of_class = pool[labels == label]
-        patients = rng.choice(np.unique(data.patients[of_class]), size, replace=False)
-        chosen.append(of_class[np.isin(data.patients[of_class], patients)])
+        codes = data.patient_codes[of_class]
+        patients = rng.choice(np.unique(codes), size, replace=False)
+        chosen.append(of_class[np.isin(codes, patients)])
     return np.concatenate(chosen)
 
 

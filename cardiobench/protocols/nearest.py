@@ -52,7 +52,7 @@ def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str | None 
 
 
 def _device(work: int) -> str:
-    # A run has imported torch. Importing it here, only to find no GPU, would take half a gigabyte.
+    # A model with a network has imported torch. Importing it here, only to find no GPU, would take half a gigabyte.
     torch = sys.modules.get("torch")
     return "cuda" if torch is not None and work >= GPU_WORK and torch.cuda.is_available() else "cpu"
 

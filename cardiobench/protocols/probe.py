@@ -13,7 +13,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.learnable import check_learnable
-from cardiobench.protocols.linear.model import LinearModel, fit_linear_models
+from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, predict_all
 from cardiobench.protocols.linear.streamed import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.options import Penalty
 from cardiobench.protocols.refits import redrawn_rows
@@ -105,8 +105,8 @@ class LinearProbe(PredictionProtocol):
         """Return the predictions of each refit with the penalty that was chosen."""
         draws = redrawn_rows(data, data.indices("train", "validation"), self.refits, self.seed)
         with threadpool_limits(1):
-            models = (self._fit(data, rows, (penalty,), SEARCH_TOLERANCE)[0] for rows in draws)
-            return tuple(model.predict(data.features, test) for model in models)
+            models = [self._fit(data, rows, (penalty,), SEARCH_TOLERANCE)[0] for rows in draws]
+            return tuple(predict_all(models, data.features, test))
 
     def _stiffest_of_best(self, losses: np.ndarray) -> int:
         """Return the position of the stiffest penalty whose loss is the least, or equal to it (`TIE`)."""
@@ -135,7 +135,7 @@ class LinearProbe(PredictionProtocol):
         """Return the loss on held-out recordings with each penalty, (k,)."""
         truth = data.labels[held]
         models = self._fit(data, fit, self.penalties, SEARCH_TOLERANCE)
-        predicted = [model.predict(data.features, held) for model in models]
+        predicted = predict_all(models, data.features, held)
         if data.task.kind == "regression":
             return np.array([np.abs(values - truth).mean() for values in predicted])
         of_truth = [values[np.arange(len(truth)), truth] for values in predicted]

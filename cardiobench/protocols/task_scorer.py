@@ -1,5 +1,6 @@
 """The primary metric of a task for predictions that an analysis makes many times: value, resamples and floor."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,9 +9,9 @@ import pandas as pd
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import ProtocolOutput, TaskData, aggregate
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import estimate, percentile_interval, resample
+from cardiobench.scoring.bootstrap import estimate, percentile_interval, resample, resampled_counts
 from cardiobench.scoring.floors import best_constant, best_uninformed
-from cardiobench.scoring.metrics import Metric, load_metric
+from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 from cardiobench.scoring.predictions import Predictions
 
 
@@ -67,13 +68,38 @@ class TaskScorer:
 
     def score(self, data: TaskData, output: ProtocolOutput) -> ScoreDraws:
         """Score predictions; units whose recordings could not be read are left out."""
-        predictions = aggregate(data, output)
-        joined = Predictions.join(self.references, predictions, self.task, source="the analysis", allow_missing=True)
-        sample, metric, key = joined.sample(), self.metric, self.key
-        draws = resample(
-            lambda weights: {key: metric.resamples(sample, weights)[key]}, joined.patients, self.resamples, self.seed
-        )
-        return ScoreDraws(metric.value(sample)[key], draws[key], joined.patients)
+        return self.score_all(data, output.indices, [output.values])[0]
+
+    def score_all(self, data: TaskData, indices: np.ndarray, values: Sequence[np.ndarray]) -> list[ScoreDraws]:
+        """Score several predictions of the same recordings; patients are drawn once for all of them.
+
+        Args:
+            data: recordings of the task.
+            indices: of those that are predicted.
+            values: as in `ProtocolOutput`.
+        """
+        answers = [aggregate(data, ProtocolOutput(indices, one, {})) for one in values]
+        joined = Predictions.join(self.references, answers[0], self.task, source="the analysis", allow_missing=True)
+        samples = [joined.sample(), *(joined.with_answers(one).sample() for one in answers[1:])]
+        scores = [self.metric.value(sample)[self.key] for sample in samples]
+        draws = self._draws(samples, joined.patients)
+        return [ScoreDraws(score, drawn, joined.patients) for score, drawn in zip(scores, draws, strict=True)]
+
+    def _draws(self, samples: Sequence[ScoringInput], patients: np.ndarray) -> list[np.ndarray]:
+        """Return the score of each sample in every resample of the patients, (B,) each."""
+        metric, key, classes = self.metric, self.key, len(self.task.classes)
+        if not (classes and metric.of_counts(key)):
+            given = (lambda weights, sample=sample: {key: metric.resamples(sample, weights)[key]} for sample in samples)
+            return [resample(one, patients, self.resamples, self.seed)[key] for one in given]
+        # A function of the confusion table: its cells, counted by patient, stand for the rows.
+        codes = np.stack([sample.y_true * classes + sample.y_pred for sample in samples], axis=1)
+        counts = resampled_counts(codes, patients, self.resamples, self.seed)
+        draws = []
+        for column, weights in zip(codes.T, counts.swapaxes(0, 1), strict=True):
+            cells = np.unique(column)
+            drawn = metric.resamples(ScoringInput(cells // classes, cells % classes), weights[:, cells])
+            draws.append(drawn[key])
+        return draws
 
     def floor(self) -> float:
         """Return the best score reachable on average on the test units without looking at a recording."""

@@ -15,6 +15,8 @@ from cardiobench.results.score_result import ScoreResult
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+    from cardiobench.runner.processes import SingleProcess
+
 
 @dataclass
 class RunSummary:
@@ -78,7 +80,7 @@ class RunContext:
     """
 
     config: RunConfig
-    accelerator: "Accelerator"
+    accelerator: "Accelerator | SingleProcess"
     summary: RunSummary
     console: Console
     encoders: Mapping[str, Callable[[], Encoder]] = field(default_factory=dict)

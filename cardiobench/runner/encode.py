@@ -36,12 +36,15 @@ def encode_missing(
     Returns:
         Ids of the recordings that could not be encoded, the same on every process.
     """
+    accelerator, config = context.accelerator, context.config
+    rank, processes = accelerator.process_index, accelerator.num_processes
+    if processes == 1 and not any(len(plan.to_encode) for plan in plans.values()):
+        return frozenset()
+
     from accelerate.utils import gather_object
 
     from cardiobench.embeddings.extract import EncodeJob, default_workers, extract
 
-    accelerator, config = context.accelerator, context.config
-    rank, processes = accelerator.process_index, accelerator.num_processes
     dataset = next(iter(plans.values())).dataset
     cached = CachedDataset(dataset)
     jobs = []

@@ -7,8 +7,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, aggregate
 from cardiobench.results.predictions_file import save_scored
@@ -111,16 +109,13 @@ def refit_scores(predictions: Predictions, data: TaskData, output: ProtocolOutpu
         data: recordings of the task.
         output: of the protocol, with its refits.
     """
-    metric, units = load_metric(data.task.metrics[0]), predictions.frame["id"]
+    metric = load_metric(data.task.metrics[0])
     if data.task.classes and predictions.frame["y_true"].nunique() < 2:
         return []
     scores = []
     for values in output.refits:
-        answers = aggregate(data, replace(output, values=values))
-        answers.index = pd.Index(answers.pop("id").astype(str))
-        columns = {name: column.to_numpy() for name, column in answers.loc[units].items()}
-        frame = predictions.frame.assign(**columns)
-        scores.append(metric.value(replace(predictions, frame=frame).sample())[metric.primary_key])
+        refitted = predictions.with_answers(aggregate(data, replace(output, values=values)))
+        scores.append(metric.value(refitted.sample())[metric.primary_key])
     return scores
 
 

@@ -8,12 +8,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cardiobench.core.console import print_error
 from cardiobench.core.errors import CardioBenchError
 
 if TYPE_CHECKING:
+    import torch
     from accelerate import Accelerator
 
 START_SECONDS = 60  # that a process waits for the others before it gives up
@@ -22,30 +24,55 @@ WAIT = timedelta(days=30)
 # The kernel notices a machine that is gone after IDLE + COUNT x INTERVAL seconds, and a killed process at once.
 KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 5}
 LAUNCH = "accelerate launch --multi_gpu --num_processes N -m cardiobench.eval ..."
+MPI_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")  # by which accelerate sees processes, too
 NEEDED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 DONE = b"done"
 
 
-def start_processes() -> "Accelerator":
-    """Return the accelerator of this process, once all processes have arrived.
+class SingleProcess:
+    """The process of a run that has one: what a run needs of an `Accelerator`, which imports PyTorch.
+
+    Evaluating stored embeddings needs neither, and both take half a gigabyte.
+    """
+
+    process_index, num_processes, is_main_process = 0, 1, True
+
+    @cached_property
+    def device(self) -> "torch.device":
+        """The device that accelerate chooses."""
+        return _accelerator().device
+
+    def wait_for_everyone(self) -> None:
+        """Go on: there is nobody to wait for."""
+
+    def end_training(self) -> None:
+        """Do nothing: there is no process group to end."""
+
+
+def start_processes() -> "Accelerator | SingleProcess":
+    """Return the accelerator of this process, once all processes have arrived; of one alone, what stands for it.
 
     Raises:
         CardioBenchError: it would work alone although it was started as one of several.
     """
     started = check_environment()
-    import torch
-    from accelerate import Accelerator, InitProcessGroupKwargs
-
+    if started == 1 and not any(map(os.environ.get, MPI_SIZES)):
+        return SingleProcess()
     with _deadline(f"process {os.environ.get('RANK', 0)} of {started} waited {START_SECONDS} s for the others"):
-        accelerator = Accelerator(
-            cpu=not torch.cuda.is_available(), kwargs_handlers=[InitProcessGroupKwargs(timeout=WAIT)]
-        )
+        accelerator = _accelerator()
     if accelerator.num_processes != started:
         raise CardioBenchError(
             f"{started} processes were started, but accelerate sees {accelerator.num_processes}: each would do all the work. "
             f"On a machine without GPUs launch with: {LAUNCH}"
         )
     return accelerator
+
+
+def _accelerator() -> "Accelerator":
+    import torch
+    from accelerate import Accelerator, InitProcessGroupKwargs
+
+    return Accelerator(cpu=not torch.cuda.is_available(), kwargs_handlers=[InitProcessGroupKwargs(timeout=WAIT)])
 
 
 def check_environment() -> int:
@@ -79,9 +106,9 @@ def share(values: list[Any]) -> list[Any]:
 
 
 @contextmanager
-def watch(accelerator: "Accelerator") -> Iterator[None]:
+def watch(accelerator: "Accelerator | SingleProcess") -> Iterator[None]:
     """End this process with a message when another one is lost; every other process holds a connection to the main one."""
-    if accelerator.num_processes == 1:
+    if isinstance(accelerator, SingleProcess) or accelerator.num_processes == 1:
         yield
         return
     stop = threading.Event()

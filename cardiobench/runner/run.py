@@ -194,7 +194,7 @@ def load_models(config: RunConfig, context: RunContext) -> Iterator[LoadedModel]
     for name in config.models:
         try:
             for pooling, variant in model_choices(name, config):
-                model = load(name, config, context.accelerator.device, pooling, variant, context.encoders)
+                model = load(name, config, lambda: context.accelerator.device, pooling, variant, context.encoders)
                 yield profile_warning(model, variant, config)
         except (BadModel, NotApplicable) as error:
             if len(config.models) == 1:
@@ -206,12 +206,12 @@ def load_models(config: RunConfig, context: RunContext) -> Iterator[LoadedModel]
 def load(
     name: str,
     config: RunConfig,
-    device: "torch.device",
+    device: Callable[[], "torch.device"],
     pooling: str | None = None,
     variant: str | None = None,
     encoders: Mapping[str, Callable[[], Encoder]] = MappingProxyType({}),
 ) -> LoadedModel:
-    """Load a model onto the device.
+    """Load a model onto the device, which is asked for where there is a network.
 
     Raises:
         BadModel: it cannot be loaded whole.
@@ -222,7 +222,7 @@ def load(
 
     if make := encoders.get(name) or find_custom(name):
         precision = "fp32" if config.precision == "auto" else config.precision
-        return loaded(make(), f"{name} is a model of the user's own", precision, device)
+        return loaded(make(), f"{name} is a model of the user's own", precision, device())
     model = load_model(
         name,
         revision=config.revision,

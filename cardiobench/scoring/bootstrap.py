@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from cardiobench.results.score_result import Estimate
+from cardiobench.scoring.clusters import Clusters
 
 RESAMPLES = 1000
 LEVEL = 0.95
@@ -30,16 +31,40 @@ def patient_weights(
         (b, n) float64: how often each row's patient was drawn; the b add up to `resamples`.
     """
     patients, patient_of_row = np.unique(np.asarray(patient_ids).astype(str), return_inverse=True)
-    count = len(patients)
-    one_row_each = np.array_equal(patient_of_row, np.arange(count))
+    one_row_each = np.array_equal(patient_of_row, np.arange(len(patients)))
+    for times in _draws(len(patients), resamples, seed, max(1, _CHUNK // max(1, len(patient_of_row)))):
+        yield times if one_row_each else times.take(patient_of_row, axis=1, mode="clip")
+
+
+def _draws(count: int, resamples: int, seed: int, step: int) -> Iterator[np.ndarray]:
+    """Yield how often each of `count` patients was drawn, (b, count) float64, `step` resamples at a time."""
     rng = np.random.default_rng(seed)
-    step = max(1, _CHUNK // max(1, len(patient_of_row)))
     for start in range(0, resamples, step):
         size = min(step, resamples - start)
         drawn = rng.integers(0, count, size=(size, count))
         drawn += count * np.arange(size)[:, None]
-        times = np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count).astype(np.float64)
-        yield times if one_row_each else times.take(patient_of_row, axis=1, mode="clip")
+        yield np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count).astype(np.float64)
+
+
+def resampled_counts(
+    codes: np.ndarray, patient_ids: Sequence[object] | np.ndarray, resamples: int = RESAMPLES, seed: int = 0
+) -> np.ndarray:
+    """Count the rows of each code in every resample: what `patient_weights` draws, summed by patient first.
+
+    Args:
+        codes: of each row, from 0, for each of m columns, (n, m).
+        patient_ids: patient of each row, (n,).
+        resamples: B.
+        seed: of the draws.
+
+    Returns:
+        (B, m, number of codes) float64.
+    """
+    patients, patient_of_row = np.unique(np.asarray(patient_ids).astype(str), return_inverse=True)
+    clusters, size = Clusters(patient_of_row, len(patients)), int(codes.max()) + 1
+    counts = np.concatenate([clusters.cells(column, size) for column in codes.T], axis=1).astype(np.float64)
+    draws = _draws(len(patients), resamples, seed, max(1, _CHUNK // len(patients)))
+    return np.concatenate([times @ counts for times in draws]).reshape(resamples, codes.shape[1], size)
 
 
 def resample(

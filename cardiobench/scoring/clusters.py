@@ -46,7 +46,7 @@ class Clusters:
 
     def count_in(self, rows: np.ndarray) -> int:
         """Count the patients with at least one of the rows, given as a bool mask (n,) or as indices."""
-        return len(np.unique(self.of_row[rows]))
+        return int(np.count_nonzero(np.bincount(self.of_row[rows], minlength=1)))
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         """Sum a column (n,) or the columns (n, m) of the rows by patient: (P,) or (P, m)."""

@@ -5,6 +5,7 @@ import pandas as pd
 
 from cardiobench.data.spec import Task
 from cardiobench.results.score_result import Floor
+from cardiobench.scoring.intervals import confusion_table
 from cardiobench.scoring.metrics import Metric, ScoringInput
 
 CHANCE_DRAWS = 200
@@ -142,7 +143,13 @@ def chance(metric: Metric, key: str, y_true: np.ndarray, train: np.ndarray, seed
         return Floor(np.nan, reason="the references have no train rows")
     rng = np.random.default_rng(seed)
     draws = max(3, min(CHANCE_DRAWS, 2**24 // len(y_true)))  # of many rows the mean of few draws is as exact
-    scores = [metric.value(ScoringInput(y_true, rng.choice(train, size=len(y_true))))[key] for _ in range(draws)]
+    answers = (rng.choice(train, size=len(y_true)) for _ in range(draws))
+    if metric.from_tables is not None and metric.of_counts(key):
+        classes = max(2, int(max(y_true.max(), train.max())) + 1)
+        tables = np.stack([confusion_table(y_true, answer, classes) for answer in answers])
+        scores = metric.from_tables(tables, tables[0].sum(axis=1) > 0)[key]
+    else:
+        scores = np.array([metric.value(ScoringInput(y_true, answer))[key] for answer in answers])
     return Floor(float(np.mean(scores)), reached_by="answers drawn from the train labels")
 
 

@@ -97,30 +97,54 @@ def _split(
     return Split(rows, skipped)
 
 
-def breakdown(
-    metric: Metric, key: str, sampler: Sampler, rows: Mapping[str, np.ndarray], draws: int = DRAWS
-) -> Breakdown:
-    """Score the groups of one breakdown and test whether they differ.
+def breakdowns(
+    metric: Metric,
+    key: str,
+    sampler: Sampler,
+    splits: Mapping[str, Mapping[str, np.ndarray]],
+    draws: int = DRAWS,
+) -> dict[str, Breakdown]:
+    """Score the groups of each breakdown and test whether they differ.
 
     Args:
         metric: the metric that ranks models.
         key: its key.
         sampler: all rows.
-        rows: group -> its rows; at least one group.
+        splits: breakdown -> group -> its rows; at least one group each.
         draws: dealings of the groups to patients.
     """
-    values = {label: estimate_metric(metric, sampler.take(chosen), [key])[key] for label, chosen in rows.items()}
-    defined = {label: value.value for label, value in values.items() if not np.isnan(value.value)}
+    values = {
+        name: {label: estimate_metric(metric, sampler.take(chosen), [key])[key] for label, chosen in rows.items()}
+        for name, rows in splits.items()
+    }
+    tested = [name for name, groups in values.items() if not _untested(groups)]
+    gaps = dict(
+        zip(
+            tested,
+            gap_tests(metric, key, sampler, [list(splits[name].values()) for name in tested], draws),
+            strict=True,
+        )
+    )
+    return {name: _breakdown(metric, key, groups, gaps.get(name)) for name, groups in values.items()}
+
+
+def _untested(groups: Mapping[str, Estimate]) -> str:
+    """Return why groups cannot be compared; empty where they can."""
+    if len(groups) < 2:
+        return "one group with enough patients"
+    undefined = any(np.isnan(value.value) for value in groups.values())
+    return "the metric is undefined in a group" if undefined else ""
+
+
+def _breakdown(metric: Metric, key: str, groups: dict[str, Estimate], gaps: dict[str, Gap] | None) -> Breakdown:
+    defined = {label: value.value for label, value in groups.items() if not np.isnan(value.value)}
     pick = min if metric.direction[key] else max
     worst = pick(defined, key=lambda label: defined[label]) if defined else ""
-    if len(values) < 2:
-        return Breakdown(values, Gap(np.nan, reason="one group with enough patients"), worst)
-    if len(defined) < len(values):
-        return Breakdown(values, Gap(np.nan, reason="the metric is undefined in a group"), worst)
-    gaps = gap_tests(metric, key, sampler, list(rows.values()), draws)
-    if len(values) == 2:
-        gaps[key] = _with_difference(gaps[key], *values.values())
-    return Breakdown(values, gaps.pop(key), worst, gaps)
+    if gaps is None:
+        return Breakdown(groups, Gap(np.nan, reason=_untested(groups)), worst)
+    if len(groups) == 2:
+        gaps[key] = _with_difference(gaps[key], *groups.values())
+    return Breakdown(groups, gaps.pop(key), worst, gaps)
 
 
 def _with_difference(gap: Gap, first: Estimate, second: Estimate) -> Gap:
@@ -132,41 +156,73 @@ def _with_difference(gap: Gap, first: Estimate, second: Estimate) -> Gap:
 
 
 def gap_tests(
-    metric: Metric, key: str, sampler: Sampler, rows: Sequence[np.ndarray], draws: int = DRAWS
-) -> dict[str, Gap]:
+    metric: Metric, key: str, sampler: Sampler, breakdowns: Sequence[Sequence[np.ndarray]], draws: int = DRAWS
+) -> list[dict[str, Gap]]:
     """Compare the gap between groups with what groups dealt to patients of the same true class would have.
 
     Groups are dealt anew among the patients of one true class, of numbers among those of one fifth of the true values. The
     gap is largest minus smallest score; p is that of the spread of scores weighted by the groups' rows.
 
+    Args:
+        metric: the metric that ranks models.
+        key: its key.
+        sampler: all rows.
+        breakdowns: the rows of each group, two groups or more; those of the same rows in all are dealt together.
+        draws: dealings of the groups to patients.
+
     Returns:
-        `key`, and for two classes `fnr`, `fpr` and `calibration` (mean probability minus share), for numbers `bias`.
+        For each breakdown `key`, and for two classes `fnr`, `fpr` and `calibration` (mean probability minus share), for
+        numbers `bias`.
     """
-    group = np.full(len(sampler.sample), -1)
-    for code, chosen in enumerate(rows):
-        group[chosen] = code
-    used = np.flatnonzero(group >= 0)
-    sample, clusters, group = sampler.sample.take(used), sampler.clusters.take(used), group[used]
-    rng = np.random.default_rng(sampler.seed)
-    observed = _scores(metric, key, sample, sampler.present, [group == code for code in range(len(rows))])
+    together: dict[bytes, list[int]] = {}
+    labels = []
+    for number, groups in enumerate(breakdowns):
+        labels.append(np.full(len(sampler.sample), -1))
+        for code, chosen in enumerate(groups):
+            labels[-1][chosen] = code
+        together.setdefault((labels[-1] >= 0).tobytes(), []).append(number)
+    gaps: dict[int, dict[str, Gap]] = {}
+    for numbers in together.values():
+        used = np.flatnonzero(labels[numbers[0]] >= 0)
+        rows = Sampler(sampler.sample.take(used), sampler.clusters.take(used), sampler.present, seed=sampler.seed)
+        tested = _gaps(metric, key, rows, [labels[number][used] for number in numbers], draws)
+        gaps |= dict(zip(numbers, tested, strict=True))
+    return [gaps[number] for number in range(len(breakdowns))]
+
+
+def _gaps(metric: Metric, key: str, sampler: Sampler, groups: Sequence[np.ndarray], draws: int) -> list[dict[str, Gap]]:
+    """Compute the gaps of several breakdowns (n,) of the same rows, in the same dealings of patients."""
+    sizes, rng = [int(group.max()) + 1 for group in groups], np.random.default_rng(sampler.seed)
+
+    def scores(labels: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+        return [
+            _scores(metric, key, sample, sampler.present, label, size)
+            for label, size in zip(labels, sizes, strict=True)
+        ]
+
+    sample, clusters = sampler.sample, sampler.clusters
+    observed = tested = scores([group[None] for group in groups])
     if clusters.count > MOST_PATIENTS:
         kept = np.flatnonzero(np.isin(clusters.of_row, rng.permutation(clusters.count)[:MOST_PATIENTS]))
-        sample, clusters, group = sample.take(kept), clusters.take(kept), group[kept]
-        tested = _scores(metric, key, sample, sampler.present, [group == code for code in range(len(rows))])
-    else:
-        tested = observed
-    dealt: dict[str, list[np.ndarray]] = {}
-    strata, step = _strata(sample, clusters, sampler.classes), max(1, _CHUNK // len(group))
+        sample, clusters, groups = sample.take(kept), clusters.take(kept), [group[kept] for group in groups]
+        tested = scores([group[None] for group in groups])
+    strata, step = _strata(sample, clusters, sampler.classes), max(1, _CHUNK // len(sample))
+    dealt = []
     for first in range(0, draws, step):
-        labels = group[donors(clusters, min(step, draws - first), rng, strata)]
-        for name, scores in _scores(
-            metric, key, sample, sampler.present, [labels == code for code in range(len(rows))]
-        ).items():
-            dealt.setdefault(name, []).append(scores)
-    return {
-        name: _gap(observed[name], tested[name], np.concatenate(parts, axis=1), np.bincount(group, minlength=len(rows)))
-        for name, parts in dealt.items()
-    }
+        rows = donors(clusters, min(step, draws - first), rng, strata)
+        dealt.append(scores([group[rows] for group in groups]))
+    return [
+        {
+            name: _gap(
+                values,
+                tested[number][name],
+                np.concatenate([chunk[number][name] for chunk in dealt], axis=1),
+                np.bincount(groups[number], minlength=sizes[number]),
+            )
+            for name, values in observed[number].items()
+        }
+        for number in range(len(sizes))
+    ]
 
 
 def _gap(observed: np.ndarray, tested: np.ndarray, dealt: np.ndarray, sizes: np.ndarray) -> Gap:
@@ -195,51 +251,54 @@ def _strata(sample: ScoringInput, clusters: Clusters, classes: int) -> np.ndarra
 
 
 def _scores(
-    metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, members: Sequence[np.ndarray]
+    metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, labels: np.ndarray, groups: int
 ) -> dict[str, np.ndarray]:
-    """Compute the scores of each group, {key: (G, B)}, for memberships (n,) or (B, n) of each."""
-    found: dict[str, list[np.ndarray]] = {}
-    for member in members:
-        weights = np.atleast_2d(member).astype(np.float32)
-        for name, values in (_of_classes if len(present) else _of_numbers)(
-            metric, key, sample, present, weights
-        ).items():
-            found.setdefault(name, []).append(values)
-    return {name: np.stack(values) for name, values in found.items()}
+    """Compute the scores of each group, {key: (G, B)}, for B labellings (B, n) of the rows with groups 0 to G - 1."""
+    return (_of_classes if len(present) else _of_numbers)(metric, key, sample, present, labels, groups)
 
 
 def _of_classes(
-    metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, weights: np.ndarray
+    metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, labels: np.ndarray, groups: int
 ) -> dict[str, np.ndarray]:
-    classes = len(present)
-    cells = np.zeros((len(sample), classes**2), dtype=np.float32)
-    cells[np.arange(len(sample)), sample.y_true * classes + sample.y_pred] = 1
-    tables = (weights @ cells).astype(np.float64).reshape(-1, classes, classes)
+    classes, place = len(present), labels + groups * np.arange(len(labels))[:, None]
+    cells = place * classes**2 + (sample.y_true * classes + sample.y_pred)
+    tables = np.bincount(cells.ravel(), minlength=len(labels) * groups * classes**2).astype(np.float64)
+    tables = tables.reshape(len(labels), groups, classes, classes).swapaxes(0, 1)
     if metric.from_tables is not None:
         found = {key: metric.from_tables(tables, present)[key]}
     else:
-        found = {key: metric.resamples(sample, weights.astype(np.float64))[key]}
+        found = {key: _resampled(metric, key, sample, labels, groups)}
     if classes != 2:
         return found
     with np.errstate(invalid="ignore", divide="ignore"):
-        found["fnr"] = tables[:, 1, 0] / tables[:, 1].sum(axis=1)
-        found["fpr"] = tables[:, 0, 1] / tables[:, 0].sum(axis=1)
+        found["fnr"] = tables[..., 1, 0] / tables[..., 1, :].sum(axis=-1)
+        found["fpr"] = tables[..., 0, 1] / tables[..., 0, :].sum(axis=-1)
         if sample.probabilities is not None:
-            excess = (sample.probabilities[:, 1] - sample.y_true).astype(np.float32)
-            found["calibration"] = (weights @ excess).astype(np.float64) / tables.sum(axis=(1, 2))
+            excess = np.broadcast_to(sample.probabilities[:, 1] - sample.y_true, labels.shape)
+            sums = np.bincount(place.ravel(), excess.ravel(), minlength=len(labels) * groups)
+            found["calibration"] = sums.reshape(len(labels), groups).T / tables.sum(axis=(-2, -1))
     return found
 
 
 def _of_numbers(
-    metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, weights: np.ndarray
+    metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, labels: np.ndarray, groups: int
 ) -> dict[str, np.ndarray]:
     del present
     error = sample.y_pred - sample.y_true
-    weights = weights.astype(np.float64)
-    rows = weights.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = weights @ np.abs(error) / rows if key == "mae" else metric.resamples(sample, weights)[key]
-        return {key: values, "bias": weights @ error / rows}
+    found: dict[str, list[np.ndarray]] = {key: [], "bias": []}
+    for code in range(groups):
+        weights = (labels == code).astype(np.float64)
+        rows = weights.sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = weights @ np.abs(error) / rows if key == "mae" else metric.resamples(sample, weights)[key]
+            found[key].append(values)
+            found["bias"].append(weights @ error / rows)
+    return {name: np.stack(values) for name, values in found.items()}
+
+
+def _resampled(metric: Metric, key: str, sample: ScoringInput, labels: np.ndarray, groups: int) -> np.ndarray:
+    weights = ((labels == code).astype(np.float64) for code in range(groups))
+    return np.stack([metric.resamples(sample, rows)[key] for rows in weights])
 
 
 def adjust_gaps(groups: Mapping[str, Breakdown]) -> dict[str, Breakdown]:

@@ -79,16 +79,23 @@ def donors(
     donor = _exchanged(clusters.count, draws, rng, strata)
     if clusters.one_row_each:
         return donor
-    order = np.lexsort((rng.random(len(clusters)), clusters.of_row)).astype(np.int32)
+    # By patient, then at random: one sort of both together takes a tenth of the time of a sort by two keys.
+    order = np.argsort(clusters.of_row + rng.random(len(clusters))).astype(np.int32)
     size = clusters.rows.astype(np.int32)
     start = (np.cumsum(size) - size).astype(np.int32)
     rank = np.empty(len(clusters), np.int32)
     rank[order] = np.arange(len(clusters), dtype=np.int32) - start[clusters.of_row[order]]
     donor_size, share = size.take(donor), rng.random(donor.shape, dtype=np.float32)
     begin = np.minimum((share * donor_size).astype(np.int32), donor_size - 1)
-    donor_size, begin = donor_size.take(clusters.of_row, axis=1), begin.take(clusters.of_row, axis=1)
-    place = (begin + rank) % donor_size
-    return order.take(start.take(donor).take(clusters.of_row, axis=1) + place)
+    donor_start = start.take(donor)
+    dealt = np.empty((draws, len(clusters)), np.int32)
+    # A patient's first row is at the start; only further ones can come to the end of the donor's rows.
+    first, further = order[start], np.flatnonzero(rank)
+    patient = clusters.of_row[further]
+    dealt[:, first] = order.take(donor_start + begin)
+    place = (begin.take(patient, axis=1) + rank[further]) % donor_size.take(patient, axis=1)
+    dealt[:, further] = order.take(donor_start.take(patient, axis=1) + place)
+    return dealt
 
 
 def _exchanged(count: int, draws: int, rng: np.random.Generator, strata: np.ndarray | None) -> npt.NDArray[np.int32]:

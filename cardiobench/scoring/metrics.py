@@ -79,6 +79,10 @@ class Metric:
         """Direction of the primary key; lower is better where it has none."""
         return bool(self.direction[self.primary_key])
 
+    def of_counts(self, key: str) -> bool:
+        """Tell whether a number is a function of the confusion table alone."""
+        return self.interval.get(key) == "smoothed" and self.from_tables is not None
+
     def inputs(self, sample: ScoringInput) -> dict[str, np.ndarray]:
         """Return the arguments that this metric takes of a sample."""
         given = {"references": sample.y_true, "predictions": sample.y_pred}

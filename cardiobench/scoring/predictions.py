@@ -1,6 +1,6 @@
 """Predictions, from any source, set against the references: nothing missing, nothing extra, nothing twice."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +91,12 @@ class Predictions:
         columns = probability_columns(self.task)
         known = set(columns) <= set(self.frame.columns)
         return ScoringInput(y_true, y_pred, self.frame[columns].to_numpy(np.float64) if known else None)
+
+    def with_answers(self, answers: pd.DataFrame) -> "Predictions":
+        """Return the same units with other answers, given as `join` takes them and known to be for the same ids."""
+        rows = pd.Index(answers["id"].astype(str)).get_indexer(self.frame["id"])
+        columns = {name: answers[name].to_numpy()[rows] for name in answers.columns if name != "id"}
+        return replace(self, frame=self.frame.assign(**columns))
 
     def save(self, path: str | Path) -> Path:
         """Write the frame as Parquet; `read_predictions` reads it back."""

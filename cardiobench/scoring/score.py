@@ -17,7 +17,7 @@ from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.estimates import Sampler, estimate_metric, estimate_metrics
 from cardiobench.scoring.families import family_of
 from cardiobench.scoring.floors import best_constant, best_uninformed, floors, is_collapsed
-from cardiobench.scoring.groups import Split, adjust_gaps, breakdown, intersection, split_rows
+from cardiobench.scoring.groups import Split, adjust_gaps, breakdowns, intersection, split_rows
 from cardiobench.scoring.information import information_test
 from cardiobench.scoring.metrics import Metric, load_metric, metrics_of
 from cardiobench.scoring.predictions import Predictions
@@ -127,7 +127,7 @@ def _groups(
     by_name = {group.name: group for group in task.groups}
     if {"sex", "age"} <= set(by_name):
         splits["sex x age"] = intersection(by_name["sex"], by_name["age"], frame, classes)
-    found = {name: breakdown(ranking, key, sampler, split.rows) for name, split in splits.items() if split.rows}
+    found = breakdowns(ranking, key, sampler, {name: split.rows for name, split in splits.items() if split.rows})
     return adjust_gaps(found), {name: why for split in splits.values() for name, why in split.skipped.items()}
 
 

@@ -53,13 +53,17 @@ class Code15(CardioBuilder):
     def rows(cls, raw: Path) -> pd.DataFrame:
         """Return one row per exam; one that its part lacks is listed with a file that is not there, so that it is named and counted."""
         table = exams(raw)
-        lacking = pd.Series(False, index=table.index)
+        lacking = np.zeros(len(table), dtype=bool)
+        rows_of = table.groupby("trace_file", sort=False).indices
         for part, ids in _stored(raw).items():
-            lacking |= (table["trace_file"] == part) & ~table["exam_id"].isin(list(map(str, ids.tolist())))
-        patients = pd.Series({name: hashed_split(name) for name in table["patient_id"].unique()})
-        # What follows from an exam's diagnoses is worked out once for each set of them.
-        codes, sets = pd.factorize(pd.MultiIndex.from_frame(table[list(DIAGNOSES)]))
-        named = [tuple(code for code, has in zip(DIAGNOSES, flags, strict=True) if has) for flags in sets]
+            rows = rows_of.get(part, [])
+            lacking[rows] = ~table["exam_id"].iloc[rows].isin(_names(ids)).to_numpy()
+        patients, names = pd.factorize(table["patient_id"])
+        splits = np.array([hashed_split(name) for name in names], dtype=object)
+        # What follows from an exam's diagnoses is worked out once for each set of them, a binary number.
+        flags = table[list(DIAGNOSES)].to_numpy(bool)
+        sets, codes = np.unique(flags @ (1 << np.arange(len(DIAGNOSES))), return_inverse=True)
+        named = [tuple(code for bit, code in enumerate(DIAGNOSES) if number >> bit & 1) for number in sets]
         diagnoses = pd.DataFrame(
             {
                 "dx": [",".join(names) or None for names in named],
@@ -71,8 +75,10 @@ class Code15(CardioBuilder):
             {
                 "id": table["exam_id"],
                 "patient_id": table["patient_id"],
-                "split": table["patient_id"].map(patients),
-                "media": table["trace_file"].where(~lacking, table["trace_file"] + "/" + table["exam_id"]),
+                "split": splits[patients],
+                "media": table["trace_file"].mask(
+                    lacking, table["trace_file"][lacking] + "/" + table["exam_id"][lacking]
+                ),
                 "record": table["exam_id"],
                 "sex": table["is_male"].map({True: "M", False: "F"}),
                 "age": table["age"],
@@ -85,13 +91,12 @@ class Code15(CardioBuilder):
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
         """Return the tracings without a line in the table; the row that closes each part is none."""
         table = read_columns(raw / TABLE, {name: COLUMNS[name] for name in ("exam_id", "trace_file")})
+        rows_of = table.groupby("trace_file", sort=False).indices
         unlisted = []
         for part, ids in _stored(raw).items():
-            names = pd.Series(ids).astype(str)
-            closing = len(names) - 1 if len(names) and ids[-1] == 0 else len(names)
-            names = names[:closing]
-            listed = table.loc[table["trace_file"] == part, "exam_id"]
-            unlisted += [f"{part}/{exam}" for exam in names[~names.isin(listed)]]
+            names = _names(ids[:-1] if len(ids) and ids[-1] == 0 else ids)
+            listed = set(table["exam_id"].iloc[rows_of.get(part, [])])
+            unlisted += [f"{part}/{exam}" for exam in names if exam not in listed]
         return {f"tracings that {TABLE} does not list": tuple(unlisted)}
 
     @classmethod
@@ -127,6 +132,10 @@ def exams(raw: Path) -> pd.DataFrame:
     table = read_columns(raw / TABLE, COLUMNS)
     table["age"] = table["age"].where(table["age"].between(0, OLDEST))
     return table
+
+
+def _names(ids: np.ndarray) -> list[str]:
+    return list(map(str, ids.tolist()))
 
 
 def _stored(raw: Path) -> dict[str, np.ndarray]:

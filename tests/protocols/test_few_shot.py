@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from cardiobench.protocols.few_shot import FewShot, draw_patients, n_patients
+from cardiobench.protocols.task_scorer import TaskScorer
 from cardiobench.report.plots import few_shot as figure
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.scoring.bootstrap import resample
+from cardiobench.scoring.metrics import ScoringInput, load_metric
 from tests.protocols.analyses import study_of
 from tests.protocols.conftest import BINARY, REGRESSION, task_data
 
@@ -77,3 +80,17 @@ def test_the_figure_has_a_point_a_size_and_the_floor(two_clouds):
     axes = figure.draw(record)["curve"].axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "4", "8", "16", "all 60"]
     assert any("floor" in text.get_text() for text in axes.get_legend().get_texts())
+
+
+def test_predictions_scored_together_are_scored_as_rows_one_by_one(two_clouds):
+    """The second prediction never answers "yes": a cell of the table that no row has."""
+    rng, test = np.random.default_rng(0), two_clouds.indices("test")
+    probabilities = np.stack([1 - (share := rng.random(len(test))), share], axis=1)
+    values = [probabilities, np.tile([0.7, 0.3], (len(test), 1))]
+    scorer = TaskScorer(BINARY, study_of(two_clouds).references(BINARY), 50, 0)
+    truth, metric = two_clouds.labels[test], load_metric(BINARY.metrics[0])
+    for one, scored in zip(values, scorer.score_all(two_clouds, test, values), strict=True):
+        sample = ScoringInput(truth, (one[:, 1] >= one[:, 0]).astype(int))
+        drawn = resample(lambda weights, rows=sample: metric.resamples(rows, weights), scored.patients, 50, 0)
+        assert scored.value == metric.value(sample)[metric.primary_key]
+        assert np.array_equal(scored.draws, drawn[metric.primary_key])

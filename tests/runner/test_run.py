@@ -2,6 +2,8 @@
 
 import dataclasses
 import shutil
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -229,3 +231,24 @@ def test_a_suite_is_what_everybody_runs(config, tmp_path):
         run(dataclasses.replace(config, suite="quick"))
     with pytest.raises(UnknownName, match="Did you mean 'cardiobench_ecg_v1'"):
         run(dataclasses.replace(config, suite="cardiobench_ecg"))
+
+
+@pytest.mark.slow
+def test_stored_embeddings_are_evaluated_without_pytorch(config):
+    """Half a gigabyte that a probe does not need: only encoding, and a model's own network, import it."""
+    config = dataclasses.replace(config, models=("cardiobench/constant",), protocols=("probe", "knn"))
+    run(config)
+    line = [
+        "--model",
+        "cardiobench/constant",
+        "--tasks",
+        "ptb_xl_sample/cd",
+        "--protocols",
+        "probe",
+        "knn",
+        "--overwrite",
+    ]
+    line += ["--output-dir", str(config.output_dir), "--cache-dir", str(config.cache_dir)]
+    code = f"import sys; from cardiobench.cli.eval import main; main({line!r}); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"torch", "accelerate", "transformers"} & set(done.stdout.split())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cardiobench.scoring.bootstrap import estimate, patient_weights, percentile_interval, resample
+from cardiobench.scoring.bootstrap import estimate, patient_weights, percentile_interval, resample, resampled_counts
 from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 
 
@@ -125,3 +125,12 @@ def test_intervals_cover_the_truth(name):
             hits[unit] += found.low <= truth <= found.high
     assert 930 <= hits["patients"] <= 970, hits
     assert hits["rows"] < 850, hits
+
+
+def test_counts_by_patient_are_those_of_the_weighted_rows():
+    sample, patients = clustered("f1_macro")
+    codes = np.stack([sample.y_true, sample.y_pred], axis=1)
+    counts = resampled_counts(codes, patients, 40, seed=5)
+    weights = np.concatenate(list(patient_weights(patients, 40, seed=5)))
+    for column in (0, 1):
+        assert np.array_equal(counts[:, column], weights @ (codes[:, column, None] == np.arange(3)))

@@ -82,7 +82,7 @@ def test_a_sicker_group_with_the_same_sensitivity_has_no_gap():
         answer = np.where(rng.random(400) < 0.7, truth, 1 - truth)
         sampler = Sampler(ScoringInput(truth, answer), Clusters.of(np.arange(400)), np.array([True, True]))
         rows = [np.flatnonzero(group == code) for code in (0, 1)]
-        gaps = gap_tests(load_metric("f1_macro"), "f1_macro", sampler, rows, draws=199)
+        (gaps,) = gap_tests(load_metric("f1_macro"), "f1_macro", sampler, [rows], draws=199)
         p_values.append(gaps["f1_macro"].p_value)
     assert np.mean(np.array(p_values) < 0.05) <= 0.15
 

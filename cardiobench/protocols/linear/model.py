@@ -32,15 +32,27 @@ class LinearModel:
             features: (N, d), any float type; read in blocks.
             indices: of the rows to predict, (n,); all when None.
         """
-        count = len(features) if indices is None else len(indices)
-        outputs = np.empty((count, self.coefficients.shape[1]))
-        for rows, block in row_blocks(features, indices):
-            outputs[rows] = block @ self.coefficients + self.intercepts
+        return predict_all([self], features, indices)[0]
+
+    def from_outputs(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the numbers (n,), or class probabilities (n, classes), of the layer's outputs (n, outputs)."""
         if not self.classes:
             return outputs[:, 0]
         if self.classes == 2:
             return np.concatenate([expit(-outputs), expit(outputs)], axis=1)
         return softmax(outputs, axis=1)
+
+
+def predict_all(
+    models: Sequence[LinearModel], features: np.ndarray, indices: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """Return what each of several models predicts (`LinearModel.predict`); the features are read once for all of them."""
+    count = len(features) if indices is None else len(indices)
+    outputs = [np.empty((count, model.coefficients.shape[1])) for model in models]
+    for rows, block in row_blocks(features, indices):
+        for model, filled in zip(models, outputs, strict=True):
+            filled[rows] = block @ model.coefficients + model.intercepts
+    return [model.from_outputs(filled) for model, filled in zip(models, outputs, strict=True)]
 
 
 def fit_linear_models(
