@@ -18,7 +18,7 @@ def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
 
     Args:
         source: the dataset, opened from its raw folder.
-        media: also read every recording's file to find duplicates by content.
+        media: also read every recording's file, to find duplicates by content and what `recording_findings` looks for.
 
     Returns:
         Findings in a fixed order; a check that found nothing says so with a count of 0.
@@ -42,6 +42,7 @@ def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
     findings += builder.findings(source.raw, listed)
     if media and source.raw is not None:
         findings.append(_doubles(source.raw, source.frame))
+        findings += builder.recording_findings(source.raw, source.frame)
     return findings
 
 

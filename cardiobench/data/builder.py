@@ -89,6 +89,11 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         yield from ()
 
     @classmethod
+    def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> "Iterator[AuditFinding]":
+        """Yield the audit findings that need the recordings of these rows to be read."""
+        yield from ()
+
+    @classmethod
     def normalized_patient_id(cls, row: Mapping[str, Any]) -> str | None:
         """Return the patient id reduced to its number, or None where the id has no such form.
 

@@ -300,3 +300,20 @@ def test_records_that_are_the_same_are_known_and_dropped_on_demand(tmp_path):
     assert list(alone.frame["id"]) == ["E00001", "E07510"] == list(alone.table.listed["id"]), "the held-out one stays"
     assert alone.duplicates == [] and alone.table.digest != source.table.digest
     assert ("E07509",) in alone.table.excluded.values()
+
+
+def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
+    """The release's count by the rule of the split, the code of its own ventricular beats, and lengths that tell classes apart."""
+    folder = tmp_path / "training" / "cpsc_2018" / "g1"
+    write(folder, "A0001", comments("164884008,164889003", age="-1"))
+    write(folder, "A0002", comments("426783006", age="92"))
+    header = (folder / "A0001.hea").read_text().replace("A0001 12 500 1000", "A0001 12 50 1000")  # 20 s
+    (folder / "A0001.hea").write_text(header)
+    assert sum(catalog.spec("cpsc2018").expected.values()) == 6_877
+    source = opened(tmp_path, "cpsc2018")
+    assert source.frame["dx"].tolist() == ["164884008,164889003", "426783006"]
+    assert source.frame["af"].tolist() == ["AF", "no AF"] and source.frame["cd"].tolist() == ["no CD", "no CD"]
+    assert source.frame["age"].isna().tolist() == [True, False]
+    lengths = found(source)["records of another length than 10 s"]
+    assert lengths.count == 2 and lengths.note.startswith("2 to 20 s; median of the records with NSR 2, AF 20")
+    assert "PVC 20" in lengths.note

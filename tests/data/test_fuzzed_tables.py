@@ -42,6 +42,7 @@ class Table:
         target: column of the rows.
         meaning: cell -> label; None where the cell states none.
         text: whether the file can be spoilt cell by cell.
+        slow: whether it is spoilt in the long run alone: its columns are read as those of other tables are.
     """
 
     dataset: str
@@ -51,6 +52,7 @@ class Table:
     target: str = ""
     meaning: Callable[[str], object] = lambda cell: None
     text: bool = True
+    slow: bool = False
 
 
 def positive(system: str) -> Callable[[str], object]:
@@ -66,6 +68,10 @@ TABLES = (
     Table("echonet_lvh", "MeasurementsList.csv"),
     Table("ptb_xl", "ptbxl_database.csv", "ecg_id", "scp_codes", "cd", positive("scp")),
     Table("code15", "exams.csv", "exam_id", "AF", "af", lambda cell: "AF" if FLAG.get(cell.strip().lower()) else "no AF"),
+    Table("echonext", "echonext_metadata_100k.csv", "ecg_key", "shd_moderate_or_greater_flag", "shd",
+          lambda cell: "SHD" if FLAG.get(cell.strip().lower()) else "no SHD", slow=True),
+    Table("sph", "metadata.csv", "ECG_ID", "Age", "age", number_in, slow=True),
+    Table("code_test", "attributes.csv", slow=True),
     Table("tmed2", "*/DEV479/TMED2_fold0_labeledpart.csv", "query_key", "diagnosis_label", "as",
           lambda cell: "no_AS" if cell.strip().lower() == "no_as" else "AS"),
     Table("tmed2", "*/labels_per_image.csv"),
@@ -81,6 +87,7 @@ TABLES = (
     Table("chapman_ningbo", "training/ningbo/g1/JS10646.hea", text=False),
 )  # fmt: skip
 NAMES = [f"{table.dataset}:{Path(table.path).name}" for table in TABLES]
+PARAMETERS = [pytest.param(table, marks=pytest.mark.slow) if table.slow else table for table in TABLES]
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ class Release:
             self.path.write_bytes(self.content)
 
 
-@pytest.fixture(scope="module", params=TABLES, ids=NAMES)
+@pytest.fixture(scope="module", params=PARAMETERS, ids=NAMES)
 def release(request, tmp_path_factory):
     table = request.param
     raw = tmp_path_factory.mktemp("twins") / table.dataset

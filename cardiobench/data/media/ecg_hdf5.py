@@ -1,4 +1,4 @@
-"""ECGs in HDF5, in the layout of CODE-15% (Zenodo 4916206)."""
+"""ECGs in HDF5: many in one file in the layout of CODE-15% (Zenodo 4916206), or one in a file of its own (SPH)."""
 
 import math
 import os
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cardiobench.core.errors import BadMedia
-from cardiobench.data.media.file import COPY_AGAIN
+from cardiobench.data.media.file import COPY_AGAIN, refuse_special
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.signal import lead_order, twelve_leads
@@ -49,6 +49,31 @@ def read_hdf5(path: Path, record: int | str | None, leads: Sequence[str] | None 
         raise BadMedia(f"{name}: {signal.shape[1]} channels, and {len(names)} leads were named: {', '.join(names)}.")
     signal = _without_padding(signal)
     return twelve_leads(signal if names is LEADS else signal[:, lead_order(names, name)], FS, name)
+
+
+def read_single_hdf5(path: Path, fs: float) -> Ecg:
+    """Read a file that holds one record, as SPH (figshare 5779802) does: a dataset `ecg` of shape (12, samples) in mV.
+
+    Args:
+        path: the file.
+        fs: sampling rate in Hz, which it does not say.
+
+    Raises:
+        BadMedia: another layout, or a signal that is not an ECG.
+    """
+    try:
+        refuse_special(path)
+        with require("h5py", "reading HDF5").File(path, "r") as file:
+            stored = _own_dataset(str(path), file, "ecg")
+            if getattr(stored, "ndim", None) != 2:
+                raise BadMedia(
+                    f"{path} has no `ecg` of shape (12, samples); it has {', '.join(map(str, file)) or 'nothing'}. {COPY_AGAIN}"
+                )
+            check_size(str(path), 4 * math.prod(stored.shape))
+            signal = stored[:]
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise BadMedia(f"{path} cannot be read as HDF5 ({' '.join(str(error).split())}). {COPY_AGAIN}") from error
+    return twelve_leads(signal.T, fs, str(path))
 
 
 def open_tracings(path: Path) -> "Tracings":

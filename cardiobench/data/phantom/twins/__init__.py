@@ -8,13 +8,16 @@ from cardiobench.data.phantom.twins import (
     cardiacnet,
     cinc,
     code15,
+    code_test,
     echonet_dynamic,
     echonet_lvh,
     echonet_pediatric,
+    echonext,
     hmc_qu,
     mimic_iv_echo,
     ptb_xl,
     segrwma,
+    sph,
     tmed2,
 )
 
@@ -23,15 +26,19 @@ TWINS: dict[str, Callable[[Path, int, int], None]] = {
     "cardiacnet": cardiacnet.write,
     "chapman_ningbo": cinc.write_chapman_ningbo,
     "code15": code15.write,
+    "code_test": code_test.write,
+    "cpsc2018": cinc.write_cpsc2018,
     "echonet_dynamic": echonet_dynamic.write,
     "echonet_lvh": echonet_lvh.write,
     "echonet_pediatric": echonet_pediatric.write,
+    "echonext": echonext.write,
     "georgia": cinc.write_georgia,
     "hmc_qu": hmc_qu.write,
     "mimic_iv_echo": mimic_iv_echo.write,
     "ptb_xl": ptb_xl.write,
     "ptb_xl_500": ptb_xl.write,  # one download holds both rates
     "segrwma": segrwma.write,
+    "sph": sph.write,
     "tmed2": tmed2.write,
 }
 """Dataset name to `write(out, patients, seed)`, which fills the folder `out` with the twin's raw files."""

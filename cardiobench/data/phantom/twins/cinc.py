@@ -1,4 +1,4 @@
-"""The synthetic twins of the CinC 2021 sets: Georgia, and Chapman-Shaoxing with Ningbo."""
+"""The synthetic twins of the CinC 2021 sets: Georgia, Chapman-Shaoxing with Ningbo, and CPSC2018."""
 
 from dataclasses import replace
 from io import BytesIO
@@ -16,6 +16,9 @@ _AF, _SINUS, _SLOW, _FAST, _AVB = "164889003", "426783006", "426177001", "427084
 # The hospitals' own codes of a bundle branch block: Ningbo says "complete" where the others leave it open.
 _PLAIN = {"rbbb": "59118001", "lbbb": "164909002", "avb1": _AVB}
 _COMPLETE = {"rbbb": "713427006", "lbbb": "733534002", "avb1": _AVB}
+
+_SECONDS = (10, 8, 15, 10, 6, 30)
+"""Lengths of the records of CPSC2018, in turn."""
 
 
 def write_georgia(out: Path, patients: int, seed: int = 0) -> None:
@@ -36,6 +39,12 @@ def write_chapman_ningbo(out: Path, patients: int, seed: int = 0) -> None:
     _write(out / "training" / "ningbo", "JS{:05d}", 10_646, ningbo, _COMPLETE)
 
 
+def write_cpsc2018(out: Path, patients: int, seed: int = 0) -> None:
+    """Write a twin of `patients` records of CPSC2018, A0001 and up, of 6 to 30 s; a record has its diseases, or is normal."""
+    truths = [record.truth for record in _one_each(patients, seed)]
+    _write(out / "training" / "cpsc_2018", "A{:04d}", 1, truths, _PLAIN, seconds=_SECONDS, rhythms=False)
+
+
 def _one_each(patients: int, seed: int) -> list:
     firsts: dict[str, object] = {}
     for record in ecg_patients(patients, seed):
@@ -47,25 +56,40 @@ def _in_sinus_rhythm(truth: EcgTruth) -> EcgTruth:
     return replace(truth, af=False, pr_ms=160.0) if truth.af else truth
 
 
-def _write(root: Path, pattern: str, first: int, truths: list[EcgTruth], codes: dict[str, str]) -> None:
+def _write(
+    root: Path,
+    pattern: str,
+    first: int,
+    truths: list[EcgTruth],
+    codes: dict[str, str],
+    *,
+    seconds: tuple[int, ...] = (10,),
+    rhythms: bool = True,
+) -> None:
     for index, truth in enumerate(truths):
         folder = root / f"g{index // 1000 + 1}"
         folder.mkdir(parents=True, exist_ok=True)
         name = pattern.format(first + index)
-        samples = to_int16(ecg_signal(truth, fs=_FS))
+        samples = to_int16(ecg_signal(truth, fs=_FS, seconds=seconds[index % len(seconds)]))
         buffer = BytesIO()
         savemat(buffer, {"val": samples.T}, format="4")
         (folder / f"{name}.mat").write_bytes(buffer.getvalue())
-        text = header(name, f"{name}.mat", "16x1+24", _FS, samples, LEADS, signed=True) + _comments(truth, codes)
+        text = header(name, f"{name}.mat", "16x1+24", _FS, samples, LEADS, signed=True) + _comments(
+            truth, codes, rhythms=rhythms
+        )
         (folder / f"{name}.hea").write_text(text)
     for folder in sorted(root.glob("g*")):
         names = sorted(path.stem for path in folder.glob("*.hea"))
         (folder / "RECORDS").write_text("".join(f"{name}\n" for name in names))
 
 
-def _comments(truth: EcgTruth, codes: dict[str, str]) -> str:
-    rhythm = _AF if truth.af else _SLOW if truth.heart_rate < 60 else _FAST if truth.heart_rate > 100 else _SINUS
-    dx = ([codes[truth.kind]] if truth.cd else []) + [rhythm]
+def _comments(truth: EcgTruth, codes: dict[str, str], *, rhythms: bool) -> str:
+    """Return the comments of a header; `rhythms` are named beside a block, or stand for the absence of any disease."""
+    dx = [codes[truth.kind]] if truth.cd else []
+    if rhythms:
+        dx.append(_AF if truth.af else _SLOW if truth.heart_rate < 60 else _FAST if truth.heart_rate > 100 else _SINUS)
+    else:
+        dx = [_AF, *dx] if truth.af else dx or [_SINUS]
     sex = {"F": "Female", "M": "Male"}.get(truth.sex or "", "Unknown")
     age = "NaN" if truth.age is None else f"{truth.age:.0f}"
     lines = [f"Age: {age}", f"Sex: {sex}", f"Dx: {','.join(dx)}", "Rx: Unknown", "Hx: Unknown", "Sx: Unknown"]

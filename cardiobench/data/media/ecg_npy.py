@@ -1,0 +1,61 @@
+"""Rows of one NumPy array (`.npy`), read by memory map: an array larger than the memory is never loaded."""
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.file import COPY_AGAIN, refuse_special
+from cardiobench.data.media.limits import check_size
+
+
+def open_array(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
+    """Return the array of a file as a memory map, opened once a process for as long as the file stays the same.
+
+    Args:
+        path: the file.
+        shape: what it must have; None stands for any length.
+
+    Raises:
+        BadMedia: missing, cut short, no array of numbers, or of another shape.
+    """
+    try:
+        refuse_special(path)
+        status = path.stat()
+        array = _opened(str(path), (status.st_size, status.st_mtime_ns))
+    except (OSError, ValueError, EOFError) as error:
+        raise BadMedia(
+            f"{path} cannot be read as a NumPy array ({' '.join(str(error).split())}). {COPY_AGAIN}"
+        ) from error
+    matches = array.ndim == len(shape) and all(want in (None, n) for want, n in zip(shape, array.shape, strict=True))
+    if array.dtype.kind not in "iuf" or not matches:
+        wanted = ", ".join("any" if n is None else str(n) for n in shape)
+        raise BadMedia(
+            f"{path}: expected numbers of shape ({wanted}), got {array.dtype} of shape {array.shape}. {COPY_AGAIN}"
+        )
+    return array
+
+
+@lru_cache(maxsize=32)
+def _opened(path: str, version: tuple[int, int]) -> np.ndarray:
+    """Return the memory map of a file; `version`, its size and change time, opens a replaced one again."""
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def read_row(path: Path, row: int, shape: tuple[int | None, ...]) -> np.ndarray:
+    """Return one row of an array, in memory of its own.
+
+    Args:
+        path: the file.
+        row: its number, 0-based.
+        shape: of the whole array, as for `open_array`.
+
+    Raises:
+        BadMedia: as `open_array`, or there is no such row.
+    """
+    array = open_array(path, shape)
+    if not 0 <= row < len(array):
+        raise BadMedia(f"{path} has rows 0 to {len(array) - 1}, and {row} was asked for. Check the dataset's table.")
+    check_size(f"a row of {path}", array.nbytes // len(array))
+    return np.array(array[row])

@@ -1,0 +1,127 @@
+"""CODE-test: 827 12-lead ECGs of 827 patients, read by seven (groups of) readers (Zenodo 3765780, version 1.0.3)."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.errors import BadData, BadMedia
+from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Task
+from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
+from cardiobench.data.media.ecg_hdf5 import open_tracings, read_hdf5
+from cardiobench.data.tables import choice, flag, number, read_columns
+
+TRACINGS, PATIENTS, GOLD = "ecg_tracings.hdf5", "attributes.csv", "annotations/gold_standard.csv"
+DIAGNOSES = ("1dAVb", "RBBB", "LBBB", "SB", "AF", "ST")
+LEADS = ("I", "II", "III", "aVL", "aVF", "aVR", "V1", "V2", "V3", "V4", "V5", "V6")
+"""Order of the channels; in CODE-15% aVR comes first."""
+GROUPS = (SEX_GROUPS, AGE_GROUPS)
+
+SPEC = DatasetSpec(
+    name="code_test",
+    title="CODE-test",
+    version="1.0.0",
+    modality="ecg",
+    media="ecg",
+    licence="CC BY 4.0",
+    access="https://zenodo.org/records/3765780",
+    redistributable=True,
+    detect_files=(TRACINGS,),
+    splits=("test",),
+    expected={"test": 827},
+    columns={"sex": "string", "age": "float64", "dx": "string"},
+    tasks=(
+        Task(
+            "code_test/cd",
+            "binary",
+            "cd",
+            ("f1_macro",),
+            CD_CLASSES,
+            groups=GROUPS,
+            description="conduction disturbance",
+        ),
+        Task(
+            "code_test/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"
+        ),
+    ),
+    citation="Ribeiro et al., Automatic diagnosis of the 12-lead ECG using a deep neural network, Nature Communications 11:1760 (2020)",
+)
+
+
+class CodeTest(CardioBuilder):
+    """Lines of the tables, which go with the tracings by their order; all of it is a test split."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def rows(cls, raw: Path) -> pd.DataFrame:
+        """Return one row per exam.
+
+        Raises:
+            BadData: the tables or the tracings have different numbers of rows, so that nobody knows what belongs together.
+        """
+        patients = read_columns(raw / PATIENTS, {"age": number(0, 120, optional=True), "sex": SEX})
+        gold = read_columns(raw / GOLD, {name: flag() for name in DIAGNOSES})
+        counts = {PATIENTS: len(patients), GOLD: len(gold)}
+        if (raw / TRACINGS).is_file():
+            try:
+                counts[TRACINGS] = open_tracings(raw / TRACINGS).shape[0]
+            except OSError as error:
+                raise BadMedia(
+                    f"{raw / TRACINGS} cannot be read as HDF5 ({error}). Download and unpack it again."
+                ) from error
+        if len(set(counts.values())) > 1:
+            rows = ", ".join(f"{name} {count}" for name, count in counts.items())
+            raise BadData(
+                f"{raw}: {rows} rows. They go together by their order, so all need the same number; download them again."
+            )
+        codes = [tuple(name for name in DIAGNOSES if row[name]) for row in gold.to_dict("records")]
+        names = [f"{number:03d}" for number in range(len(gold))]
+        return pd.DataFrame(
+            {
+                "id": names,
+                "patient_id": names,
+                "split": "test",
+                "media": TRACINGS,
+                "record": range(len(gold)),
+                "sex": patients["sex"].to_numpy(),
+                "age": patients["age"].to_numpy(),
+                "dx": [",".join(row) or None for row in codes],
+                "cd": [conduction(frozenset(row), "code15") for row in codes],
+                "af": [fibrillation(frozenset(row), "code15") for row in codes],
+            }
+        )
+
+    @classmethod
+    def recording(cls, raw: Path, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Ecg:
+        """Return one exam, its leads in the usual order."""
+        return read_hdf5(raw / row["media"], int(row["record"]), LEADS)
+
+    @classmethod
+    def media(cls, raw: Path, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the signal in mV and rate."""
+        ecg = cls.recording(raw, row)
+        return {"ecg": ecg.signal, "fs": ecg.fs}
+
+    @classmethod
+    def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
+        """Yield the exams whose leads contradict the assumed order (Goldberger's laws), and those with a lead of zeros."""
+        wrong, flat = [], []
+        for row in rows.to_dict("records"):
+            one, two, _, avr, avl, avf, *_ = (signal := cls.recording(raw, row).signal).T
+            expected = np.stack([-(one + two) / 2, one - two / 2, two - one / 2])
+            laws = np.stack([avr, avl, avf])
+            if np.square(laws - expected).sum() > 0.25 * np.square(expected).sum():
+                wrong.append(row["id"])
+            if not signal.any(axis=0).all():
+                flat.append(row["id"])
+        yield AuditFinding(
+            "exams whose aVR, aVL and aVF do not follow from I and II", len(wrong), "exams", tuple(wrong)
+        )
+        yield AuditFinding("exams with a lead of zeros", len(flat), "exams", tuple(flat), "14 in the release")
+
+
+SEX = choice({"M": "M", "F": "F"}, optional=True)

@@ -1,0 +1,96 @@
+"""CPSC2018: 6,877 12-lead ECGs of 6 to 144 seconds from eleven hospitals (PhysioNet/CinC Challenge 2021, version 1.0.3)."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.core.errors import BadMedia
+from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Task, cinc
+from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
+from cardiobench.data.media.ecg_wfdb import header_path, parse_header
+from cardiobench.data.splits import hashed_split
+
+# The records are numbered without a gap, so their splits are known before they are here.
+RELEASE = [hashed_split(f"A{number:04d}") for number in range(1, 6_878)]
+FOLDERS = ("cpsc_2018", "WFDB_CPSC2018", "Training_WFDB")
+RECORD = re.compile(r"A\d{4}")
+GROUPS = (SEX_GROUPS, AGE_GROUPS)
+CODES = {
+    "NSR": "426783006",
+    "AF": "164889003",
+    "IAVB": "270492004",
+    "LBBB": "164909002",
+    "RBBB": "59118001",
+    "PAC": "284470004",
+    "PVC": "164884008",
+    "STD": "429622005",
+    "STE": "164931005",
+}
+"""The nine classes and their SNOMED CT codes; PVC here is the code of ventricular ectopic beats, which the Challenge does not score."""
+
+SPEC = DatasetSpec(
+    name="cpsc2018",
+    title="CPSC2018 12-lead ECG (CinC 2021)",
+    version="1.0.0",
+    modality="ecg",
+    media="ecg",
+    licence="CC BY 4.0",
+    access="https://physionet.org/content/challenge-2021/1.0.3/",
+    redistributable=True,
+    detect_files=("training/cpsc_2018", *FOLDERS, "g1/A0001.hea", "A0001.hea"),
+    expected={split: RELEASE.count(split) for split in ("train", "validation", "test")},
+    columns=cinc.COLUMNS,
+    tasks=(
+        Task(
+            "cpsc2018/cd",
+            "binary",
+            "cd",
+            ("f1_macro",),
+            CD_CLASSES,
+            groups=GROUPS,
+            description="conduction disturbance",
+        ),
+        Task(
+            "cpsc2018/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"
+        ),
+    ),
+    citation="Liu et al., An open access database for evaluating the algorithms of electrocardiogram rhythm and morphology "
+    "abnormality detection, Journal of Medical Imaging and Health Informatics 8:1368 (2018)",
+)
+
+
+class Cpsc2018(CardioBuilder):
+    """Records A0001 to A6877, by their headers; split by the hash of the record's name."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def rows(cls, raw: Path) -> Iterator[dict]:
+        """Yield one row per header."""
+        for folder in cinc.record_folders(raw, FOLDERS) or (raw,):
+            yield from cinc.analysis_rows(raw, folder, RECORD)
+
+    @classmethod
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+        """Yield the codes that nobody lists, records without any, and the lengths, which tell classes apart."""
+        yield from cinc.findings(listed)
+        seconds = pd.Series([_seconds(header_path(raw / media)) for media in listed["media"]], listed.index)
+        medians = ", ".join(f"{name} {seconds[_has(listed, code)].median():.0f}" for name, code in CODES.items())
+        note = f"{seconds.min():.0f} to {seconds.max():.0f} s; median of the records with {medians}"
+        yield AuditFinding("records of another length than 10 s", int((seconds != 10).sum()), "records", note=note)
+
+
+def _has(listed: pd.DataFrame, code: str) -> pd.Series:
+    return listed["dx"].fillna("").str.split(",").map(lambda codes: code in codes)
+
+
+def _seconds(header: Path) -> float:
+    """Return the length of a record as its header says; NaN where it does not, or is not here."""
+    try:
+        fields = parse_header(header)
+    except BadMedia:
+        return float("nan")
+    return fields.samples / fields.fs if fields.samples else float("nan")

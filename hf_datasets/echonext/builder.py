@@ -1,0 +1,262 @@
+"""EchoNext: 100,000 ECGs of 36,286 patients with the findings of an echocardiogram (PhysioNet, version 1.1.0)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.errors import BadData
+from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Group, Task
+from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.echonext import FS, SAMPLES, limits, to_millivolts
+from cardiobench.data.media.ecg_npy import open_array, read_row
+from cardiobench.data.media.signal import twelve_leads
+from cardiobench.data.rows import safe_join
+from cardiobench.data.tables import EMPTY, Column, choice, flag, number, read_columns, text
+
+TABLE = "echonext_metadata_100k.csv"
+SPLITS = {"train": "train", "val": "validation", "test": "test", "no_split": None}
+"""Split of the release -> split here; `no_split` holds the earlier ECGs of patients of validation and test."""
+SHAPE = (None, 1, SAMPLES, 12)
+CAPPED = 90  # years; the release writes it for every age from there on
+TABULAR = ("sex", "age_at_ecg", "ventricular_rate", "atrial_rate", "pr_interval", "qrs_duration", "qt_corrected")
+"""Columns of the arrays of tabular features; the release's README names them in another order."""
+
+COMPOSITE = "shd_moderate_or_greater_flag"
+MEASUREMENTS: dict[str, tuple[str, ...]] = {
+    "lvef_lte_45_flag": ("lvef_value",),
+    "lvwt_gte_13_flag": ("ivs_measurement", "lvpw_measurement"),
+    "aortic_stenosis_moderate_or_greater_flag": ("aortic_stenosis_value",),
+    "aortic_regurgitation_moderate_or_greater_flag": ("aortic_regurgitation_value",),
+    "mitral_regurgitation_moderate_or_greater_flag": ("mitral_regurgitation_value",),
+    "tricuspid_regurgitation_moderate_or_greater_flag": ("tricuspid_regurgitation_value",),
+    "pulmonary_regurgitation_moderate_or_greater_flag": ("pulmonary_regurgitation_value",),
+    "rv_systolic_dysfunction_moderate_or_greater_flag": ("rv_systolic_function_value",),
+    "pericardial_effusion_moderate_large_flag": ("pericardial_effusion_value",),
+    "pasp_gte_45_flag": ("pasp_value",),
+    "tr_max_gte_32_flag": ("tr_max_velocity_value",),
+}
+"""Flag -> the measurements that decide it; a flag without them is 0 in the release, which does not mean that it was looked for."""
+NUMBERS = ("lvef_value", "ivs_measurement", "lvpw_measurement", "pasp_value", "tr_max_velocity_value")
+GRADES = tuple(name for names in MEASUREMENTS.values() for name in names if name not in NUMBERS)
+PRESUMED = "presumed none"
+TEST_POSITIVES = (962, 1061, 286, 66, 337, 353, 20, 419, 69, 699, 375)
+"""Positives of the flags, in order, among the 5,442 of the test split."""
+
+SHD_CLASSES = ("no SHD", "SHD")
+LVEF_CLASSES = ("not reduced", "reduced")
+SEX_CLASSES = ("F", "M")
+GROUPS = (
+    Group("care setting", "location_setting"),
+    Group("ethnicity", "race_ethnicity"),
+    SEX_GROUPS,
+    replace(AGE_GROUPS, column="age_at_ecg"),
+)
+
+
+def _binary(target: str, classes: tuple[str, str], description: str) -> Task:
+    groups = tuple(group for group in GROUPS if group.column != target)
+    return Task(f"echonext/{target}", "binary", target, ("f1_macro",), classes, groups=groups, description=description)
+
+
+SPEC = DatasetSpec(
+    name="echonext",
+    title="EchoNext",
+    version="1.0.0",
+    modality="ecg",
+    media="ecg",
+    licence="PhysioNet Restricted Health Data License 1.5.0; no redistribution",
+    access="https://physionet.org/content/echonext/1.1.0/",
+    redistributable=False,
+    detect_files=(TABLE,),
+    expected={"train": 72_475, "validation": 4_626, "test": 5_442},
+    columns={
+        "sex": "string",
+        "age_at_ecg": "float64",
+        "location_setting": "string",
+        "race_ethnicity": "string",
+    },
+    tasks=(
+        _binary(
+            "shd", SHD_CLASSES, "structural heart disease, moderate or greater: any of eleven findings of the echo"
+        ),
+        Task(
+            "echonext/lvef",
+            "regression",
+            "lvef",
+            ("mae",),
+            unit="%",
+            label_range=(0, 100),
+            groups=GROUPS,
+            description="left ventricular ejection fraction of the echo, from the ECG",
+        ),
+        _binary("lvef45", LVEF_CLASSES, "ejection fraction of 45 % or less, where it was measured"),
+        Task(
+            "echonext/age",
+            "regression",
+            "age",
+            ("mae",),
+            unit="years",
+            label_range=(18, CAPPED),
+            groups=tuple(group for group in GROUPS if group.name != "age"),
+            description=f"age at the ECG, below {CAPPED}",
+        ),
+        _binary("sex", SEX_CLASSES, "sex"),
+    ),
+    citation="Poterucha et al., Detecting structural heart disease from electrocardiograms using AI, Nature (2025), "
+    "doi:10.1038/s41586-025-09227-0",
+)
+
+
+class EchoNext(CardioBuilder):
+    """Rows of the metadata in the release's own splits; a row's place among those of its split is its row of the split's array."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def rows(cls, raw: Path) -> pd.DataFrame:
+        """Return one row per ECG of train, validation and test.
+
+        Raises:
+            BadData: an array has another number of rows than the metadata, so that nobody knows which belongs to which.
+        """
+        table = metadata(raw)
+        row = table.groupby("split").cumcount()
+        for split, count in table["split"].value_counts().items():
+            path = raw / waveforms(split)
+            if split != "no_split" and path.is_file() and len(open_array(path, SHAPE)) != count:
+                raise BadData(
+                    f"{path} has {len(open_array(path, SHAPE))} rows, and {TABLE} has {count} of split '{split}'. "
+                    "Rows are matched by their order, so nothing can be read; download both again."
+                )
+        measured = table["lvef_value"].notna()
+        reduced = table["lvef_lte_45_flag"]
+        frame = pd.DataFrame(
+            {
+                "id": table["ecg_key"],
+                "patient_id": table["patient_key"],
+                "split": table["split"].map(SPLITS),
+                "media": table["split"].map(waveforms),
+                "record": row,
+                "sex": table["sex"],
+                "age": table["age_at_ecg"].where(table["age_at_ecg"] < CAPPED),
+                **{name: table[name] for name in SPEC.columns if name != "sex"},
+                "shd": table[COMPOSITE].map(dict(zip((False, True), SHD_CLASSES, strict=True))),
+                "lvef": table["lvef_value"],
+                "lvef45": reduced.map(dict(zip((False, True), LVEF_CLASSES, strict=True))).where(measured | reduced),
+            }
+        )
+        return frame[frame["split"].notna()].reset_index(drop=True)
+
+    @classmethod
+    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+        """Return the ECGs that no split may use: earlier ones of patients of validation and test."""
+        table = read_columns(raw / TABLE, {name: COLUMNS[name] for name in ("ecg_key", "split")})
+        earlier = table.loc[table["split"] == "no_split", "ecg_key"]
+        return {"split 'no_split': earlier ECGs of patients of validation and test": tuple(earlier)}
+
+    @classmethod
+    def recording(cls, raw: Path, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Ecg:
+        """Return one ECG in mV, the release's normalisation inverted."""
+        path = safe_join(raw, row["media"])
+        stored = read_row(path, int(row["record"]), SHAPE)[0]
+        return twelve_leads(to_millivolts(stored), FS, f"row {row['record']} of {path}")
+
+    @classmethod
+    def media(cls, raw: Path, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the signal in mV and rate."""
+        ecg = cls.recording(raw, row)
+        return {"ecg": ecg.signal, "fs": ecg.fs}
+
+    @classmethod
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+        """Yield what was never measured and reads as negative, contradictions of flags and values, and arrays in another order."""
+        table = metadata(raw)
+        used = table[table["split"] != "no_split"]
+        test = used[used["split"] == "test"]
+        for (name, sources), published in zip(MEASUREMENTS.items(), TEST_POSITIVES, strict=True):
+            measured = used[list(sources)].notna().all(axis=1)
+            without = used.loc[~measured & used[name], "ecg_key"]
+            note = f"negative in the release; positive without one: {len(without)}; "
+            note += f"positives of the test split: {test[name].sum()} (complete release: {published})"
+            yield AuditFinding(f"{name}: ECGs without the measurement", int((~measured).sum()), "ECGs", note=note)
+        flags = used[list(MEASUREMENTS)].any(axis=1)
+        odd = used.loc[flags != used[COMPOSITE], "ecg_key"]
+        yield AuditFinding(f"{COMPOSITE}: not as the eleven flags say", len(odd), "ECGs", tuple(odd))
+        low = used["lvef_value"] <= 45
+        odd = used.loc[used["lvef_value"].notna() & (low != used["lvef_lte_45_flag"]), "ecg_key"]
+        yield AuditFinding("lvef_lte_45_flag: not as lvef_value says", len(odd), "ECGs", tuple(odd))
+        for name in GRADES:
+            count = int((used[name] == PRESUMED).sum())
+            if count:
+                yield AuditFinding(
+                    f"{name}: '{PRESUMED}'", count, "ECGs", note="inferred from a report that is silent; a negative"
+                )
+        yield from cls._tabular(raw, used)
+
+    @classmethod
+    def _tabular(cls, raw: Path, used: pd.DataFrame) -> Iterator[AuditFinding]:
+        """Yield the arrays of tabular features whose rows do not go with those of the metadata (rank correlation of the age)."""
+        others = []
+        for split, rows in used.groupby("split"):
+            path = raw / f"EchoNext_{split}_tabular_features.npy"
+            if path.is_file():
+                ages = pd.Series(np.array(open_array(path, (None, len(TABULAR)))[:, TABULAR.index("age_at_ecg")]))
+                other = (
+                    len(ages) != len(rows) or ages.corr(rows["age_at_ecg"].reset_index(drop=True), "spearman") < 0.999
+                )
+                others += [path.name] if other else []
+        yield AuditFinding(
+            "arrays whose rows are not in the order of the metadata, by age", len(others), "files", tuple(others)
+        )
+
+    @classmethod
+    def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
+        """Yield the ECGs beyond the limits of the published normalisation, and those with a flat lead."""
+        low, high = limits()
+        beyond, flat = [], []
+        touched = np.zeros((2, 12), bool)
+        for media, part in rows.groupby("media"):
+            array = open_array(safe_join(raw, media), SHAPE)
+            for name, record in zip(part["id"], part["record"], strict=True):
+                least, most = array[record, 0].min(axis=0), array[record, 0].max(axis=0)
+                if (least < low - 0.01).any() or (most > high + 0.01).any():
+                    beyond.append(name)
+                if (least == most).any():
+                    flat.append(name)
+                touched |= np.stack([np.abs(least - low) < 0.01, np.abs(most - high) < 0.01])
+        note = f"{int(touched.sum())} of the 24 limits are touched; in the complete release all are, or the published numbers are not its own"
+        yield AuditFinding(
+            "ECGs beyond the limits of the published normalisation", len(beyond), "ECGs", tuple(beyond), note
+        )
+        yield AuditFinding("ECGs with a flat lead", len(flat), "ECGs", tuple(flat))
+
+
+def waveforms(split: str) -> str:
+    """Return the name of the array of a split."""
+    return f"EchoNext_{split}_waveforms.npy"
+
+
+_GRADE = replace(text(optional=True), empty=EMPTY - {"none"})  # "none" is a grade here
+COLUMNS: dict[str, Column] = {
+    "ecg_key": text(),
+    "patient_key": text(),
+    "split": choice({name: name for name in SPLITS}),
+    "sex": choice({"male": "M", "female": "F"}, optional=True),
+    "age_at_ecg": number(0, 120, optional=True),
+    "location_setting": text(optional=True),
+    "race_ethnicity": text(optional=True),
+    COMPOSITE: flag(),
+    **{name: flag() for name in MEASUREMENTS},
+    **dict.fromkeys(NUMBERS, number(0, optional=True)),
+    **dict.fromkeys(GRADES, _GRADE),
+}
+
+
+def metadata(raw: Path) -> pd.DataFrame:
+    """Return the metadata of all ECGs, `no_split` included, in the order of the file."""
+    table = read_columns(raw / TABLE, COLUMNS).reset_index(drop=True)
+    return table.astype({name: bool for name in (COMPOSITE, *MEASUREMENTS)})

@@ -1,0 +1,130 @@
+"""SPH: 25,770 clinical 12-lead ECGs of 24,666 patients of Shandong Provincial Hospital (figshare, version 1)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.errors import BadMedia
+from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Task
+from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.ecg_labels import aha_statements
+from cardiobench.data.media.ecg_hdf5 import read_single_hdf5
+from cardiobench.data.rows import safe_join
+from cardiobench.data.spec import TOTAL
+from cardiobench.data.splits import hashed_split
+from cardiobench.data.tables import Column, choice, integer, number, read_columns, text
+
+TABLE = "metadata.csv"
+FS = 500.0
+SEX_CLASSES = ("F", "M")
+STATEMENT = re.compile(r"(?P<primary>\d+)(\+\d+)*")
+IMPOSSIBLE = 100.0  # mV; no heart has so much
+
+SPEC = DatasetSpec(
+    name="sph",
+    title="SPH 12-lead ECG",
+    version="1.0.0",
+    modality="ecg",
+    media="ecg",
+    licence="CC BY 4.0",
+    access="https://doi.org/10.6084/m9.figshare.c.5779802.v1",
+    redistributable=True,
+    detect_files=("code.csv", "records/A00001.h5"),
+    expected={TOTAL: 25_770},
+    columns={"age": "float64", "dx": "string"},
+    tasks=(
+        Task(
+            "sph/age",
+            "regression",
+            "age",
+            ("mae",),
+            unit="years",
+            label_range=(0, 120),
+            groups=(SEX_GROUPS,),
+            description="age at the ECG",
+        ),
+        Task("sph/sex", "binary", "sex", ("f1_macro",), SEX_CLASSES, groups=(AGE_GROUPS,), description="sex"),
+    ),
+    citation="Liu et al., A large-scale multi-label 12-lead electrocardiogram database with standardized diagnostic statements, "
+    "Scientific Data 9:272 (2022)",
+)
+
+
+def statements(cell: str) -> tuple[str, ...]:
+    """Return the primary statements of a cell such as `60+310;147`, each once; modifiers stand behind a `+`.
+
+    Raises:
+        ValueError: the cell has another form, or a statement that the release does not use.
+    """
+    matches = [STATEMENT.fullmatch(part.strip()) for part in cell.split(";")]
+    codes = [match["primary"] if match else "" for match in matches]
+    if set(codes) - set(aha_statements()):
+        raise ValueError(cell)
+    return tuple(dict.fromkeys(codes))
+
+
+COLUMNS: dict[str, Column] = {
+    "ECG_ID": text(r"A\d{5}", "A and five digits"),
+    "AHA_Code": Column("AHA statements of the release such as 60+310;147", statements),
+    "Patient_ID": text(),
+    "Age": number(0, 120, optional=True),
+    "Sex": choice({"M": "M", "F": "F"}, optional=True),
+    "N": integer(1),
+}
+
+
+class Sph(CardioBuilder):
+    """Rows of `metadata.csv`, each with a file of its own; split by the hash of the patient's id."""
+
+    SPEC = SPEC
+
+    @classmethod
+    def rows(cls, raw: Path) -> pd.DataFrame:
+        """Return one row per record."""
+        table = read_columns(raw / TABLE, COLUMNS)
+        splits = {patient: hashed_split(patient) for patient in table["Patient_ID"].unique()}
+        return pd.DataFrame(
+            {
+                "id": table["ECG_ID"],
+                "patient_id": table["Patient_ID"],
+                "split": table["Patient_ID"].map(splits),
+                "media": "records/" + table["ECG_ID"] + ".h5",
+                "sex": table["Sex"],
+                "age": table["Age"],
+                "dx": table["AHA_Code"].str.join(","),
+            }
+        ).reset_index(drop=True)
+
+    @classmethod
+    def recording(cls, raw: Path, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Ecg:
+        """Return one record."""
+        return read_single_hdf5(safe_join(raw, row["media"]), FS)
+
+    @classmethod
+    def media(cls, raw: Path, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the signal in mV and rate."""
+        ecg = cls.recording(raw, row)
+        return {"ecg": ecg.signal, "fs": ecg.fs}
+
+    @classmethod
+    def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
+        """Yield the records with amplitudes that no heart has, and those of another length than the table says."""
+        lengths = read_columns(raw / TABLE, {name: COLUMNS[name] for name in ("ECG_ID", "N")}).set_index("ECG_ID")["N"]
+        beyond, other = [], []
+        for row in rows.to_dict("records"):
+            try:
+                signal = cls.recording(raw, row).signal
+            except BadMedia:
+                continue  # `prepare` names it
+            if np.abs(signal).max() > IMPOSSIBLE:
+                beyond.append(row["id"])
+            if len(signal) != lengths[row["id"]]:
+                other.append(row["id"])
+        yield AuditFinding(
+            f"records with more than {IMPOSSIBLE:g} mV", len(beyond), "records", tuple(beyond), "45 in the release"
+        )
+        yield AuditFinding("records of another length than the table says", len(other), "records", tuple(other))
