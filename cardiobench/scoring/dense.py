@@ -1,0 +1,276 @@
+"""Scores of masks and landmarks: frame by frame, then by unit, with intervals over patients like any other score."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.data.dense import LENGTHS, DenseLabel
+from cardiobench.data.spec import Task
+from cardiobench.results.provenance import stamp
+from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, ScoreResult
+from cardiobench.scoring import verdict as words
+from cardiobench.scoring.bootstrap import RESAMPLES
+from cardiobench.scoring.dense_information import dealt_test, shrunk
+from cardiobench.scoring.estimates import Sampler, estimate_metric
+from cardiobench.scoring.families import family_of
+from cardiobench.scoring.floors import COLLAPSED_SPREAD
+from cardiobench.scoring.groups import adjust_gaps, breakdowns, split_rows
+from cardiobench.scoring.mask_volumes import MaskVolumes
+from cardiobench.scoring.metrics import Metric, load_formula
+from cardiobench.scoring.score import FEW_PATIENTS, GENERATED, MIN_PATIENTS, is_generated
+from cardiobench.scoring.unit_means import estimate_mean, mean_metric, mean_sampler
+from cardiobench.scoring.verdict import judge
+
+REACHED_BY = {"segmentation": "the mean mask of the train frames", "landmarks": "the mean points of the train frames"}
+
+
+@dataclass
+class DenseScorer:
+    """Scores predictions of a dense task frame by frame.
+
+    Attributes:
+        task: of the labels.
+        with_volumes: measure the discs of the cavities too, which floors do not need.
+        rows: one dict per frame: id, patient_id, split, recording, frame, view, phase and its numbers.
+        truths: small pictures of the true masks, or the true points, in the order of the rows.
+        answers: the same of the predictions.
+        volumes: discs of the true and of the predicted masks.
+    """
+
+    task: Task
+    with_volumes: bool = True
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    truths: list[np.ndarray] = field(default_factory=list)
+    answers: list[np.ndarray] = field(default_factory=list)
+    volumes: MaskVolumes = field(default_factory=MaskVolumes)
+
+    def update(self, label: DenseLabel, prediction: np.ndarray) -> None:
+        """Score the prediction of one labelled frame.
+
+        Args:
+            label: with its mask or points.
+            prediction: mask uint8 (H, W), or x and y of the points (k, 2), in pixels of the frame as it was recorded.
+        """
+        row = {
+            "id": label.unit,
+            "patient_id": label.patient,
+            "split": label.split,
+            "recording": label.recording,
+            "frame": label.frame,
+            "view": label.view,
+            "phase": label.phase,
+        }
+        if label.mask is not None:
+            row |= self._of_mask(label, label.mask, prediction)
+            self.truths.append(shrunk(label.mask))
+            self.answers.append(shrunk(prediction))
+        elif label.points is not None:
+            sides = label.spacing or (1.0, 1.0)
+            row |= self._of_points(label.points, prediction, sides)
+            self.truths.append(label.points * sides[::-1])
+            self.answers.append(prediction * sides[::-1])
+        else:
+            raise ValueError(f"{label.recording}, frame {label.frame} has no label to score: {label.reason}")
+        self.rows.append(row)
+
+    def _of_mask(self, label: DenseLabel, mask: np.ndarray, prediction: np.ndarray) -> dict[str, float]:
+        names = self.task.structures
+        values = load_formula("dice").dice_of_frame(mask, prediction, len(names))
+        numbers = {f"dice_{name}": value for name, value in zip(names, values, strict=True)}
+        if label.spacing is not None:
+            values = load_formula("hausdorff95").hausdorff95_of_frame(mask, prediction, len(names), label.spacing)
+            numbers |= {f"hausdorff95_{name}": value for name, value in zip(names, values, strict=True)}
+        if self.with_volumes:
+            self.volumes.update(label, mask == 1, prediction == 1)
+        return numbers
+
+    def _of_points(self, points: np.ndarray, prediction: np.ndarray, sides: tuple[float, float]) -> dict[str, float]:
+        names = self.task.structures
+        errors = load_formula("landmark_error").radial_errors(points, prediction, sides)
+        numbers = {f"landmark_error_{name}": value for name, value in zip(names, errors, strict=True)}
+        for radius in load_formula("landmark_error").RADII:
+            found = np.where(np.isnan(errors), np.nan, errors <= radius)
+            numbers |= {f"within_{radius:g}_{name}": value for name, value in zip(names, found, strict=True)}
+        place = {name: number for number, name in enumerate(names)}
+        for length, (one, other) in LENGTHS.items():
+            if {one, other} <= set(place):
+                spans = [(ends[place[other]] - ends[place[one]]) * sides[::-1] for ends in (points, prediction)]
+                numbers[f"{length}_error"] = abs(float(np.hypot(*spans[1]) - np.hypot(*spans[0])))
+        return numbers
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per frame, as saved beside the result."""
+        return pd.DataFrame(self.rows)
+
+    @property
+    def unit_scores(self) -> pd.DataFrame:
+        """The numbers of each unit: of each structure the mean over its frames, and of each metric the mean over structures.
+
+        Returns:
+            One row per unit, indexed by id; `patient_id`, then a column per key.
+        """
+        frame = self.frame
+        units = frame.groupby("id", sort=False)
+        table = units[["patient_id"]].first()
+        columns = [
+            name for name in frame if str(name).startswith(("dice_", "hausdorff95_", "landmark_error_", "within_"))
+        ]
+        means = units[columns].mean()
+        for metric in dict.fromkeys(str(name).rpartition(f"_{self._structure(str(name))}")[0] for name in columns):
+            names = [f"{metric}_{structure}" for structure in self.task.structures]
+            table[metric] = means[names].mean(axis=1)
+            if metric in ("dice", "hausdorff95", "landmark_error"):
+                table[names] = means[names]
+        for length in LENGTHS:
+            if f"{length}_error" in frame:
+                table[f"{length}_error"] = units[f"{length}_error"].mean()
+        first = self.task.metrics[0]
+        names = [f"{first}_{structure}" for structure in self.task.structures]
+        for column in ("view", "phase"):
+            values = [value for value in frame[column].dropna().unique() if frame[column].nunique() > 1]
+            for value in sorted(values):
+                part = frame[frame[column] == value].groupby("id", sort=False)[names].mean().mean(axis=1)
+                table[f"{first}_{str(value).lower()}"] = part
+        return table
+
+    def _structure(self, column: str) -> str:
+        return next(name for name in self.task.structures if column.endswith(f"_{name}"))
+
+
+def score_dense(
+    scorer: DenseScorer,
+    references: pd.DataFrame,
+    *,
+    floors: Mapping[str, DenseScorer],
+    expected: int,
+    ef: pd.Series | None = None,
+    protocol: str = "dense",
+    variant: str = "",
+    options: Mapping[str, Any] | None = None,
+    dataset: Mapping[str, Any],
+    model: Mapping[str, Any],
+    seen_in_pretraining: bool | None = None,
+    warnings: Sequence[str] = (),
+    seed: int = 0,
+) -> ScoreResult:
+    """Score the predictions of a dense task.
+
+    Args:
+        scorer: with every labelled test frame that was predicted.
+        references: id, patient_id, split and the columns of the task's groups, one row per unit.
+        floors: name -> scorer of answers that need no model, on the same frames; `best_uninformed` is the mean mask or the
+            mean points, by which the verdict is judged.
+        expected: test units of the complete release.
+        ef: listed ejection fraction of each unit, %; adds its error by the discs of the masks.
+        protocol: that predicted.
+        variant: of the protocol.
+        options: of the protocol.
+        dataset: name, version, digest.
+        model: name, revision, loaded_by, preprocessing.
+        seen_in_pretraining: whether the model saw the dataset before.
+        warnings: sentences for the reader.
+        seed: of every draw.
+    """
+    task, table = scorer.task, scorer.unit_scores
+    key = task.metrics[0]
+    patients = table.pop("patient_id")
+    overall = {str(name): estimate_mean(str(name), table[name], patients) for name in table}
+    if ef is not None:
+        overall |= scorer.volumes.estimates(ef, patients)
+    metric, sampler = mean_metric(key), mean_sampler(table[key], patients, seed)
+    floor_scores = {name: other.unit_scores[key] for name, other in floors.items()}
+    floor_table = {
+        name: Floor(
+            float(values.mean()),
+            reached_by=REACHED_BY[task.kind] if name == "best_uninformed" else name.replace("_", " "),
+        )
+        for name, values in floor_scores.items()
+    }
+    estimate, bounds = overall[key], None
+    missing = max(0, expected - len(sampler.sample))
+    if missing:
+        estimate, bounds = _worst_case(metric, table[key], patients, floor_scores, missing)
+    information = dealt_test(task, scorer.frame, scorer.truths, scorer.answers, seed=seed)
+    verdict = judge(
+        estimate,
+        floor_table["best_uninformed"],
+        information,
+        family_of(task.name, protocol, variant),
+        metric.higher_is_better,
+    )
+    generated, collapsed = is_generated(task, dataset), _collapsed(task, scorer.truths, scorer.answers)
+    groups, skipped = _groups(metric, key, sampler, task, references, table.index[table[key].notna()])
+    few = MIN_PATIENTS <= estimate.n_patients < FEW_PATIENTS
+    sentences = [
+        *([GENERATED] if generated else []),
+        *warnings,
+        *([f"{missing} of {expected} units have no score"] if missing else []),
+        *(["collapsed: every answer is the same"] if collapsed else []),
+        *([f"{verdict.word}: {verdict.sentence}"] if verdict.word != words.ABOVE else []),
+        *([f"rests on {estimate.n_patients} patients: the interval is rough below {FEW_PATIENTS}"] if few else []),
+        *scorer.volumes.sentences(),
+    ]
+    return ScoreResult(
+        task=task.name,
+        metric=key,
+        higher_is_better=metric.higher_is_better,
+        unit=task.unit,
+        overall=overall,
+        floors=floor_table,
+        verdict=verdict,
+        collapsed=collapsed,
+        coverage={"scored": len(sampler.sample), "expected": expected},
+        protocol=protocol,
+        variant=variant,
+        options=dict(options or {}),
+        dataset=dict(dataset),
+        model=dict(model),
+        groups=groups,
+        skipped_groups=skipped,
+        bounds=bounds,
+        generated=generated,
+        seen_in_pretraining=seen_in_pretraining,
+        warnings=tuple(sentences),
+        stamp=stamp(seed=seed, resamples=RESAMPLES),
+    )
+
+
+def _worst_case(
+    metric: Metric, scores: pd.Series, patients: pd.Series, floor_scores: Mapping[str, pd.Series], missing: int
+) -> tuple[Estimate, Bounds]:
+    """Return the estimate if every missing unit, a patient of its own, were as bad as can be, and the range of such cases.
+
+    The worst Dice is 0; the worst error is the largest that any unit has, by the model or by a floor.
+    """
+    names = pd.Index([f"missing {number}" for number in range(missing)])
+    largest = max(float(values.max()) for values in (scores, *floor_scores.values()))
+    worst, best = (0.0, 1.0) if metric.higher_is_better else (largest, 0.0)
+    owners = pd.concat([patients, pd.Series(names, names)])
+    filled = {value: pd.concat([scores.dropna(), pd.Series(value, names)]) for value in (worst, best)}
+    estimate = estimate_metric(metric, mean_sampler(filled[worst], owners))[metric.name]
+    return estimate, Bounds(missing, estimate.value, float(filled[best].mean()))
+
+
+def _groups(
+    metric: Metric, key: str, sampler: Sampler, task: Task, references: pd.DataFrame, units: pd.Index
+) -> tuple[dict[str, Breakdown], dict[str, str]]:
+    """Score each breakdown of the task; with the groups that are too small."""
+    rows = references.set_index(references["id"].astype(str)).loc[units].reset_index(drop=True)
+    splits = {group.name: split_rows(group, rows, ()) for group in task.groups if group.column in rows}
+    chosen = {name: split.rows for name, split in splits.items() if split.rows}
+    found = breakdowns(metric, key, sampler, chosen)
+    plain = {name: replace(entry, others={}) for name, entry in found.items()}
+    return adjust_gaps(plain), {name: why for split in splits.values() for name, why in split.skipped.items()}
+
+
+def _collapsed(task: Task, truths: Sequence[np.ndarray], answers: Sequence[np.ndarray]) -> bool:
+    """Tell whether all answers are (nearly) the same."""
+    if len(answers) < 2:
+        return False
+    if task.kind == "segmentation":
+        return all(np.array_equal(answer, answers[0]) for answer in answers[1:])
+    return bool(np.std(answers, axis=0).max() <= COLLAPSED_SPREAD * np.nanstd(truths, axis=0).max())

@@ -1,0 +1,71 @@
+"""Do masks and points know the patient? The same answers, dealt to frames of other patients, would fit as well by chance."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.data.spec import Task
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.information import Information, donors, p_value
+
+DRAWS = 199
+SIDE = 64
+"""Rows and columns of the small picture of a mask that dealings are scored on."""
+
+
+def shrunk(mask: np.ndarray) -> np.ndarray:
+    """Return a mask (H, W) with `SIDE` rows and columns, the nearest pixel of each, flattened."""
+    rows, columns = (((np.arange(SIDE) + 0.5) / SIDE * size).astype(int) for size in mask.shape)
+    return mask[np.ix_(rows, columns)].ravel()
+
+
+def dealt_test(
+    task: Task,
+    frame: pd.DataFrame,
+    truths: Sequence[np.ndarray],
+    answers: Sequence[np.ndarray],
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Information:
+    """Test whether answers fit the patients they were given for better than others of the same view and phase.
+
+    Args:
+        task: of the labels.
+        frame: patient_id, view and phase of each frame.
+        truths: small masks, or points in mm.
+        answers: the same of the predictions.
+        draws: B of the dealings.
+        seed: of the draws.
+
+    Returns:
+        One-sided p: the share of dealings, the observed one included, that score at least as well.
+    """
+    truth, answer = np.stack(truths), np.stack(answers)
+    score = _overlap if task.kind == "segmentation" else _closeness
+    rng = np.random.default_rng(seed)
+    patients = Clusters.of(frame["patient_id"].to_numpy()).count
+    dealt = np.zeros(draws)
+    for _, rows in frame.reset_index(drop=True).fillna("").groupby(["view", "phase"], sort=True):
+        chosen = rows.index.to_numpy()
+        clusters = Clusters.of(rows["patient_id"].to_numpy())
+        for draw in range(draws):
+            (source,) = donors(clusters, 1, rng)
+            dealt[draw] += score(truth[chosen], answer[chosen[source]], len(task.structures))
+    observed = score(truth, answer, len(task.structures))
+    return Information(p_value(observed, dealt), task.metrics[0], patients)
+
+
+def _overlap(truth: np.ndarray, answer: np.ndarray, structures: int) -> float:
+    """Return the sum over frames of the Dice of their structures."""
+    total = 0.0
+    for label in range(1, structures + 1):
+        one, other = truth == label, answer == label
+        pixels = one.sum(axis=1) + other.sum(axis=1)
+        total += float((2 * (one & other).sum(axis=1) / np.maximum(pixels, 1)).sum())
+    return total
+
+
+def _closeness(truth: np.ndarray, answer: np.ndarray, structures: int) -> float:
+    """Return minus the sum of all distances between labelled points and answers."""
+    return -float(np.nansum(np.sqrt(((truth - answer) ** 2).sum(axis=-1))))

@@ -1,0 +1,106 @@
+"""Ejection fractions from the masks of a scorer: of the predictions, and of the true masks as the best that can be had."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.data.dense import DenseLabel
+from cardiobench.results.score_result import Estimate
+from cardiobench.scoring.discs import Discs, NoDiscs, biplane_volumes, discs, ejection_fraction
+from cardiobench.scoring.unit_means import estimate_mean
+
+BIPLANE = ("A2C", "A4C")
+PHASES = ("ED", "ES")
+PREDICTED, TRUE = "predicted", "true"
+
+
+@dataclass
+class MaskVolumes:
+    """Discs of true and predicted cavities.
+
+    Attributes:
+        measured: (unit, view, recording, phase, predicted or true) -> discs, or the reason why there are none.
+    """
+
+    measured: dict[tuple[str, str, str, str, str], Discs | str] = field(default_factory=dict)
+
+    def update(self, label: DenseLabel, truth: np.ndarray, answer: np.ndarray) -> None:
+        """Measure the cavities of one frame; frames of no apical view or no known phase have no volume."""
+        if label.phase is None or label.view not in BIPLANE:
+            return
+        for name, mask in ((TRUE, truth), (PREDICTED, answer)):
+            measured: Discs | str
+            try:
+                measured = discs(mask) if label.spacing is None else discs(mask, label.spacing)
+            except NoDiscs as error:
+                measured = str(error)
+            self.measured[label.unit, label.view, label.recording, label.phase, name] = measured
+
+    def fractions(self, name: str, *, one_step: bool = False) -> pd.Series:
+        """Return the ejection fraction of each unit, %: biplane where it has both views, else the mean of its recordings.
+
+        Args:
+            name: `PREDICTED` or `TRUE`.
+            one_step: as of `biplane_volumes`; single planes have their own steps always.
+
+        Returns:
+            Indexed by unit; NaN where a mask of it has no discs.
+        """
+        units: dict[str, dict[tuple[str, str], dict[str, Discs | str]]] = {}
+        for (unit, view, recording, phase, kind), measured in self.measured.items():
+            if kind == name:
+                units.setdefault(unit, {}).setdefault((view, recording), {})[phase] = measured
+        return pd.Series({unit: _fraction(views, one_step) for unit, views in units.items()}, dtype=np.float64)
+
+    def estimates(self, ef: pd.Series, patients: pd.Series) -> dict[str, Estimate]:
+        """Return the mean absolute error of ejection fractions from predicted and from true masks.
+
+        Args:
+            ef: listed ejection fraction of each unit, %.
+            patients: patient of each unit.
+
+        Returns:
+            `ef_mae` and `ef_oracle_mae` by each phase's own length; `ef_mae_camus` and `ef_oracle_mae_camus` with one step for
+            both phases, where units have both views. Empty where no mask has a volume.
+        """
+        biplane = len({view for _, view, *_ in self.measured}) == len(BIPLANE)
+        found = {}
+        for suffix, one_step in (("", False), ("_camus", True)) if biplane else (("", False),):
+            for key, name in (("ef_mae", PREDICTED), ("ef_oracle_mae", TRUE)):
+                errors = (self.fractions(name, one_step=one_step) - ef).abs().reindex(patients.index)
+                found[key + suffix] = estimate_mean(key + suffix, errors, patients)
+        return found if self.measured else {}
+
+    def sentences(self) -> list[str]:
+        """Return what kept masks from having a volume, counted."""
+        sentences = []
+        for name in (PREDICTED, TRUE):
+            reasons = Counter(
+                value for key, value in self.measured.items() if key[-1] == name and isinstance(value, str)
+            )
+            if reasons:
+                total = sum(key[-1] == name for key in self.measured)
+                counted = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
+                sentences.append(f"{sum(reasons.values())} of {total} {name} masks have no volume ({counted})")
+        return sentences
+
+
+def _fraction(views: dict[tuple[str, str], dict[str, Discs | str]], one_step: bool) -> float:
+    """Return the ejection fraction of one unit; NaN where any of its masks has no discs or no partner."""
+    whole: dict[str, list[tuple[Discs, Discs]]] = {}
+    for (view, _), phases in views.items():
+        first, last = (phases.get(phase) for phase in PHASES)
+        if not isinstance(first, Discs) or not isinstance(last, Discs):
+            return np.nan
+        whole.setdefault(view, []).append((first, last))
+    if len(whole) == len(BIPLANE) and all(len(recordings) == 1 for recordings in whole.values()):
+        (one, other) = (whole[view][0] for view in BIPLANE)
+        volumes = biplane_volumes((one[0], other[0]), (one[1], other[1]), one_step=one_step)
+        return ejection_fraction(*volumes)
+    pairs = [pair for recordings in whole.values() for pair in recordings]
+    fractions = [
+        ejection_fraction(*biplane_volumes((first, first), (last, last), one_step=False)) for first, last in pairs
+    ]
+    return float(np.mean(fractions))

@@ -1,0 +1,48 @@
+"""Means of scores that are computed unit by unit, with intervals over patients."""
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.results.score_result import Estimate
+from cardiobench.scoring.bootstrap import RESAMPLES
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.estimates import Sampler, estimate_metric
+from cardiobench.scoring.metrics import Metric, ScoringInput
+
+
+def mean_metric(key: str) -> Metric:
+    """Return the metric whose value is the mean of scores that are computed already, one per unit.
+
+    Its sample holds them as answers; the truth is 0.
+    """
+    higher = key.startswith(("dice", "within_"))
+    interval = "log_t_complement" if key.startswith("dice") else "t" if key.startswith("within_") else "log_t"
+
+    def compute(references: np.ndarray, predictions: np.ndarray) -> dict[str, float]:
+        return {key: float(predictions.mean())}
+
+    def compute_resamples(
+        references: np.ndarray, predictions: np.ndarray, weights: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        return {key: weights @ predictions / weights.sum(axis=1)}
+
+    def influence(references: np.ndarray, predictions: np.ndarray) -> dict[str, np.ndarray]:
+        return {key: (predictions - predictions.mean()) / len(predictions)}
+
+    return Metric(key, compute, compute_resamples, {key: higher}, {key: interval}, influence=influence)
+
+
+def mean_sampler(values: pd.Series, patients: pd.Series, seed: int = 0) -> Sampler:
+    """Return the sample of the units that have a value, with their patients."""
+    known = values.dropna()
+    numbers = known.to_numpy(np.float64)
+    clusters = Clusters.of(patients[known.index].to_numpy())
+    return Sampler(ScoringInput(np.zeros(len(numbers)), numbers), clusters, np.zeros(0, dtype=bool), RESAMPLES, seed)
+
+
+def estimate_mean(key: str, values: pd.Series, patients: pd.Series) -> Estimate:
+    """Return the mean of per-unit scores with its interval over patients; units without a value are left out."""
+    sampler = mean_sampler(values, patients)
+    if not len(sampler.sample):
+        return Estimate(np.nan, np.nan, np.nan, 0, 0, "no unit has this number")
+    return estimate_metric(mean_metric(key), sampler)[key]

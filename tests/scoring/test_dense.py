@@ -1,0 +1,191 @@
+"""Scores of masks and landmarks: units, patients, floors, coverage and ejection fractions, on phantoms of known truth."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from cardiobench.core.errors import MissingData
+from cardiobench.data import catalog, open_dataset
+from cardiobench.data.dense import DenseLabel
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.dense import DenseScorer, score_dense
+from cardiobench.scoring.floor_table import task_floors
+from cardiobench.scoring.mask_volumes import MaskVolumes
+from cardiobench.scoring.metrics import load_metric
+
+SEGMENTATION, LANDMARKS = catalog.task("phantom_echo/lv_seg"), catalog.task("phantom_echo/landmarks")
+FACTS = {"dataset": {"name": "phantom_echo"}, "model": {"name": "org/model"}}
+BOX = np.zeros((24, 24), np.uint8)
+BOX[4:14, 6:16], BOX[14:18, 6:16] = 1, 2
+
+
+def label(patient, unit=None, mask=BOX, points=None, view="A4C", phase="ED", spacing=(1.0, 1.0)):
+    task = SEGMENTATION if points is None else LANDMARKS
+    recording = f"{unit or patient}_{view}"
+    return DenseLabel(task.name, unit or patient, patient, "test", recording, 0, None if points is not None else mask,
+                      points, spacing, phase, view)  # fmt: skip
+
+
+def boxes(count=12, shift=lambda number: number % 3):
+    """A scorer of answers shifted by a known number of rows, and the references."""
+    scorer = DenseScorer(SEGMENTATION, with_volumes=False)
+    for number in range(count):
+        for phase in ("ED", "ES"):
+            scorer.update(label(f"p{number}", phase=phase), np.roll(BOX, shift(number), axis=0))
+    units = [f"p{number}" for number in range(count)]
+    references = pd.DataFrame(
+        {"id": units, "patient_id": units, "split": "test", "y_true": 2.0, "sex": "F", "age": 50.0}
+    )
+    return scorer, references
+
+
+def floor_of(scorer):
+    floor = DenseScorer(scorer.task, with_volumes=False)
+    for row in scorer.rows:
+        floor.update(label(row["patient_id"], phase=row["phase"]), np.roll(BOX, 8, axis=0))
+    return floor
+
+
+def test_a_score_is_the_mean_over_patients_with_a_t_interval_on_the_log_of_its_complement():
+    scorer, references = boxes()
+    result = score_dense(scorer, references, floors={"best_uninformed": floor_of(scorer)}, expected=12, **FACTS)
+    cavity, muscle = 1 - np.arange(12) % 3 / 10, 1 - np.arange(12) % 3 / 4
+    expected = (cavity + muscle) / 2
+    score = result.score
+    assert (result.metric, score.value, score.n, score.n_patients) == ("dice", pytest.approx(expected.mean()), 12, 12)
+    assert result.overall["dice_cavity"].value == pytest.approx(cavity.mean())
+    assert result.overall["dice_es"].value == pytest.approx(expected.mean())
+    se, loss = expected.std(ddof=1) / np.sqrt(12), 1 - expected.mean()
+    low = 1 - loss * np.exp(stats.t.ppf(0.975, 11) * se / loss)
+    assert score.se == pytest.approx(se) and score.low == pytest.approx(low)
+    assert result.coverage == {"scored": 12, "expected": 12} and result.bounds is None
+    assert result.floor.value == pytest.approx(0.1) and result.floor.reached_by.startswith("the mean mask")
+    assert result.verdict.word == "no information shown", "all patients have one and the same mask"
+
+
+def test_patients_with_more_units_are_one_cluster():
+    scorer = DenseScorer(SEGMENTATION, with_volumes=False)
+    for number in range(24):
+        scorer.update(label(f"p{number // 2}", f"u{number}"), np.roll(BOX, number // 2 % 3, axis=0))
+    units = [f"u{number}" for number in range(24)]
+    references = pd.DataFrame({"id": units, "patient_id": [f"p{n // 2}" for n in range(24)], "split": "test"})
+    twice = score_dense(scorer, references, floors={"best_uninformed": scorer}, expected=24, **FACTS).score
+    single, once = boxes()
+    assert (twice.n, twice.n_patients) == (24, 12)
+    assert twice.se == pytest.approx(
+        score_dense(single, once, floors={"best_uninformed": single}, expected=12, **FACTS).score.se
+    )
+
+
+def test_missing_units_lower_the_coverage_and_the_verdict_takes_the_worst_case():
+    scorer, references = boxes()
+    result = score_dense(scorer, references, floors={"best_uninformed": floor_of(scorer)}, expected=15, **FACTS)
+    assert result.coverage == {"scored": 12, "expected": 15}
+    assert result.bounds.missing == 3 and result.bounds.worst == pytest.approx(result.score.value * 12 / 15)
+    assert "3 of 15 units have no score" in result.warnings
+
+
+def test_the_same_answer_for_all_is_collapsed():
+    scorer, references = boxes(shift=lambda number: 8)
+    result = score_dense(scorer, references, floors={"best_uninformed": floor_of(scorer)}, expected=12, **FACTS)
+    assert result.collapsed and result.verdict.word != "above the floor"
+
+
+def test_an_absent_structure_is_left_out_and_no_pixel_size_gives_no_distance():
+    scorer = DenseScorer(SEGMENTATION, with_volumes=False)
+    cavity = np.where(BOX == 1, BOX, 0)
+    scorer.update(label("p0", mask=cavity, spacing=None), cavity)
+    scores = scorer.unit_scores.loc["p0"]
+    assert scores["dice"] == 1 and np.isnan(scores["dice_myocardium"])
+    assert not [name for name in scores.index if name.startswith("hausdorff")]
+
+
+@pytest.fixture(scope="module")
+def phantoms():
+    """Labels of the test patients: masks and points."""
+    source = open_dataset("phantom_echo")
+    rows = {task.name: source.task_rows(task).query("split == 'test'").head(12) for task in (SEGMENTATION, LANDMARKS)}
+    builder = catalog.builder("phantom_echo")
+    return source, {name: list(builder.dense_labels(None, catalog.task(name), part)) for name, part in rows.items()}
+
+
+@pytest.fixture(scope="module")
+def perfect(phantoms):
+    """A scorer of masks that are the truth, and the listed ejection fractions."""
+    source, labels = phantoms
+    scorer = DenseScorer(SEGMENTATION)
+    for one in labels[SEGMENTATION.name]:
+        scorer.update(one, one.mask)
+    return scorer, source.references(SEGMENTATION), source.frame.groupby("patient_id")["ef"].first()
+
+
+def scored(perfect):
+    scorer, references, ef = perfect
+    floor = {"best_uninformed": scorer}
+    return score_dense(scorer, references, floors=floor, expected=len(scorer.unit_scores), ef=ef, **FACTS)
+
+
+def test_perfect_masks_of_phantoms_give_dice_1_distance_0_and_the_ejection_fraction(perfect):
+    result = scored(perfect)
+    assert result.score.value == 1 and result.overall["hausdorff95"].value == 0
+    assert result.overall["ef_mae"].value == result.overall["ef_oracle_mae"].value < 1.0
+    assert result.overall["ef_oracle_mae"].n == result.coverage["scored"], "every mask has a volume"
+    assert 2 < result.overall["ef_oracle_mae_camus"].value < 8, "one step for both phases"
+    assert result.verdict.p_adjusted < 0.05, "no other patient's mask fits as well"
+
+
+def test_masks_without_a_volume_are_counted_and_leave_their_patient_out(perfect):
+    scorer, references, ef = perfect
+    measured = dict(scorer.volumes.measured)
+    key = next(key for key in measured if key[-1] == "predicted")
+    measured[key] = "empty mask"
+    result = scored((replace(scorer, volumes=MaskVolumes(measured)), references, ef))
+    assert result.overall["ef_mae"].n == result.overall["ef_oracle_mae"].n - 1
+    assert f"1 of {len(scorer.rows)} predicted masks have no volume (empty mask 1)" in result.warnings
+
+
+def test_shifted_points_and_masks_of_phantoms_are_as_far_as_they_were_moved(phantoms):
+    source, labels = phantoms
+    scorer = DenseScorer(LANDMARKS)
+    for one in labels[LANDMARKS.name]:
+        scorer.update(one, one.points + np.array([3, 0]))
+    sides = np.array([one.spacing[1] for one in labels[LANDMARKS.name]])
+    scores = scorer.unit_scores
+    assert scores["landmark_error"].to_numpy() == pytest.approx(3 * sides)
+    assert scores["within_5"].to_numpy() == pytest.approx((3 * sides <= 5).astype(float))
+    assert scores[["ivs_error", "lvid_error", "lvpw_error"]].to_numpy() == pytest.approx(0, abs=1e-9)
+    longer = DenseScorer(LANDMARKS)
+    for one in labels[LANDMARKS.name]:
+        direction = one.points[1] - one.points[0]
+        moved = one.points.copy()
+        moved[0] -= direction  # the septum is twice as thick
+        longer.update(one, moved)
+    septum = source.frame.set_index("id").loc[scores.index, "ivsd"] * 10
+    assert longer.unit_scores["ivs_error"].to_numpy() == pytest.approx(septum.to_numpy()), "mm"
+    masks = DenseScorer(SEGMENTATION, with_volumes=False)
+    for one in labels[SEGMENTATION.name][:6]:
+        masks.update(one, np.roll(one.mask, 2, axis=1))
+    expected = [2 * one.spacing[1] for one in labels[SEGMENTATION.name][:6]]
+    assert masks.frame["hausdorff95_cavity"].to_numpy() == pytest.approx(expected, rel=0.02)
+
+
+def test_a_result_is_saved_and_read_again(tmp_path):
+    scorer, references = boxes()
+    result = score_dense(scorer, references, floors={"best_uninformed": floor_of(scorer)}, expected=12, **FACTS)
+    result.save(tmp_path / "result.json")
+    again = ScoreResult.load(tmp_path / "result.json")
+    assert again.overall == result.overall and again.verdict == result.verdict
+
+
+def test_a_label_without_content_is_refused():
+    with pytest.raises(ValueError, match="has no label to score: the mask is empty"):
+        DenseScorer(SEGMENTATION).update(replace(label("p0"), mask=None, reason="the mask is empty"), BOX)
+
+
+def test_the_table_of_floors_says_where_those_of_dense_tasks_are():
+    with pytest.raises(MissingData, match="the protocol dense prints them"):
+        task_floors(SEGMENTATION)
+    assert load_metric("dice").higher_is_better and not load_metric("landmark_error").higher_is_better
