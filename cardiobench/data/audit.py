@@ -10,7 +10,7 @@ import pandas as pd
 from cardiobench.data import catalog
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.data.spec import Task
+from cardiobench.data.spec import LABEL_SEPARATOR, Task
 
 
 def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
@@ -67,7 +67,10 @@ def _counts(source: OpenDataset) -> Iterator[AuditFinding]:
             patients = part["patient_id"].nunique()
             note = f"{patients} patients"
             if task.classes:
-                classes = part["y_true"].value_counts()
+                cells = (
+                    part["y_true"].str.split(LABEL_SEPARATOR).explode() if task.kind == "multilabel" else part["y_true"]
+                )
+                classes = cells.value_counts()
                 note += "; " + ", ".join(f"{name} {classes[name]}" for name in task.classes if name in classes)
             yield AuditFinding(f"{task.name} {split}", len(part), task.unit_column, note=note)
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 from cardiobench.core.errors import BadMedia, MissingData, first_n
 from cardiobench.data.dense import DenseLabel
+from cardiobench.data.labels import split_labels
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode, read_ecg
 from cardiobench.data.media.deidentify import deidentified, is_dicom
 from cardiobench.data.rows import ARCHIVES, RowTable, archive_hint, row_table, safe_join
@@ -259,6 +260,8 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         for number in numbers:
             row = self._rows.frame.loc[number].to_dict()
             example = {name: None if pd.isna(row[name]) else row[name] for name in names}
+            for task in self.SPEC.tasks:
+                example |= _stored_labels(task, row.get(task.target))
             try:
                 media = self.stored_media(row)
             except BadMedia:
@@ -287,9 +290,24 @@ def features(spec: DatasetSpec) -> datasets.Features:
         columns["video"] = datasets.Video(decode=False)
     columns |= {name: datasets.Value(kind) for name, kind in spec.columns.items()}
     for task in spec.all_tasks:
-        labels = datasets.ClassLabel(names=list(task.classes)) if task.classes else datasets.Value("float64")
-        columns[task.target] = labels
+        label = datasets.ClassLabel(names=list(task.classes)) if task.classes else datasets.Value("float64")
+        columns[task.target] = datasets.Sequence(label) if task.kind == "multilabel" else label
+        if task.partially_labelled:
+            columns[unmeasured_column(task)] = datasets.Sequence(label)
     return datasets.Features(columns)
+
+
+def unmeasured_column(task: Task) -> str:
+    """Return the column of a built dataset that holds the unmeasured classes of a partially labelled task."""
+    return f"{task.target}_unmeasured"
+
+
+def _stored_labels(task: Task, cell: object) -> dict[str, list[str]]:
+    """Return the lists that a built dataset holds in place of the cell of a multilabel task."""
+    if task.kind != "multilabel" or pd.isna(cell):
+        return {}
+    present, unmeasured = split_labels(str(cell))
+    return {task.target: present} | ({unmeasured_column(task): unmeasured} if task.partially_labelled else {})
 
 
 def _contents(folder: Path) -> str:

@@ -12,10 +12,11 @@ import pandas as pd
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.core.io import sha256_of_file
-from cardiobench.data.builder import candidate_dirs
+from cardiobench.data.builder import candidate_dirs, unmeasured_column
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.dense import DenseLabel
 from cardiobench.data.fingerprints import fingerprints
+from cardiobench.data.labels import label_set
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
 from cardiobench.data.prepare import LEFT_OUT, NOTE
 from cardiobench.data.rows import RowTable, check_rows
@@ -97,8 +98,8 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
     dataset = _load(folder, spec)
     media = [name for name in ("video", "image", "ecg") if name in dataset.features]
     frame = dataset.remove_columns(media).to_pandas()
-    for target, classes in {task.target: task.classes for task in spec.tasks if task.classes}.items():
-        frame[target] = [None if pd.isna(code) else classes[int(code)] for code in frame[target]]
+    for task in {task.target: task for task in spec.tasks if task.classes}.values():
+        frame[task.target] = _class_cells(frame, task)
     check_rows(spec, frame)
     listed = frame
     if (folder / LEFT_OUT).is_file():
@@ -114,6 +115,19 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
         twin=note["twin"],
     )
     return PreparedDataset(spec, folder, table)
+
+
+def _class_cells(frame: pd.DataFrame, task: Task) -> list[str | None]:
+    """Return the labels of a task with classes as the builder's rows have them."""
+    if task.kind != "multilabel":
+        return [None if pd.isna(code) else task.classes[int(code)] for code in frame[task.target]]
+    unmeasured = frame[unmeasured_column(task)] if task.partially_labelled else [()] * len(frame)
+    return [
+        None
+        if present is None
+        else label_set([task.classes[n] for n in present], task.classes, [task.classes[n] for n in unknown])
+        for present, unknown in zip(frame[task.target], unmeasured, strict=True)
+    ]
 
 
 def _load(folder: Path, spec: DatasetSpec) -> Any:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from cardiobench.core.errors import BadData, first_n
 from cardiobench.core.tables import numbers_of, read_table, text_of, write_csv
+from cardiobench.data.labels import strange_labels
 from cardiobench.data.spec import Task
 
 COLUMNS = ("id", "patient_id", "split", "y_true")
@@ -65,8 +66,7 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
     if len(repeated):
         raise BadData(f"{source} of {task.name} repeat {len(repeated)} ids: {first_n(repeated)}.")
     if task.classes:
-        strange = sorted(set(table["y_true"].astype(str)) - set(task.classes))
-        if strange:
+        if strange := strange_labels(table["y_true"], task):
             raise BadData(
                 f"{source} of {task.name} have unknown labels {first_n(strange)}; expected {', '.join(task.classes)}."
             )
@@ -83,7 +83,8 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
 def read_references(path: str | Path, task: Task) -> pd.DataFrame:
     """Read references from a CSV or Parquet file: id, patient_id, split, y_true and columns of groups.
 
-    Ids stay text. A class may be written by name or by its place in the task's class order (0, 1, ...).
+    Ids stay text. A class may be written by name or by its place in the task's class order (0, 1, ...); the classes of a
+    multilabel task by their names: `MI;STTC`.
     """
     table = read_table(path)
     absent = [column for column in COLUMNS if column not in table.columns]
@@ -112,8 +113,13 @@ def write_references(table: pd.DataFrame, path: str | Path) -> Path:
 
 
 def class_names_of(column: pd.Series, task: Task) -> pd.Series:
-    """Return the class names for cells that hold names or places in the class order; other cells stay as they are."""
+    """Return the class names for cells that hold names or places in the class order; other cells stay as they are.
+
+    Cells of a multilabel task hold names and nothing else.
+    """
     text = text_of(column)
+    if task.kind == "multilabel":
+        return text
     names = {str(index): name for index, name in enumerate(task.classes)}
     names |= {f"{index}.0": name for index, name in enumerate(task.classes)}
     names |= {name: name for name in task.classes}

@@ -13,6 +13,7 @@ import pandas as pd
 
 from cardiobench.core.errors import BadData, MissingData, first_n
 from cardiobench.core.io import sha256_of_file
+from cardiobench.data.labels import strange_labels
 from cardiobench.data.release_counts import absent_rows
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.data.twin_manifest import TwinManifest, find_manifest
@@ -174,8 +175,7 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
                 "%. Multiply the column of the raw table by 100."
             )
         if task.classes:
-            strange = sorted(set(labels[task.target]) - set(task.classes))
-            if strange:
+            if strange := strange_labels(labels[task.target], task):
                 raise BadData(
                     f"{spec.name}: label '{task.target}' has unknown values {first_n(strange)}; expected {', '.join(task.classes)}."
                 )

@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Modality = Literal["echo", "ecg"]
-Kind = Literal["regression", "binary", "multiclass", "segmentation", "landmarks"]
+Kind = Literal["regression", "binary", "multiclass", "multilabel", "segmentation", "landmarks"]
 
 DENSE: tuple[Kind, ...] = ("segmentation", "landmarks")
 """Kinds of task whose labels are pixels of single frames (`cardiobench.data.dense`), not one value per row."""
+
+LABEL_SEPARATOR, UNMEASURED = ";", "?"
+"""In a cell of a multilabel task: between the classes that a recording has, and before one that was not measured."""
 
 TOTAL = "total"
 """Key of `DatasetSpec.expected` for a release whose count is known as a whole and not by split."""
@@ -62,7 +65,8 @@ class Task:
 
     Attributes:
         name: `<dataset>/<target>`.
-        kind: regression, binary or multiclass; segmentation or landmarks for labels in the frames themselves.
+        kind: regression, binary, multiclass, or multilabel: any number of the classes, none included; segmentation or landmarks
+            for labels in the frames themselves.
         target: column of the rows that holds the label, or the number of labelled frames of a dense task; a null label keeps
             the row out of the task.
         metrics: folders of `hf_metrics/`; the first one ranks models.
@@ -76,6 +80,8 @@ class Task:
             By default all of them do: a model would not know what the column says.
         groups: breakdowns of the score.
         prompt_grid: numbers of the prompts for zero-shot regression.
+        partially_labelled: of a multilabel task: a recording may have classes that nobody measured; they are neither
+            learned from nor scored.
     """
 
     name: str
@@ -91,6 +97,7 @@ class Task:
     paper_rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: tuple[Group, ...] = ()
     prompt_grid: PromptGrid | None = None
+    partially_labelled: bool = False
     description: str = ""
 
     @property
@@ -112,6 +119,13 @@ class Task:
             raise ValueError(
                 f"{self.name}: a {self.kind} task has structures {self.structures}; dense tasks alone name some"
             )
+        if self.kind == "multilabel":
+            marked = [name for name in self.classes if LABEL_SEPARATOR in name or name.startswith(UNMEASURED)]
+            if len(set(self.classes)) < max(2, len(self.classes)) or marked:
+                raise ValueError(
+                    f"{self.name}: a multilabel task has two different classes or more, without '{LABEL_SEPARATOR}' and a "
+                    f"leading '{UNMEASURED}', got {self.classes}"
+                )
 
 
 @dataclass(frozen=True)

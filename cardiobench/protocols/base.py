@@ -12,6 +12,7 @@ import pandas as pd
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
+from cardiobench.data.labels import label_cells, label_values
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.models.base import Encoder
@@ -43,11 +44,8 @@ class TaskData:
 
     @cached_property
     def labels(self) -> np.ndarray:
-        """Numbers of a regression in the task's unit, class indices otherwise, (n,)."""
-        column = self.rows[self.task.target]
-        if self.task.kind == "regression":
-            return column.to_numpy(dtype=np.float64)
-        return column.map({name: index for index, name in enumerate(self.task.classes)}).to_numpy(dtype=np.int64)
+        """Numbers in the task's unit or class codes, (n,); of a multilabel task 0, 1 or NaN, (n, classes) (`label_values`)."""
+        return label_values(self.rows[self.task.target], self.task)
 
     @cached_property
     def patients(self) -> np.ndarray:
@@ -70,7 +68,8 @@ class ProtocolOutput:
 
     Attributes:
         indices: positions in `TaskData.rows`.
-        values: predicted numbers (n,), or class probabilities (n, classes).
+        values: predicted numbers (n,), or class probabilities (n, classes), which add up to 1 unless a recording can have
+            several classes.
         details: what was chosen on the way (regularisation, k, prompt set); stamped into the result.
         out_of_fold: the rows are those of a cross-validation, each predicted by a model that never saw its patient.
         refits: values by the same model fitted on other draws of the training patients (`refits.py`); the spread of their
@@ -155,7 +154,7 @@ def aggregate(data: TaskData, output: ProtocolOutput) -> pd.DataFrame:
 
     Returns:
         id, y_pred and, for classification, p_<class>. The class is the most probable one; of two, the positive one on a
-        tie.
+        tie; of a multilabel task every class with a probability of at least 0.5.
     """
     task = data.task
     unit = data.rows[task.unit_column].to_numpy()[output.indices]
@@ -167,6 +166,8 @@ def aggregate(data: TaskData, output: ProtocolOutput) -> pd.DataFrame:
     frame.insert(0, "id", unit)
     frame = frame.groupby("id", sort=False, as_index=False).mean()
     probabilities = frame[columns].to_numpy()
+    if task.kind == "multilabel":
+        return frame.assign(y_pred=label_cells(probabilities, task.classes))
     best = probabilities.argmax(axis=1)
     if task.kind == "binary":
         best = (probabilities[:, 1] >= probabilities[:, 0]).astype(np.int64)

@@ -12,13 +12,15 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
+from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.features import UnitRows, mean_and_std
-from cardiobench.protocols.learnable import check_learnable
+from cardiobench.protocols.learnable import check_has_paper_recipe, check_learnable
 from cardiobench.protocols.nearest import nearest
 from cardiobench.protocols.options import Folds
 from cardiobench.protocols.refits import redrawn_rows
+from cardiobench.scoring.metrics import macro_auroc
 
 PAPER_SEED = 42
 
@@ -27,7 +29,8 @@ PAPER_SEED = 42
 class NearestNeighbours(PredictionProtocol):
     """The mean label of the k nearest training and validation recordings, by cosine.
 
-    k is chosen by patient-grouped folds of train and validation: macro F1, or mean absolute error. Features of
+    k is chosen by patient-grouped folds of train and validation: macro F1, macro AUROC of a multilabel task, or mean
+    absolute error. Features of
     models whose vectors have no common scale (pooling "mean") are standardised first. Profile "paper" chooses as the
     released code of arXiv:2510.00520 does for views: accuracy, folds balanced by class, patients not kept together,
     nothing standardised.
@@ -62,8 +65,15 @@ class NearestNeighbours(PredictionProtocol):
         """Return the options that the settings of a run decide."""
         return {"profile": config.profile, "seed": config.seed}
 
+    def check(self, task: Task) -> None:
+        """Refuse the published recipe for a task that it is silent on."""
+        super().check(task)
+        if self.profile == "paper":
+            check_has_paper_recipe(task)
+
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test recordings from their neighbours among train and validation."""
+        self.check(data.task)
         check_learnable(data, "a classifier by neighbours")
         every, test = data.indices("train", "validation"), data.indices("test")
         patients = np.unique(data.patients[every])
@@ -76,15 +86,15 @@ class NearestNeighbours(PredictionProtocol):
         folds = [(fit, held[np.isin(held, asked)]) for fit, held in self._folds(data, train)]
         allowed = [k for k in self.neighbours if k <= min(len(fit) for fit, _ in folds)]
         truth = np.concatenate([data.labels[held] for _, held in folds])
-        labels = np.concatenate([self._neighbour_labels(data, fit, held, max(allowed)) for fit, held in folds])
-        losses = [self._loss(data, truth, labels[:, :k]) for k in allowed]
+        rows = np.concatenate([self._neighbours(data, fit, held, max(allowed)) for fit, held in folds])
+        losses = [self._loss(data, truth, rows[:, :k]) for k in allowed]
         best = allowed[int(np.argmin(losses))]
-        values = self._predictions(data, self._neighbour_labels(data, train, test, best))
+        values = self._predictions(data, self._neighbours(data, train, test, best))
         count = 0 if self.profile == "paper" else self.refits
         refits = tuple(
-            self._predictions(data, self._neighbour_labels(data, rows, test, best))
-            for rows in redrawn_rows(data, train, count, self.seed)
-            if len(rows) >= best
+            self._predictions(data, self._neighbours(data, drawn, test, best))
+            for drawn in redrawn_rows(data, train, count, self.seed)
+            if len(drawn) >= best
         )
         details: dict[str, Any] = {"k": best, "from": list(allowed)}
         if len(refits) != self.refits:
@@ -106,26 +116,47 @@ class NearestNeighbours(PredictionProtocol):
         for fit, held in splits:
             yield train[fit], train[held]
 
-    def _neighbour_labels(self, data: TaskData, train: np.ndarray, query: np.ndarray, count: int) -> np.ndarray:
-        """Return the labels of the neighbours of each query recording, nearest first, (n, count)."""
+    def _neighbours(self, data: TaskData, train: np.ndarray, query: np.ndarray, count: int) -> np.ndarray:
+        """Return the rows of the neighbours of each query recording, nearest first, (n, count)."""
         standardise = data.pooling == "mean" and self.profile != "paper"
         scale = mean_and_std(data.features, train) if standardise else None
         rows, queries = UnitRows(data.features, train, scale), UnitRows(data.features, query, scale)
-        return data.labels[train][nearest(rows, queries, count)]
+        return train[nearest(rows, queries, count)]
 
-    def _predictions(self, data: TaskData, labels: np.ndarray) -> np.ndarray:
-        """Return the mean number (n,), or the share of each class (n, classes), of the neighbours' labels (n, k)."""
+    def _predictions(self, data: TaskData, neighbours: np.ndarray) -> np.ndarray:
+        """Return the mean number (n,), or the share of each class (n, classes), of the neighbours (n, k)."""
+        if data.task.kind == "multilabel":
+            return _shares_of_measured(data.labels, neighbours)
+        labels = data.labels[neighbours]
         if data.task.kind == "regression":
             return labels.mean(axis=1)
         return np.stack([(labels == index).mean(axis=1) for index in range(len(data.task.classes))], axis=1)
 
-    def _loss(self, data: TaskData, truth: np.ndarray, labels: np.ndarray) -> float:
-        predictions = self._predictions(data, labels)
+    def _loss(self, data: TaskData, truth: np.ndarray, neighbours: np.ndarray) -> float:
+        predictions = self._predictions(data, neighbours)
         if data.task.kind == "regression":
             return float(np.abs(predictions - truth).mean())
+        if data.task.kind == "multilabel":
+            return -macro_auroc(truth, predictions)
         if self.profile == "paper":
             return -float(accuracy_score(truth, predictions.argmax(axis=1)))
         return -float(f1_score(truth, predictions.argmax(axis=1), average="macro"))
+
+
+def _shares_of_measured(labels: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
+    """Return the share of each class among the neighbours in which it was measured, (n, K); 0 where it was in none.
+
+    Args:
+        labels: of all rows, 0, 1 and NaN, (N, K).
+        neighbours: rows, (n, k); taken one after the other, since n x k x K numbers would not fit.
+    """
+    found = np.zeros((len(neighbours), labels.shape[1]))
+    measured = np.zeros_like(found)
+    for rows in neighbours.T:
+        of_rows = labels[rows]
+        measured += ~np.isnan(of_rows)
+        found += np.nan_to_num(of_rows)
+    return found / np.maximum(measured, 1)
 
 
 def whole_patients(patients: np.ndarray, most: int, seed: int) -> np.ndarray:

@@ -3,7 +3,18 @@
 import numpy as np
 
 from cardiobench.core.errors import NotApplicable
+from cardiobench.data.spec import Task
 from cardiobench.protocols.base import TaskData
+
+
+def learnable_classes(labels: np.ndarray) -> np.ndarray:
+    """Tell which classes some rows have and some have not, bool (K,), of the labels (n, K) of a multilabel task."""
+    return (labels == 1).any(axis=0) & (labels == 0).any(axis=0)
+
+
+def two_answers(labels: np.ndarray) -> bool:
+    """Tell whether labels with classes, (n,) or (n, K), leave anything to tell apart."""
+    return bool(learnable_classes(labels).any()) if labels.ndim == 2 else len(np.unique(labels)) > 1
 
 
 def check_learnable(data: TaskData, learner: str = "a probe") -> None:
@@ -11,8 +22,19 @@ def check_learnable(data: TaskData, learner: str = "a probe") -> None:
     train = data.indices("train")
     if not len(train):
         raise NotApplicable(f"{data.task.name} has no training rows here, and {learner} learns from them")
-    if data.task.classes and len(np.unique(data.labels[train])) < 2:
-        only = data.task.classes[data.labels[train][0]]
+    if not data.task.classes or two_answers(data.labels[train]):
+        return
+    if data.task.kind == "multilabel":
         raise NotApplicable(
-            f"all {len(train)} training rows of {data.task.name} are '{only}', and {learner} needs two classes"
+            f"{data.task.name} has no class that some of its {len(train)} training rows here have and some have not"
         )
+    only = data.task.classes[data.labels[train][0]]
+    raise NotApplicable(
+        f"all {len(train)} training rows of {data.task.name} are '{only}', and {learner} needs two classes"
+    )
+
+
+def check_has_paper_recipe(task: Task) -> None:
+    """Refuse a multilabel task under `--profile paper`: no paper says how."""
+    if task.kind == "multilabel":
+        raise NotApplicable(f"{task.name} has recordings with several classes, of which the papers have no recipe")

@@ -10,13 +10,15 @@ from threadpoolctl import threadpool_limits
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
+from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
-from cardiobench.protocols.learnable import check_learnable
+from cardiobench.protocols.learnable import check_has_paper_recipe, check_learnable, two_answers
 from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, predict_all
 from cardiobench.protocols.linear.streamed import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.options import Penalty
 from cardiobench.protocols.refits import redrawn_rows
+from cardiobench.scoring.metrics import macro_auroc
 
 TIE = 1e-4
 """Share of the stiffest penalty's loss; losses nearer than that are equal, and the stiffer penalty is chosen.
@@ -29,15 +31,17 @@ Over a wide range the loss hardly depends on the penalty, and what the solver le
 class LinearProbe(PredictionProtocol):
     """One linear layer on the standardised embedding.
 
-    Regression: ridge. Classification: logistic regression. The penalty is chosen by mean absolute error, or log loss,
-    on the validation split; with fewer than `min_samples` recordings to learn from, or without a validation split, on
+    Regression: ridge. Classification: logistic regression; of a multilabel task of every class against its absence, with
+    one penalty for all. The penalty is chosen by mean absolute error, log loss, or macro AUROC of a multilabel task, on
+    the validation split; with fewer than `min_samples` recordings to learn from, or without a validation split, on
     several random partitions of the patients of train and validation, since one small split chooses by luck. Of
     penalties that do equally well the stiffest is taken. The chosen model is fitted again on train and validation
     together. Test recordings are never looked at.
 
     Attributes:
         penalties: of ridge, and the inverse of logistic regression's C.
-        class_weight: "balanced" makes up for rare classes, which macro F1 counts like common ones; None does not.
+        class_weight: "balanced" makes up for rare classes, which macro F1 counts like common ones; None does not. A
+            multilabel task is ranked, and has no weights.
         min_samples: recordings of train and validation below which the choice rests on `resamples`.
         resamples: partitions of the patients, a fifth of them held out in each.
         refits: of the chosen probe on other draws of the training patients; the interval of the score then covers test
@@ -61,8 +65,15 @@ class LinearProbe(PredictionProtocol):
         """Return the options that the settings of a run decide."""
         return {"profile": config.profile, "seed": config.seed}
 
+    def check(self, task: Task) -> None:
+        """Refuse the published recipe for a task that it is silent on."""
+        super().check(task)
+        if self.profile == "paper":
+            check_has_paper_recipe(task)
+
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test recordings with a probe fitted on train and validation."""
+        self.check(data.task)
         test = data.indices("test")
         if self.profile == "paper":
             from cardiobench.protocols.probe_paper import mean_of_unit_parts, train
@@ -99,6 +110,7 @@ class LinearProbe(PredictionProtocol):
             "penalty_chosen_on": "validation" if len(folds) == 1 else f"{len(folds)} partitions of the patients",
             "penalty_range": [min(choices), max(choices)],
             "fitted_on": len(both),
+            **({"class_weight": None} if data.task.kind == "multilabel" else {}),
         }
 
     def _refits(self, data: TaskData, test: np.ndarray, penalty: float) -> tuple[np.ndarray, ...]:
@@ -118,7 +130,8 @@ class LinearProbe(PredictionProtocol):
         """Return (indices to fit on, indices to choose by), no patient on both sides."""
         train, validation = data.indices("train"), data.indices("validation")
         both = np.concatenate([train, validation])
-        if len(validation) and len(both) >= self.min_samples:
+        chooses = data.task.kind != "multilabel" or two_answers(data.labels[validation])
+        if len(validation) and chooses and len(both) >= self.min_samples:
             return [(train, validation)]
         groups = data.patients[both]
         if len(np.unique(groups)) < 2:
@@ -126,7 +139,8 @@ class LinearProbe(PredictionProtocol):
         splitter = GroupShuffleSplit(self.resamples, test_size=0.2, random_state=self.seed)
         folds = [(both[fit], both[held]) for fit, held in splitter.split(both, groups=groups)]
         if data.task.classes:  # a partition that leaves one class only to learn from says nothing about penalties
-            folds = [fold for fold in folds if len(np.unique(data.labels[fold[0]])) > 1]
+            sides = (0, 1) if data.task.kind == "multilabel" else (0,)
+            folds = [fold for fold in folds if all(two_answers(data.labels[fold[side]]) for side in sides)]
         if not folds:
             raise NotApplicable(f"{data.task.name} has too few patients of its rarer class to learn from here")
         return folds
@@ -138,6 +152,8 @@ class LinearProbe(PredictionProtocol):
         predicted = predict_all(models, data.features, held)
         if data.task.kind == "regression":
             return np.array([np.abs(values - truth).mean() for values in predicted])
+        if data.task.kind == "multilabel":
+            return np.array([1 - macro_auroc(truth, values) for values in predicted])
         of_truth = [values[np.arange(len(truth)), truth] for values in predicted]
         return np.array([-np.log(np.maximum(values, np.finfo(np.float64).eps)).mean() for values in of_truth])
 

@@ -7,6 +7,7 @@ from itertools import islice
 import numpy as np
 
 from cardiobench.protocols.base import TaskData
+from cardiobench.protocols.learnable import two_answers
 from cardiobench.scoring.variability import training_weights
 
 
@@ -28,5 +29,5 @@ def redrawn_rows(data: TaskData, indices: np.ndarray, refits: int, seed: int) ->
     weights = training_weights(data.patients[indices], sys.maxsize, seed)
     draws = (np.repeat(indices, drawn.astype(np.int64)) for drawn in weights)
     if data.task.classes:
-        draws = (rows for rows in draws if len(np.unique(data.labels[rows])) > 1)
+        draws = (rows for rows in draws if two_answers(data.labels[rows]))
     return islice(draws, refits)

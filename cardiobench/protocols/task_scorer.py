@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import ProtocolOutput, TaskData, aggregate
 from cardiobench.results.score_result import Estimate
@@ -104,7 +105,6 @@ class TaskScorer:
     def floor(self) -> float:
         """Return the best score reachable on average on the test units without looking at a recording."""
         truth = self.references.loc[self.references["split"] == "test", "y_true"]
-        code = {name: index for index, name in enumerate(self.task.classes)}
-        values = truth.map(code).to_numpy(np.int64) if code else truth.to_numpy(np.float64)
+        values = label_values(truth, self.task)
         constant = best_constant(self.metric, self.key, self.task, values)
-        return best_uninformed(self.key, values, len(code), constant).value
+        return best_uninformed(self.key, values, len(self.task.classes), constant).value

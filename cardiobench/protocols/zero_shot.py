@@ -51,6 +51,12 @@ class ZeroShot(PredictionProtocol):
         """Return the options that the settings of a run decide."""
         return {"share": config.share}
 
+    def check(self, task: Task) -> None:
+        """Refuse a task whose recordings can have several classes: similarities of prompts compete for one."""
+        super().check(task)
+        if task.kind == "multilabel":
+            raise NotApplicable(f"{task.name} has recordings with several classes, and prompts compete for one")
+
     def variants(self, task: Task) -> tuple[str, ...]:
         """Return two decoding rules for numbers, two decision thresholds for two classes."""
         if task.kind == "regression":
@@ -59,6 +65,7 @@ class ZeroShot(PredictionProtocol):
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test rows from the dataset's prompts."""
+        self.check(data.task)
         if not isinstance(encoder, TextEncoder):
             raise NotApplicable(no_text_tower(encoder))
         texts, version = prompts(data.task, data.prompts)

@@ -9,6 +9,7 @@ from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, S
 
 FRACTIONS = {
     *("f1_macro", "accuracy", "balanced_accuracy", "sensitivity", "specificity", "ppv", "npv", "auroc", "auprc"),
+    *("auroc_macro", "auprc_macro"),
     *("sensitivity_le_40", "specificity_le_40", "sensitivity_lt_50", "specificity_lt_50"),
 }
 

@@ -158,6 +158,25 @@ class Bounds(Part):
 
 
 @dataclass(frozen=True)
+class ClassScore(Part):
+    """How well one class of a multilabel task is ranked.
+
+    Attributes:
+        n: rows in which it was measured.
+        positives: of them, the rows that have it.
+        patients: with such a row.
+        auroc: against the rows without it, with its interval.
+        auprc: average precision; NaN where it is undefined.
+    """
+
+    n: Count
+    positives: Count
+    patients: Count
+    auroc: Estimate
+    auprc: Number
+
+
+@dataclass(frozen=True)
 class ScoreResult(Record):
     """One model on one task under one protocol.
 
@@ -180,6 +199,7 @@ class ScoreResult(Record):
         groups: breakdown name -> breakdown.
         skipped_groups: `breakdown=group` -> why it has no score.
         bounds: worst and best case where answers are missing; None where none is.
+        per_class: class -> score, of a multilabel task; empty for another.
         generated: whether the recordings are phantoms or a synthetic twin; such a result never meets real ones.
         rules: edition of the rules that it was scored by; 1 for a result of schema 1, whose verdict is not known.
         seen_in_pretraining: whether the model saw the dataset before; None when nobody knows.
@@ -188,8 +208,8 @@ class ScoreResult(Record):
         stamp: versions, seed and time.
     """
 
-    schema: ClassVar[int] = 2
-    older: ClassVar[tuple[int, ...]] = (1,)
+    schema: ClassVar[int] = 3
+    older: ClassVar[tuple[int, ...]] = (1, 2)
     task: Name
     metric: Name
     higher_is_better: bool
@@ -207,6 +227,7 @@ class ScoreResult(Record):
     groups: Mapping[str, Breakdown] = field(default_factory=dict)
     skipped_groups: Mapping[str, str] = field(default_factory=dict)
     bounds: Bounds | None = None
+    per_class: Mapping[str, ClassScore] = field(default_factory=dict)
     generated: bool = False
     rules: int = 2
     seen_in_pretraining: bool | None = None
@@ -236,7 +257,13 @@ class ScoreResult(Record):
 
     @classmethod
     def upgrade(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a result of schema 1 with its scores, without its verdict, and with the word that it has to be scored again."""
+        """Return a result of an older schema.
+
+        Schema 2 knew no multilabel task. A result of schema 1 keeps its scores, loses its verdict, and says that it has to
+        be scored again.
+        """
+        if record["schema"] == 2:
+            return dict(record)
         try:
             groups = {
                 name: {

@@ -17,16 +17,20 @@ def completed(
     """Answer the missing rows in the worst or in the best way; they come after the answered rows.
 
     A wrong class is the one that costs macro F1 most, row by row (exact for fixed totals, since each F1 is convex in its
-    false positives); its probability is 1. A wrong number is the end of the label's range that is farther from the truth.
+    false positives); its probability is 1. Of a multilabel task the probabilities are 0 where they should be 1, and 1 where
+    they should be 0. A wrong number is the end of the label's range that is farther from the truth.
 
     Args:
         answered: the rows with answers.
-        missing: true classes or values of the rows without, (m,).
+        missing: true classes or values of the rows without, (m,), or their classes, (m, K).
         classes: K; 0 for numbers.
         label_range: of a number; None means that of all true values.
         worst: else the best way, which is the truth itself.
     """
     truth = np.concatenate([answered.y_true, missing])
+    if answered.multilabel:
+        answers = np.nan_to_num(1 - missing if worst else missing)
+        return ScoringInput(truth, np.concatenate([answered.y_pred, answers]))
     if not worst:
         answers = missing
     elif classes:

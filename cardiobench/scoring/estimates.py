@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from cardiobench.results.score_result import Estimate
+from cardiobench.results.score_result import ClassScore, Estimate
 from cardiobench.scoring.bootstrap import FEW, MIN_PATIENTS, RESAMPLES, patient_weights
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.intervals import (
@@ -18,7 +18,7 @@ from cardiobench.scoring.intervals import (
     t_interval,
     wilson_interval,
 )
-from cardiobench.scoring.metrics import Metric, ScoringInput
+from cardiobench.scoring.metrics import Metric, ScoringInput, load_formula
 
 SCALES: Mapping[str, Scale] = {
     "t": "identity",
@@ -85,6 +85,11 @@ class Sampler:
         """Take some of the rows; the classes stay those of the whole test set."""
         return Sampler(self.sample.take(rows), self.clusters.take(rows), self.present, self.resamples, self.seed)
 
+    def take_classes(self, chosen: np.ndarray) -> "Sampler":
+        """Take some of the classes of a multilabel task, bool (K,)."""
+        sample = self.sample.take_classes(chosen)
+        return Sampler(sample, self.clusters, self.present[chosen], self.resamples, self.seed)
+
 
 def estimate_metrics(metrics: Sequence[Metric], sampler: Sampler) -> dict[str, Estimate]:
     """Compute every number of the metrics, each with the interval that its formula names.
@@ -126,6 +131,31 @@ def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) 
             method="" if np.isnan(interval.low) else method,
         )
     return found
+
+
+def score_classes(sampler: Sampler, classes: Sequence[str]) -> dict[str, ClassScore]:
+    """Score each class of a multilabel task against its absence, over the rows in which it was measured."""
+    areas = load_formula("auroc_macro").compute(sampler.sample.y_true, sampler.sample.y_pred, average=None)
+    return {
+        name: _class_score(sampler, code, areas["auroc"][code], areas["auprc"][code])
+        for code, name in enumerate(classes)
+    }
+
+
+def _class_score(sampler: Sampler, code: int, auroc: float, auprc: float) -> ClassScore:
+    truth, scores = sampler.sample.y_true[:, code], sampler.sample.y_pred[:, code]
+    known = np.flatnonzero(~np.isnan(truth))
+    clusters, positive = sampler.clusters.take(known), truth[known] == 1
+    interval, reason = NONE, "" if clusters.count >= MIN_PATIENTS else FEW
+    if np.isnan(auroc):
+        reason = "no row has it" if not positive.any() else "all rows have it"
+    elif not reason:
+        interval = auroc_interval(positive, scores[known], clusters)
+    method = "" if reason else "newcombe"
+    estimate = Estimate(
+        auroc, interval.low, interval.high, len(known), clusters.count, reason, se=interval.se, method=method
+    )
+    return ClassScore(len(known), int(positive.sum()), clusters.count_in(positive), estimate, auprc)
 
 
 def _intervals(

@@ -10,6 +10,7 @@ import pandas as pd
 from cardiobench.core.errors import MissingData
 from cardiobench.core.registry import unknown_name
 from cardiobench.data import catalog
+from cardiobench.data.labels import label_values
 from cardiobench.data.open import open_dataset
 from cardiobench.data.published_tasks import published_tasks
 from cardiobench.data.spec import Task
@@ -75,13 +76,15 @@ def task_floors(task: Task, data_dir: Path | None = None, seed: int = 0) -> Task
     truth = references.loc[references["split"] == "test", "y_true"]
     if truth.empty:
         raise MissingData(f"{task.name}: no row of its split is a test row.")
+    y_true = label_values(truth, task)
+    if task.kind == "multilabel":
+        found = floors(metric, key, task, references, y_true, seed)
+        positives = dict(zip(task.classes, np.nansum(y_true, axis=0).astype(int).tolist(), strict=True))
+        return TaskFloors(task, key, bool(metric.direction[key]), len(truth), positives, found, {}, labels)
     if not task.classes:
-        y_true = truth.to_numpy(np.float64)
         found = floors(metric, key, task, references, y_true, seed)
         return TaskFloors(task, key, bool(metric.direction[key]), len(truth), {}, found, {}, labels)
-    code = {name: place for place, name in enumerate(task.classes)}
-    y_true = truth.map(code).to_numpy(np.int64)
-    scores = {name: metric.value(constant(y_true, place))[key] for name, place in code.items()}
+    scores = {name: metric.value(constant(y_true, place))[key] for place, name in enumerate(task.classes)}
     classes = {name: int((truth == name).sum()) for name in task.classes}
     found = floors(metric, key, task, references, y_true, seed)
     return TaskFloors(task, key, bool(metric.direction[key]), len(truth), classes, found, scores, labels)

@@ -3,12 +3,15 @@
 import numpy as np
 import pandas as pd
 
+from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
 from cardiobench.results.score_result import Floor
 from cardiobench.scoring.intervals import confusion_table
 from cardiobench.scoring.metrics import Metric, ScoringInput
 
 CHANCE_DRAWS = 200
+EVEN = 0.5
+"""Probability of every class in a constant answer to a multilabel task; no other has another rank."""
 COLLAPSED_SPREAD = 0.01  # of the references' standard deviation
 SENTENCE = "Floor: the best score reachable on average without looking at the recording, by a constant or by guessing."
 
@@ -27,15 +30,14 @@ def floors(
         key: its key.
         task: regression or classification.
         references: of all splits; the train rows give `train_constant` and `chance`.
-        y_true: true values or class codes of the scored rows, (n,).
+        y_true: true values or class codes of the scored rows, (n,), or their classes, (n, K).
         seed: of the draws by chance.
 
     Returns:
         `best_uninformed`, `best_constant` (chosen on the test labels), `train_constant`, `chance`.
     """
     train = references.loc[references["split"] == "train", "y_true"]
-    code = {name: place for place, name in enumerate(task.classes)}
-    known = train.map(code).to_numpy(np.int64) if task.classes else train.to_numpy(np.float64)
+    known = label_values(train, task)
     constant_floor = best_constant(metric, key, task, y_true)
     return {
         "best_uninformed": best_uninformed(key, y_true, len(task.classes), constant_floor),
@@ -53,11 +55,14 @@ def best_uninformed(key: str, y_true: np.ndarray, classes: int, constant_floor: 
 
     Args:
         key: of the metric.
-        y_true: class codes or values of the scored rows, (n,).
+        y_true: class codes or values of the scored rows, (n,), or their classes, (n, K).
         classes: K of the task; 0 for numbers.
         constant_floor: returned for a metric without a closed form; no floor where it is None too.
     """
-    value, by = _of_classes(key, y_true, classes) if classes else _of_numbers(key, y_true)
+    if y_true.ndim == 2:
+        value, by = _of_labels(key, y_true)
+    else:
+        value, by = _of_classes(key, y_true, classes) if classes else _of_numbers(key, y_true)
     if by == OF_CONSTANT and constant_floor is not None and not np.isnan(constant_floor.value):
         return Floor(constant_floor.value, constant_floor.prediction, reached_by=OF_CONSTANT)
     if np.isnan(value):
@@ -89,6 +94,20 @@ def _of_classes(key: str, y_true: np.ndarray, classes: int) -> tuple[float, str]
     return table.get(key, (np.nan, OF_CONSTANT))
 
 
+def _of_labels(key: str, y_true: np.ndarray) -> tuple[float, str]:
+    shares = _shares(y_true)
+    shares = shares[(shares > 0) & (shares < 1)]
+    if not len(shares):
+        return np.nan, "no class that some rows of the test set have and some have not"
+    table = {"auroc_macro": (0.5, "any order"), "auprc_macro": (float(shares.mean()), "any order")}
+    return table.get(key, (np.nan, OF_CONSTANT))
+
+
+def _shares(y_true: np.ndarray) -> np.ndarray:
+    """Return the share of positives among the rows in which each class was measured, (K,); 0 where it never was."""
+    return np.nansum(y_true, axis=0) / np.maximum((~np.isnan(y_true)).sum(axis=0), 1)
+
+
 def _of_numbers(key: str, y_true: np.ndarray) -> tuple[float, str]:
     error, range_ = np.abs(y_true - np.median(y_true)).mean(), np.ptp(y_true)
     table = {
@@ -105,8 +124,8 @@ def _of_numbers(key: str, y_true: np.ndarray) -> tuple[float, str]:
 
 
 def constant(y_true: np.ndarray, value: float) -> ScoringInput:
-    """Answer all rows with one value."""
-    return ScoringInput(y_true, np.full(len(y_true), value, dtype=y_true.dtype))
+    """Answer all rows with one value, of a multilabel task all classes."""
+    return ScoringInput(y_true, np.full(y_true.shape, value, dtype=y_true.dtype))
 
 
 def best_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray) -> Floor:
@@ -115,7 +134,10 @@ def best_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray) -> F
     Of a classification the best class; of a regression the median (which no constant beats in absolute error) or the
     mean (which none beats in squared error), whichever is better.
     """
-    values = list(range(len(task.classes))) if task.classes else [float(np.median(y_true)), float(np.mean(y_true))]
+    if y_true.ndim == 2:
+        values = [EVEN]
+    else:
+        values = list(range(len(task.classes))) if task.classes else [float(np.median(y_true)), float(np.mean(y_true))]
     scored = [(metric.value(constant(y_true, value))[key], value) for value in values]
     defined = [pair for pair in scored if not np.isnan(pair[0])]
     if not defined:
@@ -126,10 +148,15 @@ def best_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray) -> F
 
 
 def train_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray, train: np.ndarray) -> Floor:
-    """Score of the answer that the train split suggests: its majority class; its median for an absolute error, else its mean."""
+    """Score of the answer that the train split suggests: its majority class; its median for an absolute error, else its mean.
+
+    Of a multilabel task all recordings get the same probabilities, whichever they are.
+    """
     if not len(train):
         return Floor(np.nan, reason="the references have no train rows")
-    if task.classes:
+    if y_true.ndim == 2:
+        value = EVEN
+    elif task.classes:
         value = float(np.bincount(train).argmax())
     else:
         value = float(np.median(train) if key in ("mae", "nmae") else train.mean())
@@ -142,8 +169,10 @@ def chance(metric: Metric, key: str, y_true: np.ndarray, train: np.ndarray, seed
     if not len(train):
         return Floor(np.nan, reason="the references have no train rows")
     rng = np.random.default_rng(seed)
-    draws = max(3, min(CHANCE_DRAWS, 2**24 // len(y_true)))  # of many rows the mean of few draws is as exact
-    answers = (rng.choice(train, size=len(y_true)) for _ in range(draws))
+    work = 2**24 if y_true.ndim == 1 else 2**21  # a ranking is sorted, class by class
+    draws = max(3, min(CHANCE_DRAWS, work // y_true.size))  # of many rows the mean of few draws is as exact
+    known = np.nan_to_num(train)  # unmeasured is answered with no
+    answers = (rng.choice(known, size=len(y_true)) for _ in range(draws))
     if metric.from_tables is not None and metric.of_counts(key):
         classes = max(2, int(max(y_true.max(), train.max())) + 1)
         tables = np.stack([confusion_table(y_true, answer, classes) for answer in answers])
@@ -154,17 +183,24 @@ def chance(metric: Metric, key: str, y_true: np.ndarray, train: np.ndarray, seed
 
 
 def _answer(task: Task, value: float) -> str | float:
+    if task.kind == "multilabel":
+        return "the same for all"
     return task.classes[int(value)] if task.classes else float(value)
 
 
 def is_collapsed(task: Task, sample: ScoringInput) -> bool:
     """Tell whether a model answers (nearly) the same to everything.
 
-    One class only, or values whose standard deviation is at most 1 % of that of the references. A single row says
-    nothing about it.
+    One class only, or values, or probabilities of every class, whose standard deviation is at most 1 % of that of the
+    references. A single row says nothing about it.
     """
     if len(sample) < 2:
         return False
+    if sample.multilabel:
+        shares = _shares(sample.y_true)
+        spread = np.sqrt(shares * (1 - shares))
+        ranked = spread > 0
+        return bool((np.std(sample.y_pred, axis=0) <= COLLAPSED_SPREAD * spread)[ranked].all())
     if task.classes:
         return bool((sample.y_pred == sample.y_pred[0]).all())
     return bool(np.std(sample.y_pred) <= COLLAPSED_SPREAD * np.std(sample.y_true))

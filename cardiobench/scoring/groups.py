@@ -51,7 +51,7 @@ def split_rows(group: Group, frame: pd.DataFrame, classes: Sequence[str] = ()) -
     Args:
         group: the breakdown.
         frame: rows with patient_id, y_true and the group's column.
-        classes: those of the whole test set; a group needs five patients of each.
+        classes: those of the whole test set, of which a row has one; a group needs five patients of each.
     """
     if group.column not in frame:
         return Split({}, {group.name: f"the references have no column '{group.column}'"})
@@ -95,6 +95,19 @@ def _split(
     if len(unknown := np.flatnonzero(codes < 0)):
         skipped[f"{name}=unknown"] = f"{len(unknown)} rows of {patients.count_in(unknown)} patients have no {column}"
     return Split(rows, skipped)
+
+
+def comparable_classes(sampler: Sampler, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Tell which classes of a multilabel task five patients of every group have and five have not, bool (K,).
+
+    A mean over classes is compared between groups over the same classes.
+    """
+    chosen = np.ones(sampler.classes, dtype=bool)
+    for group in rows.values():
+        truth, clusters = sampler.sample.y_true[group], sampler.clusters.take(group)
+        for value in (0, 1):
+            chosen &= (clusters.sum((truth == value).astype(np.float64)) > 0).sum(axis=0) >= MIN_PER_CLASS
+    return chosen
 
 
 def breakdowns(
@@ -243,7 +256,14 @@ def _spread(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _strata(sample: ScoringInput, clusters: Clusters, classes: int) -> np.ndarray:
-    """Return each patient's stratum (P,): its most frequent true class, or the quintile of its mean true value."""
+    """Return each patient's stratum (P,): its most frequent true class, or the quintile of its mean true value.
+
+    Of a multilabel task it is the rarest class of any of its rows, so that groups keep their patients with rare classes.
+    """
+    if sample.multilabel:
+        ever = clusters.sum(np.nan_to_num(sample.y_true)) > 0
+        patients = np.where(ever, ever.sum(axis=0), clusters.count + 1)
+        return np.where(ever.any(axis=1), patients.argmin(axis=1), ever.shape[1])
     if classes:
         return clusters.cells(sample.y_true, classes).argmax(axis=1)
     means = clusters.sum(sample.y_true) / clusters.rows
@@ -254,6 +274,8 @@ def _scores(
     metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, labels: np.ndarray, groups: int
 ) -> dict[str, np.ndarray]:
     """Compute the scores of each group, {key: (G, B)}, for B labellings (B, n) of the rows with groups 0 to G - 1."""
+    if sample.multilabel:
+        return {key: _resampled(metric, key, sample, labels, groups)}
     return (_of_classes if len(present) else _of_numbers)(metric, key, sample, present, labels, groups)
 
 

@@ -45,6 +45,9 @@ def information_test(
         chosen = np.random.default_rng(seed).permutation(clusters.count)[:MOST_PATIENTS]
         rows = np.flatnonzero(np.isin(clusters.of_row, chosen))
         sample, clusters = sample.take(rows), clusters.take(rows)
+    if sample.multilabel:
+        p = p_of_labels(sample.y_true, sample.y_pred, clusters, draws, seed)
+        return Information(p, "auroc_macro", clusters.count)
     if not classes:
         return Information(p_of_numbers(sample.y_true, sample.y_pred, clusters, draws, seed), "mae", clusters.count)
     if sample.probabilities is not None:
@@ -162,12 +165,37 @@ def p_of_ranking(
     if len(labels) == 1 and clusters.one_row_each:
         scores, positive = probabilities[:, labels[0]], truth == labels[0]
         return float(stats.mannwhitneyu(scores[positive], scores[~positive], alternative="greater").pvalue)
+    with_it = np.stack([truth == label for label in labels])
+    return _p_of_ranks(with_it, ~with_it, probabilities.T[labels], clusters, draws, seed)
+
+
+def p_of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> float:
+    """Compute the p-value of the scores (n, K) of a multilabel task by the mean AUROC of the classes that can be ranked.
+
+    Args:
+        truth: 1, 0, or NaN for unmeasured, (n, K).
+        scores: (n, K).
+        clusters: patients of the rows.
+        draws: B.
+        seed: of the draws.
+    """
+    ranked = (truth == 1).any(axis=0) & (truth == 0).any(axis=0) & (np.ptp(scores, axis=0) > 0)
+    if not ranked.any():
+        return 1.0
+    truth = truth.T[ranked]
+    return _p_of_ranks(truth == 1, truth == 0, scores.T[ranked], clusters, draws, seed)
+
+
+def _p_of_ranks(
+    with_it: np.ndarray, without: np.ndarray, scores: np.ndarray, clusters: Clusters, draws: int, seed: int
+) -> float:
+    """Compute the p-value of scores (K, n) by the mean AUROC of K classes, given the rows with and without each, (K, n)."""
     rng = np.random.default_rng(seed)
-    ranks = np.stack([stats.rankdata(probabilities[:, label]) for label in labels])
-    # mean rank within the class minus that outside it: AUROC up to a constant, whatever ranks are dealt twice
-    contrasts = np.stack([member / member.sum() - ~member / (~member).sum() for member in (truth == c for c in labels)])
+    ranks = np.stack([stats.rankdata(row) for row in scores])
+    # mean rank with the class minus that without: AUROC up to a constant, whatever ranks are dealt twice
+    contrasts = with_it / with_it.sum(axis=1, keepdims=True) - without / without.sum(axis=1, keepdims=True)
     dealt = []
-    for size in _chunks(len(truth), draws):
+    for size in _chunks(len(clusters), draws):
         row = donors(clusters, size, rng)
         dealt.append(sum(rank[row] @ contrast for rank, contrast in zip(ranks, contrasts, strict=True)))
     return p_value(float((ranks * contrasts).sum()), np.concatenate(dealt))

@@ -8,6 +8,7 @@ import pandas as pd
 
 from cardiobench.core.errors import BadPredictions, first_n
 from cardiobench.core.tables import numbers_of, read_table, text_of, write_parquet
+from cardiobench.data.labels import label_cells, label_values, strange_labels
 from cardiobench.data.references import check_references, class_names_of
 from cardiobench.data.spec import Task
 from cardiobench.scoring.metrics import ScoringInput
@@ -53,7 +54,7 @@ class Predictions:
         Args:
             references: id, patient_id, split, y_true and columns of groups, all splits.
             answers: id with y_pred (class name or number) or `p_<class>` for every class, or both; with probabilities
-                alone the first most probable class is the answer.
+                alone the first most probable class is the answer. A multilabel task needs the probabilities.
             task: the question.
             source: how messages call the answers, such as a file name.
             split: which rows are scored.
@@ -61,7 +62,7 @@ class Predictions:
 
         Raises:
             BadPredictions: ids are missing, extra or repeated, values not finite, labels unknown, or probabilities
-                outside [0, 1] or not summing to 1.
+                outside [0, 1] or, where a unit has one class, not summing to 1.
         """
         check_references(references, task)
         wanted = references[references["split"] == split]
@@ -83,12 +84,14 @@ class Predictions:
         return self.frame["patient_id"].to_numpy()
 
     def sample(self) -> ScoringInput:
-        """Return the rows as arrays: float64 values, or class codes in the task's class order."""
-        if not self.task.classes:
-            return ScoringInput(self.frame["y_true"].to_numpy(np.float64), self.frame["y_pred"].to_numpy(np.float64))
-        code = {name: place for place, name in enumerate(self.task.classes)}
-        y_true, y_pred = (self.frame[column].map(code).to_numpy(np.int64) for column in ("y_true", "y_pred"))
+        """Return the rows as arrays: float64 values, class codes in the task's class order, or the classes of each row."""
         columns = probability_columns(self.task)
+        if self.task.kind == "multilabel":
+            truth = label_values(self.frame["y_true"], self.task)
+            return ScoringInput(truth, self.frame[columns].to_numpy(np.float64))
+        y_true, y_pred = (label_values(self.frame[column], self.task) for column in ("y_true", "y_pred"))
+        if not columns:
+            return ScoringInput(y_true, y_pred)
         known = set(columns) <= set(self.frame.columns)
         return ScoringInput(y_true, y_pred, self.frame[columns].to_numpy(np.float64) if known else None)
 
@@ -178,10 +181,15 @@ def _check_values(answers: pd.DataFrame, task: Task, source: str) -> None:
         raise BadPredictions(
             f"{source} has probabilities for {', '.join(given)} only; {task.name} has {', '.join(columns)}."
         )
+    several = task.kind == "multilabel"
+    if several and not given:
+        raise BadPredictions(
+            f"{source} has no probabilities; {task.name} is ranked by them. Give a column for each class: {', '.join(columns)}."
+        )
     if not given and "y_pred" not in answers:
         raise BadPredictions(f"{source} has neither y_pred nor probabilities for {task.name}.")
     if task.classes and "y_pred" in answers:
-        strange = answers[~answers["y_pred"].isin(task.classes)]
+        strange = answers[[bool(strange_labels([cell], task)) for cell in answers["y_pred"]]]
         if len(strange):
             rows = [f"{name} ({cell!r})" for name, cell in zip(strange["id"], strange["y_pred"], strict=True)]
             raise BadPredictions(
@@ -194,7 +202,7 @@ def _check_values(answers: pd.DataFrame, task: Task, source: str) -> None:
     if given:
         table = answers[given].to_numpy(np.float64)
         _require(((table >= 0) & (table <= 1)).all(axis=1), answers, source, "rows have a probability outside [0, 1]")
-        adds_up = np.abs(table.sum(axis=1) - 1) <= SUM_TOLERANCE
+        adds_up = (np.abs(table.sum(axis=1) - 1) <= SUM_TOLERANCE) | several
         _require(adds_up, answers, source, "rows have probabilities that do not sum to 1")
 
 
@@ -208,18 +216,19 @@ def _completed(answers: pd.DataFrame, task: Task) -> pd.DataFrame:
     """Keep the columns y_pred and p_<class>; derive y_pred from the probabilities if it is missing."""
     columns = [column for column in probability_columns(task) if column in answers]
     if "y_pred" not in answers:
-        best = answers[columns].to_numpy(np.float64).argmax(axis=1)
-        answers = answers.assign(y_pred=np.array(task.classes, dtype=object)[best])
+        table = answers[columns].to_numpy(np.float64)
+        best = np.array(task.classes, dtype=object)[table.argmax(axis=1)]
+        answers = answers.assign(y_pred=label_cells(table, task.classes) if task.kind == "multilabel" else best)
     return answers[["y_pred", *columns]]
 
 
 def _disagreement(frame: pd.DataFrame, task: Task) -> list[str]:
     """Warn about rows where y_pred is not a most probable class; both are used as given."""
     columns = probability_columns(task)
-    if not columns or not set(columns) <= set(frame.columns):
+    if task.kind == "multilabel" or not columns or not set(columns) <= set(frame.columns):
         return []
     table = frame[columns].to_numpy(np.float64)
-    answer = frame["y_pred"].map({name: place for place, name in enumerate(task.classes)}).to_numpy()
+    answer = label_values(frame["y_pred"], task)
     odd = int((table[np.arange(len(table)), answer] < table.max(axis=1) - 1e-9).sum())
     if not odd:
         return []
@@ -283,7 +292,7 @@ def _fill_probabilities(answers: pd.DataFrame, task: Task) -> pd.DataFrame:
     columns = probability_columns(task)
     given = [column for column in columns if column in answers]
     absent = [column for column in columns if column not in answers]
-    if not given or not absent:
+    if not given or not absent or task.kind == "multilabel":
         return answers
     total = answers[given].to_numpy(np.float64).sum(axis=1)
     if task.kind == "binary":

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import first_n
 from cardiobench.data import catalog
+from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, ScoreResult, Verdict
@@ -14,10 +16,18 @@ from cardiobench.scoring import verdict as words
 from cardiobench.scoring.bootstrap import MIN_PATIENTS, RESAMPLES
 from cardiobench.scoring.bounds import completed
 from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.estimates import Sampler, estimate_metric, estimate_metrics
+from cardiobench.scoring.estimates import Sampler, estimate_metric, estimate_metrics, score_classes
 from cardiobench.scoring.families import family_of
 from cardiobench.scoring.floors import best_constant, best_uninformed, floors, is_collapsed
-from cardiobench.scoring.groups import Split, adjust_gaps, breakdowns, intersection, split_rows
+from cardiobench.scoring.groups import (
+    MIN_PER_CLASS,
+    Split,
+    adjust_gaps,
+    breakdowns,
+    comparable_classes,
+    intersection,
+    split_rows,
+)
 from cardiobench.scoring.information import information_test
 from cardiobench.scoring.metrics import Metric, load_metric, metrics_of
 from cardiobench.scoring.predictions import Predictions
@@ -25,6 +35,7 @@ from cardiobench.scoring.variability import training_spread, widen
 from cardiobench.scoring.verdict import Rarest, judge
 
 FEW_PATIENTS = 20
+SHOWN_ABSENT = 0.05  # classes that a resample has no patient of, on average
 GENERATED = "generated recordings: the score says nothing about patients"
 
 
@@ -66,8 +77,10 @@ def score(
     task, sample, clusters = predictions.task, predictions.sample(), Clusters.of(predictions.patients)
     loaded = [load_metric(name) for name in metrics or metrics_of(task)]
     ranking, key = loaded[0], loaded[0].primary_key
-    present = np.bincount(sample.y_true, minlength=len(task.classes)) > 0 if task.classes else np.zeros(0, dtype=bool)
-    if task.classes and present.sum() < 2:  # nothing to tell apart: the share answered right, and no comparison
+    present = sample.present_classes(len(task.classes))
+    if (
+        task.classes and not sample.multilabel and present.sum() < 2
+    ):  # nothing to tell apart: the share answered right, and no comparison
         ranking, key = load_metric("classification_report"), "accuracy"
         loaded = list(dict.fromkeys((*loaded, ranking)))
     sampler = Sampler(sample, clusters, present, resamples, seed)
@@ -76,7 +89,7 @@ def score(
     if spread is not None:
         overall[key] = widen(overall[key], spread)
     table = floors(ranking, key, task, references, sample.y_true, seed)
-    groups, skipped = _groups(ranking, key, sampler, predictions)
+    groups, skipped, notes = _groups(ranking, key, sampler, predictions)
     verdict, bounds = _judge(
         ranking, key, sampler, overall[key], table["best_uninformed"], predictions, protocol, variant, spread
     )
@@ -100,12 +113,14 @@ def score(
         groups=groups,
         skipped_groups=skipped,
         bounds=bounds,
+        per_class=score_classes(sampler, task.classes) if sample.multilabel else {},
         generated=generated,
         seen_in_pretraining=seen_in_pretraining,
         warnings=(
             *([GENERATED] if generated else []),
             *predictions.warnings,
             *_warnings(predictions, overall[key], table, verdict, collapsed, clusters),
+            *notes,
         ),
         stamp=stamp(seed=seed, resamples=resamples),
     )
@@ -119,16 +134,36 @@ def is_generated(task: Task, dataset: Mapping[str, Any]) -> bool:
 
 def _groups(
     ranking: Metric, key: str, sampler: Sampler, predictions: Predictions
-) -> tuple[dict[str, Breakdown], dict[str, str]]:
-    """Score each breakdown of the task, and women and men by age together; with the groups that are too small."""
+) -> tuple[dict[str, Breakdown], dict[str, str], list[str]]:
+    """Score each breakdown of the task, and women and men by age together.
+
+    Returns:
+        The breakdowns, why other groups have no score, and sentences on what the groups' scores are means of.
+    """
     task, frame = predictions.task, predictions.frame
-    classes = [name for name, here in zip(task.classes, sampler.present, strict=True) if here]
+    several = task.kind == "multilabel"
+    classes = [] if several else [name for name, here in zip(task.classes, sampler.present, strict=True) if here]
     splits: dict[str, Split] = {group.name: split_rows(group, frame, classes) for group in task.groups}
     by_name = {group.name: group for group in task.groups}
     if {"sex", "age"} <= set(by_name):
         splits["sex x age"] = intersection(by_name["sex"], by_name["age"], frame, classes)
-    found = breakdowns(ranking, key, sampler, {name: split.rows for name, split in splits.items() if split.rows})
-    return adjust_gaps(found), {name: why for split in splits.values() for name, why in split.skipped.items()}
+    skipped = {name: why for split in splits.values() for name, why in split.skipped.items()}
+    scored = {name: split.rows for name, split in splits.items() if split.rows}
+    if not several:
+        return adjust_gaps(breakdowns(ranking, key, sampler, scored)), skipped, []
+    found: dict[str, Breakdown] = {}
+    notes = []
+    for name, rows in scored.items():
+        chosen = comparable_classes(sampler, rows)
+        if not chosen.any():
+            skipped[name] = f"no class that {MIN_PER_CLASS} patients of each group have and {MIN_PER_CLASS} have not"
+            continue
+        found |= breakdowns(ranking, key, sampler.take_classes(chosen), {name: rows})
+        notes.append(
+            f"scores by {name} are over {chosen.sum()} of {len(chosen)} classes, which {MIN_PER_CLASS} patients of each group "
+            "have"
+        )
+    return adjust_gaps(found), skipped, notes
 
 
 def _judge(
@@ -145,13 +180,11 @@ def _judge(
     """Judge the score; where answers are missing, with all of them as wrong as they can be."""
     task, missing, bounds = predictions.task, predictions.missing, None
     if missing is not None:
-        truth = truth_of(missing, task)
+        truth = label_values(missing["y_true"], task)
         worst = completed(sampler.sample, truth, sampler.classes, task.label_range)
         best = completed(sampler.sample, truth, sampler.classes, task.label_range, worst=False)
         patients = np.concatenate([predictions.patients, missing["patient_id"].to_numpy()])
-        present = (
-            sampler.present | (np.bincount(truth, minlength=sampler.classes) > 0) if task.classes else sampler.present
-        )
+        present = worst.present_classes(sampler.classes)
         sampler = Sampler(worst, Clusters.of(patients), present, sampler.resamples, sampler.seed)
         estimate = estimate_metric(ranking, sampler, [key])[key]
         estimate = estimate if spread is None else widen(estimate, spread)
@@ -163,15 +196,10 @@ def _judge(
     return judge(estimate, floor, information, family, ranking.higher_is_better, rarest), bounds
 
 
-def truth_of(frame: pd.DataFrame, task: Task) -> np.ndarray:
-    """Return the true values, or class codes in the task's class order, (n,)."""
-    if not task.classes:
-        return frame["y_true"].to_numpy(np.float64)
-    return frame["y_true"].map({name: code for code, name in enumerate(task.classes)}).to_numpy(np.int64)
-
-
 def rarest_class(sampler: Sampler, task: Task) -> Rarest | None:
-    """Return the class of the test set that the fewest patients have; None for numbers."""
+    """Return the class of the test set that the fewest patients have; None for numbers and for a mean over classes."""
+    if sampler.sample.multilabel:
+        return None
     counts = {
         task.classes[code]: sampler.clusters.count_in(sampler.sample.y_true == code)
         for code in np.flatnonzero(sampler.present)
@@ -191,19 +219,46 @@ def _warnings(
     frame, task = predictions.frame, predictions.task
     sentences = []
     if collapsed:
-        spread = "every answer is the same class" if task.classes else "the answers hardly vary"
+        one_class = task.kind in ("binary", "multiclass")
+        spread = "every answer is the same class" if one_class else "the answers hardly vary"
         sentences.append(f"collapsed: {spread}")
     if verdict.word != words.ABOVE:
         sentences.append(f"{verdict.word}: {verdict.sentence}")
     if MIN_PATIENTS <= estimate.n_patients < FEW_PATIENTS:
         sentences.append(f"rests on {estimate.n_patients} patients: the interval is rough below {FEW_PATIENTS}")
-    truth = frame["y_true"].to_numpy()
+    sentences += _of_labels(predictions, clusters) if task.kind == "multilabel" else _of_classes(frame, task, clusters)
+    if estimate.reason:
+        sentences.append(estimate.reason)
+    return sentences
+
+
+def _of_classes(frame: pd.DataFrame, task: Task, clusters: Clusters) -> list[str]:
+    """Return the classes that few patients have, and those that none has."""
+    sentences, truth = [], frame["y_true"].to_numpy()
     for name in task.classes:
         count = clusters.count_in(truth == name)
         if 0 < count < MIN_PATIENTS:
             sentences.append(f"rests on {count} patients with {name}")
         elif not count:
             sentences.append(f"no scored row is {name}")
-    if estimate.reason:
-        sentences.append(estimate.reason)
+    return sentences
+
+
+def _of_labels(predictions: Predictions, clusters: Clusters) -> list[str]:
+    """Return the classes that few patients have, those left out of the mean, and how many a resample leaves out."""
+    classes, truth = np.array(predictions.task.classes), predictions.sample().y_true
+    with_it, without = (np.array([clusters.count_in(column == value) for column in truth.T]) for value in (1, 0))
+    scored = (with_it > 0) & (without > 0)
+    sentences = []
+    if len(rare := classes[scored & (with_it < MIN_PATIENTS)]):
+        sentences.append(
+            f"fewer than {MIN_PATIENTS} patients with {len(rare)} of the {len(classes)} classes: {first_n(rare)}"
+        )
+    if len(absent := classes[~scored]):
+        sentences.append(f"left out of the mean, since no scored row has it or all have: {first_n(absent)}")
+    lost = sum(((1 - count[scored] / clusters.count) ** clusters.count).sum() for count in (with_it, without))
+    if lost >= SHOWN_ABSENT:
+        sentences.append(
+            f"a resample leaves out {lost:.1f} of {scored.sum()} classes on average, which it has no patient of"
+        )
     return sentences

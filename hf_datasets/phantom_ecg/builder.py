@@ -7,15 +7,18 @@ from typing import Any
 
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
-from cardiobench.data.phantom.ecg import EcgRecord, ecg_patients, ecg_signal
+from cardiobench.data.labels import label_set
+from cardiobench.data.phantom.ecg import EcgRecord, EcgTruth, ecg_patients, ecg_signal
 
 PATIENTS, SEED, FS = 150, 0, 500.0
 GROUPS = (SEX_GROUPS, AGE_GROUPS)
+FINDINGS = {"AF": "", "RBBB": "rbbb", "LBBB": "lbbb", "1AVB": "avb1"}
+"""Class -> kind of conduction; fibrillation goes with any of them."""
 
 SPEC = DatasetSpec(
     name="phantom_ecg",
     title="ECG phantom",
-    version="1.0.0",
+    version="1.1.0",
     modality="ecg",
     media="ecg",
     licence="Apache-2.0",
@@ -42,8 +45,24 @@ SPEC = DatasetSpec(
             groups=GROUPS,
             description="atrial fibrillation: irregular RR without P waves",
         ),
+        Task(
+            "phantom_ecg/findings",
+            "multilabel",
+            "findings",
+            ("auroc_macro",),
+            tuple(FINDINGS),
+            groups=GROUPS,
+            partially_labelled=True,
+            description="fibrillation and kinds of block together; in fibrillation nobody can measure a PR interval",
+        ),
     ),
 )
+
+
+def findings(truth: EcgTruth) -> str:
+    """Return the cell of a record's findings."""
+    present = [name for name, kind in FINDINGS.items() if truth.kind == kind or (name == "AF" and truth.af)]
+    return label_set(present, tuple(FINDINGS), ["1AVB"] if truth.af else [])
 
 
 @cache
@@ -74,6 +93,7 @@ class PhantomEcg(CardioBuilder):
                 "pr_ms": truth.pr_ms,
                 "cd": CD_CLASSES[truth.cd],
                 "af": AF_CLASSES[truth.af],
+                "findings": findings(truth),
             }
 
     @classmethod

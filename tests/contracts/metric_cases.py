@@ -22,6 +22,8 @@ CLASSES = {"references": _labels, "predictions": _guesses}
 VECTORS = {"references": _labels, "predictions": _vectors}
 PAIRS = {"references": _vectors, "predictions": _others}
 
+_several = (_rng.random((_n, 3)) < (0.5, 0.3, 0.2)).astype(float)
+
 CASES = {
     "mae": NUMBERS,
     "ejection_fraction_report": NUMBERS,
@@ -30,6 +32,7 @@ CASES = {
     "subgroup_gap": {**NUMBERS, "groups": np.array(["F", "M"] * (_n // 2))},
     "f1_macro": CLASSES,
     "ari": CLASSES,
+    "auroc_macro": {"references": _several, "predictions": np.round(_several + _rng.normal(size=_several.shape), 1)},
     "classification_report": {"references": _labels, "predictions": _probabilities},
     "knn_agreement": VECTORS,
     "centroid_separation": VECTORS,
@@ -82,6 +85,13 @@ for _name, _case in CASES.items():
         BAD[_name]["mixed names"] = {"references": ["a", *_labels.tolist()[1:]]}
 
 BAD["f1_macro"]["probability"] = BAD["ari"]["probability"] = {"predictions": _spoiled(_guesses, 0.7)}
+for _unmeasured in ("NaN in references", "None in references"):
+    BAD["auroc_macro"].pop(_unmeasured)
+BAD["auroc_macro"] |= {
+    "share": {"references": _spoiled(_several, 0.7)},
+    "other classes": {"predictions": CASES["auroc_macro"]["predictions"][:, 1:]},
+    "average": {"average": "micro"},
+}
 BAD["classification_report"] |= {
     "not summing to 1": {"predictions": _probabilities * 0.9},
     "negative": {"predictions": _probabilities - 0.5},

@@ -48,7 +48,8 @@ def test_builder_and_spec(name):
         assert task.description and set(task.metrics) <= set(list_metrics())
         assert {task.unit_column, task.target, *task.where} <= set(columns)
         assert {group.column for group in task.groups} <= set(columns)
-        assert tuple(getattr(columns[task.target], "names", ())) == task.classes
+        labels = columns[task.target].feature if task.kind == "multilabel" else columns[task.target]
+        assert tuple(getattr(labels, "names", ())) == task.classes
         if task.kind == "regression":
             assert task.unit and task.label_range and (task.prompt_grid or spec.modality == "ecg")
 

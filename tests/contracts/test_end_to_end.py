@@ -12,7 +12,7 @@ import datasets
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error
+from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, roc_auc_score
 
 import cardiobench
 from cardiobench import api
@@ -34,6 +34,17 @@ RANKING = {
 }
 
 
+def mean_auroc(truth, said, classes) -> float:
+    """The mean of scikit-learn's AUROC over the classes with measured rows of both kinds."""
+    scores = []
+    for name in classes:
+        known = [f"?{name}" not in cell.split(";") for cell in truth]
+        has = np.array([name in cell.split(";") for cell in truth])[known]
+        if 0 < has.sum() < len(has):
+            scores.append(roc_auc_score(has, said[f"p_{name}"][known]))
+    return float(np.mean(scores))
+
+
 def rows_of(loaded) -> pd.DataFrame:
     """The rows of all splits without the recordings, classes by name."""
     parts = []
@@ -42,6 +53,19 @@ def rows_of(loaded) -> pd.DataFrame:
         for name, feature in part.features.items():
             if isinstance(feature, datasets.ClassLabel):
                 frame[name] = [None if pd.isna(code) else feature.int2str(int(code)) for code in frame[name]]
+            elif isinstance(inner := getattr(feature, "feature", None), datasets.ClassLabel):
+                mark = "?" if name.endswith("_unmeasured") else ""
+                frame[name] = [
+                    None if codes is None else [mark + inner.names[c] for c in codes] for codes in frame[name]
+                ]
+        lists = [name for name, feature in part.features.items() if hasattr(getattr(feature, "feature", None), "names")]
+        for name in [name for name in lists if not name.endswith("_unmeasured")]:
+            names = part.features[name].feature.names
+            cells = frame[name] + frame[f"{name}_unmeasured"] if f"{name}_unmeasured" in frame else frame[name]
+            frame[name] = [
+                None if cell is None else ";".join(sorted(cell, key=lambda label: names.index(label.lstrip("?"))))
+                for cell in cells
+            ]
         parts.append(frame.assign(loaded_as=split))
     return pd.concat(parts, ignore_index=True)
 
@@ -58,7 +82,8 @@ def check_loaded(name, loaded, raw):
     part = loaded[spec.splits[0]]
     for task in spec.tasks:
         feature = part.features[task.target]
-        assert feature.names == list(task.classes) if task.classes else feature == datasets.Value("float64")
+        labels = feature.feature if task.kind == "multilabel" else feature
+        assert labels.names == list(task.classes) if task.classes else labels == datasets.Value("float64")
     row = part[0]
     recording = decode(row)
     if spec.media == "ecg":
@@ -91,7 +116,10 @@ def check_scored(result, rows, folder):
     truth = rows[(rows["split"] == "test") & rows[task.target].notna()].set_index(task.unit_column)[task.target]
     truth = truth[~truth.index.duplicated()].loc[said.index]
     assert len(said) >= 2 and (truth == said["y_true"]).all()
-    value = RANKING[result.metric](truth, said["y_pred"])
+    if task.kind == "multilabel":
+        value = mean_auroc(truth, said, task.classes)
+    else:
+        value = RANKING[result.metric](truth, said["y_pred"])
     assert result.overall[result.metric].value == pytest.approx(value, abs=1e-12)
     assert result.dataset["twin"] == (task.dataset in TWINS)
 

@@ -179,6 +179,7 @@ def test_names():
         "tmed2/as",
         "phantom_ecg/cd",
         "phantom_ecg/af",
+        "phantom_ecg/findings",
     ]
     assert {task.name for task in tasks_by_name([])} == {*catalog.list_tasks(), *catalog.list_published_tasks()}
     with pytest.raises(UnknownName, match="Did you mean 'tmed2'"):

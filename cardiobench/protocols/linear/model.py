@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 
 from cardiobench.protocols.features import row_blocks
 from cardiobench.protocols.linear.ridge import ridge_path
-from cardiobench.protocols.linear.streamed import TOLERANCE, logistic_path
+from cardiobench.protocols.linear.streamed import TOLERANCE, logistic_path, one_vs_rest_path
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,13 @@ class LinearModel:
         coefficients: (d, outputs); one output for numbers and for two classes.
         intercepts: (outputs,).
         classes: 0 for numbers.
+        multilabel: whether a recording can have several of the classes; then one output a class.
     """
 
     coefficients: np.ndarray
     intercepts: np.ndarray
     classes: int
+    multilabel: bool = False
 
     def predict(self, features: np.ndarray, indices: np.ndarray | None = None) -> np.ndarray:
         """Return numbers (n,), or class probabilities (n, classes).
@@ -38,6 +40,8 @@ class LinearModel:
         """Return the numbers (n,), or class probabilities (n, classes), of the layer's outputs (n, outputs)."""
         if not self.classes:
             return outputs[:, 0]
+        if self.multilabel:
+            return expit(outputs)
         if self.classes == 2:
             return np.concatenate([expit(-outputs), expit(outputs)], axis=1)
         return softmax(outputs, axis=1)
@@ -71,17 +75,19 @@ def fit_linear_models(
     Args:
         features: (N, d), any float type; read in blocks, never copied as a whole.
         indices: of the rows to learn from, (n,).
-        labels: numbers or class indices of these rows, (n,).
+        labels: numbers or class indices of these rows, (n,), or 0, 1 and NaN for each class of a multilabel task, (n, K).
         penalties: on the squared coefficients of the standardised features.
         classes: 0 for numbers.
-        class_weight: "balanced" or None.
+        class_weight: "balanced" or None; a multilabel task has no weights.
         scale: mean and deviation (d,) of each feature; by default those of these rows.
         tolerance: of the mean log loss above its minimum.
 
     Returns:
         One model per penalty.
     """
-    if classes:
+    if labels.ndim == 2:
+        fitted = one_vs_rest_path(features, indices, labels, penalties, scale=scale, tolerance=tolerance)
+    elif classes:
         fitted = logistic_path(
             features,
             indices,
@@ -94,4 +100,4 @@ def fit_linear_models(
         )
     else:
         fitted = ridge_path(features, indices, labels, penalties, scale=scale)
-    return [LinearModel(coefficients, intercepts, classes) for coefficients, intercepts in fitted]
+    return [LinearModel(coefficients, intercepts, classes, labels.ndim == 2) for coefficients, intercepts in fitted]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, logit, logsumexp, softmax
 
 from cardiobench.protocols.linear.rows import PrincipalRows, sum_of_products
 
@@ -78,16 +78,60 @@ def logistic_path(
     return [fitted[penalty] for penalty in penalties]
 
 
+def one_vs_rest_path(
+    features: np.ndarray,
+    indices: np.ndarray,
+    labels: np.ndarray,
+    penalties: Sequence[float] | np.ndarray,
+    *,
+    scale: tuple[np.ndarray, np.ndarray] | None = None,
+    tolerance: float = TOLERANCE,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Fit a binary `logistic_path` of every class against its absence, all classes in the same passes through the rows.
+
+    Args:
+        features: (N, d), any float type.
+        indices: of the rows to learn from, (n,).
+        labels: of these rows: 1 with the class, 0 without, NaN for unmeasured, which is left out, (n, K).
+        penalties: positive.
+        scale: mean and deviation (d,) of each feature; by default those of these rows.
+        tolerance: how far above its minimum the mean loss of a class may stay.
+
+    Returns:
+        Coefficients (d, K) and intercepts (K,) in the units of the features, for each penalty. A class that all rows
+        have has the intercept infinity, one that none has minus infinity, one that was never measured 0.
+    """
+    known = ~np.isnan(labels)
+    positive, measured = np.nansum(labels, axis=0), known.sum(axis=0)
+    fitted = (positive > 0) & (positive < measured)
+    rows = PrincipalRows(features, indices, np.ones(len(indices)), scale)
+    loss = _BinaryLosses(rows, np.nan_to_num(labels[:, fitted]), known[:, fitted].astype(np.float64))
+    state = np.zeros((len(rows.values) + 1, int(fitted.sum())))
+    state[-1] = logit((positive / np.maximum(measured, 1))[fitted])
+    found = {}
+    for penalty in sorted(penalties, reverse=True):
+        state = _minimize(loss, state, penalty, tolerance)
+        coefficients, intercepts = np.zeros((features.shape[1], len(fitted))), np.zeros(len(fitted))
+        intercepts[(positive == 0) & (measured > 0)], intercepts[(positive == measured) & (measured > 0)] = (
+            -np.inf,
+            np.inf,
+        )
+        coefficients[:, fitted], intercepts[fitted] = rows.in_feature_units(state)
+        found[penalty] = coefficients, intercepts
+    return [found[penalty] for penalty in penalties]
+
+
 class _LogLoss:
     """The weighted log loss of all rows as a function of a state.
 
     Attributes:
-        curvature: weighted mean of p (1 - p) at the last state, a class; at first that of zero.
+        total: sum of the weights, (1,).
+        curvature: weighted mean of p (1 - p) at the last state, a class; at first that of zero, (1,).
     """
 
     def __init__(self, rows: PrincipalRows, codes: np.ndarray, weights: np.ndarray, outputs: int):
-        self.rows, self.codes, self.weights, self.total = rows, codes, weights, float(weights.sum())
-        self.curvature = 0.25 if outputs == 1 else 1 / outputs
+        self.rows, self.codes, self.weights, self.total = rows, codes, weights, weights.sum(keepdims=True)
+        self.curvature = np.array([0.25 if outputs == 1 else 1 / outputs])
 
     def __call__(self, state: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient, (r + 1, outputs)."""
@@ -98,6 +142,32 @@ class _LogLoss:
             value += float(weights @ losses)
             curvature += float(weights @ bends)
             sums = sums + sum_of_products(block, weights[:, None] * residuals)
+        self.curvature = curvature / self.total
+        return value, self.rows.to_gradient(sums)
+
+
+class _BinaryLosses:
+    """The log losses of several classes, each against its absence, as a function of a state; their sum is minimised.
+
+    Attributes:
+        total: measured rows of each class, (K,).
+        curvature: mean of p (1 - p) of each class over these at the last state, (K,); at first that of its share.
+    """
+
+    def __init__(self, rows: PrincipalRows, targets: np.ndarray, known: np.ndarray):
+        self.rows, self.targets, self.known, self.total = rows, targets, known, known.sum(axis=0)
+        share = targets.sum(axis=0) / self.total
+        self.curvature = share * (1 - share)
+
+    def __call__(self, state: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the sum of the losses and its gradient, (r + 1, K)."""
+        value, curvature, sums = 0.0, np.zeros(len(self.total)), np.zeros((1, 1))
+        for part, outputs, block in self.rows.outputs(state):
+            targets, known = self.targets[part], self.known[part]
+            probabilities = expit(outputs)
+            value += float((known * (np.logaddexp(0, outputs) - targets * outputs)).sum())
+            curvature += (known * probabilities * (1 - probabilities)).sum(axis=0)
+            sums = sums + sum_of_products(block, known * (probabilities - targets))
         self.curvature = curvature / self.total
         return value, self.rows.to_gradient(sums)
 
@@ -118,24 +188,26 @@ def _log_loss(outputs: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.nd
     return losses, probabilities, curvature
 
 
-def _minimize(loss: _LogLoss, start: np.ndarray, penalty: float, tolerance: float) -> np.ndarray:
+def _minimize(loss: _LogLoss | _BinaryLosses, start: np.ndarray, penalty: float, tolerance: float) -> np.ndarray:
     """Return the state of least loss plus penalty."""
     state, decay = start, np.append(np.full(len(start) - 1, penalty), 0.0)[:, None]
+    total = float(loss.total.sum())
     for _ in range(ROUNDS):
         expected = loss.curvature
-        root = np.sqrt(expected * np.append(loss.rows.values, loss.total)[:, None] + decay)
+        sizes = np.concatenate([np.repeat(loss.rows.values[:, None], len(loss.total), axis=1), loss.total[None]])
+        root = np.sqrt(expected * sizes + decay)
 
         def scaled_loss(flat: np.ndarray, root: np.ndarray = root) -> tuple[float, np.ndarray]:
-            state = flat.reshape(root.shape[0], -1) / root
+            state = flat.reshape(start.shape) / root
             value, gradient = loss(state)
             value += 0.5 * float((decay * state**2).sum())
-            return value / loss.total, ((gradient + decay * state) / root).ravel() / loss.total
+            return value / total, ((gradient + decay * state) / root).ravel() / total
 
         # With unit curvature the loss is half the squared length of its gradient above the minimum.
-        largest = np.sqrt(2 * tolerance / loss.total / state.size)
+        largest = np.sqrt(2 * tolerance / total / state.size)
         options = {"maxiter": STEPS, "maxfun": 2 * STEPS, "gtol": largest, "ftol": 0.0, "maxcor": MEMORY}
         fitted = minimize(scaled_loss, (state * root).ravel(), jac=True, method="L-BFGS-B", options=options)
-        state = fitted.x.reshape(root.shape[0], -1) / root
-        if loss.curvature > FLATTER * expected:
+        state = fitted.x.reshape(start.shape) / root
+        if (loss.curvature > FLATTER * expected).all():
             break
     return state

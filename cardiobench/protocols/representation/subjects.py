@@ -36,8 +36,9 @@ def tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
 
 
 def labels_across(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-    """Return `tasks_by_label` of the labels with classes; of numbers the ejection fraction alone has some."""
-    return tasks_by_label([task for task in tasks if task.kind != "regression" or task.name.endswith("/ef")])
+    """Return `tasks_by_label` of the labels of which a recording has one class; of numbers the ejection fraction alone has some."""
+    one_class = ("binary", "multiclass")
+    return tasks_by_label([task for task in tasks if task.kind in one_class or task.name.endswith("/ef")])
 
 
 def class_names(task: Task) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.core.io import write_text
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.labels import label_values
 from cardiobench.data.media.types import LEADS, Clip, Ecg, FrameSampling
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
@@ -28,6 +29,7 @@ from cardiobench.results.collect import Collection, Entry, Problem
 WORST = 12
 FRAMES, HEIGHT = 6, 112  # of a strip, in pixels
 SHOWN_LEADS = ("II", "V1", "V5")
+WANTED = {"binary": "true class", "multiclass": "true class", "multilabel": "true classes"}
 FOLDER = "examples"
 Links = dict[str, list[tuple[str, str]]]
 
@@ -62,9 +64,16 @@ def worst_predictions(frame: pd.DataFrame, task: Task, count: int = WORST) -> pd
         count: at most so many; of classes only wrong answers.
 
     Returns:
-        The rows with `error`: the absolute difference, or 1 minus the probability of the true class (1 where unknown).
+        The rows with `error`: the absolute difference, 1 minus the probability of the true class (1 where unknown), or of a
+        multilabel task the mean distance of the probabilities from 0 and 1, over the measured classes.
     """
-    if task.kind == "regression":
+    if task.kind == "multilabel":
+        truth = label_values(frame["y_true"], task)
+        distance = np.abs(frame[[f"p_{label}" for label in task.classes]].to_numpy(np.float64) - truth)
+        measured = ~np.isnan(distance)
+        error = np.nansum(distance, axis=1) / np.maximum(measured.sum(axis=1), 1)
+        frame = frame.assign(error=error)[frame["y_true"] != frame["y_pred"]]
+    elif task.kind == "regression":
         frame = frame.assign(error=(frame["y_pred"].astype(float) - frame["y_true"].astype(float)).abs())
     else:
         error = np.ones(len(frame))
@@ -132,7 +141,7 @@ def examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Exam
             str(row.id),
             text(row.y_true),
             text(row.y_pred),
-            f"{100 * row.error:.0f} % away from the true class" if task.classes else f"{text(row.error)} off",
+            f"{100 * row.error:.0f} % away from the {WANTED[task.kind]}" if task.classes else f"{text(row.error)} off",
             *_image(dataset, rows.index[units == str(row.id)]),
         )
         for row in worst_predictions(frame, task).itertuples()

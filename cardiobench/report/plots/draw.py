@@ -158,6 +158,7 @@ def _figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFrame]]) 
 
 
 def _task_figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFrame]]) -> Iterator[ReportFigure]:
+    from cardiobench.report.plots.classes import classes_figure
     from cardiobench.report.plots.groups import groups_figure
     from cardiobench.report.plots.predictions import agreement_figure, classification_figure
     from cardiobench.report.plots.scores import scores_figure
@@ -168,7 +169,9 @@ def _task_figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFram
         return
     best, frame = next(((e, frame) for e, frame in predictions if not e.result.collapsed), predictions[0])
     task = find_task(job.name)
-    if task.kind == "regression" if task else not any(name.startswith("p_") for name in frame):
+    if best.result.per_class:
+        yield classes_figure([entry.result for entry, _ in predictions], best.result)
+    elif task.kind == "regression" if task else not any(name.startswith("p_") for name in frame):
         yield agreement_figure(best.result, frame)
     else:
         named = {_model_label(entry): own for entry, own in predictions}

@@ -1,0 +1,129 @@
+"""AUROC and average precision of each class of a multilabel task against its absence, and their means."""
+
+import numpy as np
+from scipy import sparse
+
+HIGHER_IS_BETTER = {"auroc_macro": True, "auprc_macro": True}
+INTERVAL = "percentile"
+_COLUMNS = 128  # resamples at once: the sums of a class stay in the processor's cache
+
+
+def _tables(references, predictions):
+    """Check references (n, K) of 0, 1 and NaN and predictions (n, K) of finite numbers; raise a ValueError that counts."""
+    truth, scores = (
+        _matrix(values, name) for values, name in ((references, "references"), (predictions, "predictions"))
+    )
+    if truth.shape != scores.shape:
+        raise ValueError(
+            f"references have shape {truth.shape} and predictions {scores.shape}; they have to be the same."
+        )
+    odd = int((~((truth == 0) | (truth == 1) | np.isnan(truth))).sum())
+    if odd:
+        raise ValueError(f"{odd} of {truth.size} references are neither 0 nor 1, nor empty for an unmeasured class.")
+    bad = int((~np.isfinite(scores)).sum())
+    if bad:
+        raise ValueError(f"{bad} of {scores.size} predictions are not finite numbers.")
+    return truth, scores
+
+
+def _matrix(values, name):
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name} are no table of numbers; give the shape (n, K). ({error})") from None
+    if table.ndim != 2 or not table.size:
+        raise ValueError(f"{name} have shape {table.shape}; give one row of K numbers per recording, shape (n, K).")
+    return table
+
+
+def _sums(groups, rows, count, weights):
+    """Sum the weights (n, b) of rows by group 0 to count - 1, (count, b)."""
+    order = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[order], np.arange(count + 1))
+    return sparse.csr_array((np.ones(len(rows)), rows[order], starts), shape=(count, len(weights))) @ weights
+
+
+def _areas(truth, scores, weights):
+    """Compute AUROC and average precision of one class in each resample, (b,) each; ties count half.
+
+    Only the scores of positive rows cut the ranking: negative rows are summed between them, and with them.
+    """
+    positive, negative = np.flatnonzero(truth == 1), np.flatnonzero(truth == 0)
+    cuts, place = np.unique(scores[positive], return_inverse=True)
+    count = len(cuts)
+    if not count or not len(negative):
+        return np.full((2, weights.shape[1]), np.nan)
+    hits = _sums(place, positive, count, weights)
+    # 2 j between the cuts j - 1 and j, 2 j + 1 at cut j
+    bins = np.searchsorted(cuts, scores[negative], "left") + np.searchsorted(cuts, scores[negative], "right")
+    below = np.cumsum(_sums(bins, negative, 2 * count + 1, weights), axis=0)
+    lower, rest = below[:-1:2], below[-1]
+    found = np.cumsum(hits[::-1], axis=0)[::-1]
+    total = found[0]
+    taken = found + rest - lower
+    precision = np.divide(found, taken, out=np.zeros_like(found), where=taken > 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        auroc = np.einsum("ub,ub->b", hits, lower + below[1::2]) / (2 * total * rest)
+        auprc = np.where(rest > 0, np.einsum("ub,ub->b", hits, precision) / total, np.nan)
+    return np.stack([auroc, auprc])
+
+
+def _per_class(truth, scores, weights):
+    """Compute both areas of every class in each resample, (2, K, B)."""
+    weights = np.asarray(weights, dtype=np.float64)
+    blocks = []
+    for start in range(0, len(weights), _COLUMNS):
+        columns = np.ascontiguousarray(weights[start : start + _COLUMNS].T)
+        blocks.append(np.stack([_areas(*pair, columns) for pair in zip(truth.T, scores.T, strict=True)], axis=1))
+    return np.concatenate(blocks, axis=2)
+
+
+def _means(areas):
+    known = ~np.isnan(areas)
+    with np.errstate(invalid="ignore"):
+        auroc, auprc = np.where(known, areas, 0).sum(axis=1) / known.sum(axis=1)
+    return {"auroc_macro": auroc, "auprc_macro": auprc}
+
+
+def compute_resamples(references, predictions, weights):
+    """Compute both means of many weighted versions of the same rows at once.
+
+    Args:
+        references: (n, K): 1 where a recording has the class, 0 where not, NaN where that was not measured.
+        predictions: (n, K) scores, higher for the class.
+        weights: how often each row counts, (B, n), not negative; a bootstrap resample is a row of multiplicities.
+
+    Returns:
+        `auroc_macro` and `auprc_macro`, (B,) float64: of each resample over the classes of which it has recordings with
+        and without; NaN where there is no such class.
+    """
+    return _means(_per_class(*_tables(references, predictions), weights))
+
+
+def compute(references, predictions, average="macro"):
+    """Compute AUROC and average precision of each class against its absence, averaged over the classes.
+
+    Args:
+        references: (n, K): 1 where a recording has the class, 0 where not, NaN or None where that was not measured;
+            such a recording is left out of that class alone.
+        predictions: (n, K) scores, higher for the class; finite numbers, not necessarily probabilities.
+        average: "macro", or None for the numbers of each class.
+
+    Returns:
+        `auroc_macro` and `auprc_macro`, over the classes with recordings of both kinds; with `average` None `auroc` and
+        `auprc`, lists of K numbers, NaN for a class without both.
+
+    Raises:
+        ValueError: shapes that differ, references that are not 0 or 1, predictions that are not finite.
+
+    Example:
+        >>> compute([[1, 0], [0, 0], [1, 1]], [[0.9, 0.1], [0.4, 0.6], [0.3, 0.8]])
+        {'auroc_macro': 0.75, 'auprc_macro': 0.9166666666666666}
+    """
+    if average not in ("macro", None):
+        raise ValueError(f"1 average asked for, {average!r}: give 'macro' or None.")
+    truth, scores = _tables(references, predictions)
+    areas = _per_class(truth, scores, np.ones((1, len(truth))))
+    if average is None:
+        return {"auroc": areas[0, :, 0].tolist(), "auprc": areas[1, :, 0].tolist()}
+    return {key: float(values[0]) for key, values in _means(areas).items()}

@@ -1,0 +1,63 @@
+"""Labels of multilabel tasks as cells and as arrays."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.core.errors import BadData
+from cardiobench.data.labels import label_cells, label_set, label_values, split_labels, strange_labels
+from cardiobench.data.references import check_references, read_references, references_of, write_references
+from cardiobench.data.spec import Task
+
+FINDINGS = Task("toy/findings", "multilabel", "findings", ("auroc_macro",), ("MI", "LAFB/LPFB", "PRC(S)"))
+MEASURED = Task("toy/measured", "multilabel", "m", ("auroc_macro",), ("MI", "AS", "TR"), partially_labelled=True)
+
+
+def rows(cells, **columns):
+    ids = [f"r{number}" for number in range(len(cells))]
+    return pd.DataFrame({"id": ids, "patient_id": ids, "split": "test", **columns, "findings": cells})
+
+
+def test_a_cell_has_the_order_of_the_classes_and_reads_back():
+    cell = label_set({"TR", "MI"}, MEASURED.classes, ["AS"])
+    assert cell == "MI;?AS;TR" and split_labels(cell) == (["MI", "TR"], ["AS"])
+    assert label_set([], MEASURED.classes) == "" and split_labels("") == ([], [])
+
+
+@pytest.mark.parametrize(("present", "unmeasured"), [(["XX"], []), ([], ["XX"]), (["MI"], ["MI"])])
+def test_a_name_that_is_no_class_makes_no_cell(present, unmeasured):
+    with pytest.raises(ValueError, match="no classes"):
+        label_set(present, MEASURED.classes, unmeasured)
+
+
+def test_unmeasured_is_not_negative():
+    values = label_values(pd.Series(["MI;?AS;TR", "", "?TR"]), MEASURED)
+    np.testing.assert_array_equal(values, [[1, np.nan, 1], [0, 0, 0], [0, 0, np.nan]])
+
+
+def test_predicted_cells_hold_the_classes_of_at_least_one_half():
+    assert label_cells(np.array([[0.5, 0.49, 0.9], [0, 0, 0]]), MEASURED.classes).tolist() == ["MI;TR", ""]
+
+
+def test_unmeasured_classes_need_a_task_that_has_them():
+    assert strange_labels(["MI;?AS"], MEASURED) == []
+    assert strange_labels(["MI;?PRC(S)"], FINDINGS) == ["?PRC(S)"]
+
+
+def test_references_keep_a_recording_without_any_class_and_leave_out_one_without_a_label(tmp_path):
+    table = references_of(rows(["MI;PRC(S)", "", None]), FINDINGS)
+    assert table["y_true"].tolist() == ["MI;PRC(S)", ""]
+    again = read_references(write_references(table, tmp_path / "references.csv"), FINDINGS)
+    assert again["y_true"].tolist() == ["MI;PRC(S)", ""]
+
+
+def test_an_unknown_class_is_named():
+    table = rows(["MI;XX"]).rename(columns={"findings": "y_true"})
+    with pytest.raises(BadData, match=r"unknown labels XX; expected MI, LAFB/LPFB, PRC\(S\)"):
+        check_references(table, FINDINGS)
+
+
+@pytest.mark.parametrize("classes", [("MI",), ("MI", "MI"), ("MI;AS", "TR"), ("?MI", "AS")])
+def test_classes_that_a_cell_could_not_hold_make_no_task(classes):
+    with pytest.raises(ValueError, match="two different classes or more"):
+        Task("toy/findings", "multilabel", "findings", ("auroc_macro",), classes)

@@ -1,0 +1,113 @@
+"""Probe and neighbours on multilabel tasks: against scikit-learn, class by class."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import StandardScaler
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data.labels import label_set
+from cardiobench.data.spec import Task
+from cardiobench.protocols.base import aggregate
+from cardiobench.protocols.knn import NearestNeighbours
+from cardiobench.protocols.linear.model import fit_linear_models
+from cardiobench.protocols.probe import LinearProbe
+from cardiobench.protocols.zero_shot import ZeroShot
+
+from .conftest import task_data
+
+CLASSES = ("A", "B", "C")
+TASK = Task("toy/findings", "multilabel", "findings", ("auroc_macro",), CLASSES, partially_labelled=True)
+
+
+def labelled(n=240, unmeasured=0.15, seed=0, **changes):
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n, 8))
+    truth = (features[:, :3] + 0.5 * rng.normal(size=(n, 3)) > (0, 0.5, 1)).astype(float)
+    truth[rng.random(truth.shape) < unmeasured] = np.nan
+    names = np.array(CLASSES)
+    cells = [label_set(names[row == 1], CLASSES, names[np.isnan(row)]) for row in truth]
+    split = ["train"] * (n // 2) + ["validation"] * (n // 6) + ["test"] * (n - n // 2 - n // 6)
+    return task_data(replace(TASK, **changes), features, cells, split), truth
+
+
+@pytest.mark.parametrize("penalty", [0.01, 1.0, 100.0])
+def test_every_class_is_scikit_learns_on_the_rows_in_which_it_was_measured(penalty):
+    data, truth = labelled()
+    train, test = data.indices("train"), data.indices("test")
+    (model,) = fit_linear_models(data.features, train, data.labels[train], [penalty], classes=3, tolerance=1e-10)
+    found = model.predict(data.features, test)
+    scaler = StandardScaler().fit(data.features[train])
+    for code in range(3):
+        rows = train[~np.isnan(truth[train, code])]
+        peer = LogisticRegression(C=1 / penalty, tol=1e-10, max_iter=1000)
+        peer.fit(scaler.transform(data.features[rows]), truth[rows, code])
+        expected = peer.predict_proba(scaler.transform(data.features[test]))[:, 1]
+        np.testing.assert_allclose(found[:, code], expected, atol=2e-4)
+
+
+def test_a_class_without_both_answers_gets_its_share():
+    data, _ = labelled()
+    train = data.indices("train")
+    labels = data.labels[train].copy()
+    labels[:, 0], labels[:, 1], labels[:, 2] = 1, 0, np.nan
+    labels[:, 2] = np.where(np.arange(len(train)) % 2, 1, 0)
+    never = np.column_stack([labels, np.full(len(train), np.nan)])
+    (model,) = fit_linear_models(data.features, train, never, [1.0], classes=4)
+    found = model.predict(data.features, train)
+    assert (found[:, 0] == 1).all() and (found[:, 1] == 0).all() and (found[:, 3] == 0.5).all()
+    assert np.ptp(found[:, 2]) > 0
+
+
+def test_the_probe_chooses_one_penalty_by_macro_auroc_on_validation():
+    data, truth = labelled(n=900)
+    probe = LinearProbe(penalties=(0.1, 1e6))
+    output = probe.predict(data, None, "")
+    assert output.details["penalty"] == 0.1 and output.details["penalty_chosen_on"] == "validation"
+    assert output.details["class_weight"] is None
+    known = ~np.isnan(truth[output.indices])
+    areas = [roc_auc_score(truth[output.indices][known[:, c], c], output.values[known[:, c], c]) for c in range(3)]
+    assert np.mean(areas) > 0.9
+    assert set(output.values.sum(axis=1).round(6)) != {1.0}, "classes do not compete"
+
+
+def test_neighbours_are_counted_where_the_class_was_measured():
+    data, truth = labelled(n=120)
+    output = NearestNeighbours(neighbours=(5,)).predict(data, None, "")
+    train, test = data.indices("train", "validation"), data.indices("test")
+    scaler = StandardScaler().fit(data.features[train])
+    peer = NearestNeighbors(n_neighbors=5, metric="cosine").fit(scaler.transform(data.features[train]))
+    rows = train[peer.kneighbors(scaler.transform(data.features[test]), return_distance=False)]
+    measured = (~np.isnan(truth[rows])).sum(axis=1)
+    np.testing.assert_allclose(output.values, np.nansum(truth[rows], axis=1) / np.maximum(measured, 1))
+
+
+def test_recordings_of_a_unit_are_averaged_and_the_cell_follows():
+    data, _ = labelled(n=12, unmeasured=0, unit_column="study")
+    data = replace(data, rows=data.rows.assign(study=[f"s{row // 2}" for row in range(12)]))
+    output = LinearProbe(penalties=(1.0,)).predict(
+        replace(data, rows=data.rows.assign(split=["train"] * 8 + ["test"] * 4)), None, ""
+    )
+    frame = aggregate(data, output)
+    assert frame["id"].tolist() == ["s4", "s5"]
+    np.testing.assert_allclose(frame["p_B"], output.values[:, 1].reshape(2, 2).mean(axis=1))
+    for row in frame.itertuples():
+        assert row.y_pred == label_set([name for name in CLASSES if getattr(row, f"p_{name}") >= 0.5], CLASSES)
+
+
+@pytest.mark.parametrize("protocol", [LinearProbe(profile="paper"), NearestNeighbours(profile="paper"), ZeroShot()])
+def test_what_has_no_meaning_for_several_classes_says_so(protocol):
+    data, _ = labelled(n=60)
+    with pytest.raises(NotApplicable, match="several classes"):
+        protocol.check(data.task)
+
+
+def test_nothing_to_learn_from_is_said():
+    data, _ = labelled(n=60)
+    rows = data.rows.assign(findings="A")
+    with pytest.raises(NotApplicable, match="no class that some of its 30 training rows here have"):
+        LinearProbe().predict(replace(data, rows=rows), None, "")

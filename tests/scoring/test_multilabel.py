@@ -1,0 +1,177 @@
+"""Scores of multilabel tasks: against scikit-learn, in closed form, and the rules of verdict, groups and missing answers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from cardiobench.core.errors import BadPredictions
+from cardiobench.data.labels import label_set
+from cardiobench.data.spec import SEX_GROUPS, Task
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.information import p_of_labels
+from cardiobench.scoring.metrics import load_formula, load_metric
+from cardiobench.scoring.predictions import Predictions, read_predictions
+from cardiobench.scoring.score import score
+
+CLASSES = ("A", "B", "C", "rare")
+TASK = Task(
+    "toy/findings", "multilabel", "findings", ("auroc_macro",), CLASSES, partially_labelled=True, groups=(SEX_GROUPS,)
+)
+
+
+def tables(n=60, seed=0, unmeasured=0.1):
+    """Labels (n, K) with unmeasured cells, and scores with ties."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random((n, 4)) < (0.5, 0.3, 0.2, 0.05)).astype(float)
+    scores = np.round(np.clip(truth * 0.3 + rng.random((n, 4)) * 0.7, 0, 1), 1)
+    return np.where(rng.random((n, 4)) < unmeasured, np.nan, truth), scores
+
+
+def joined(truth, scores, task=TASK, per_patient=2):
+    n = len(truth)
+    ids = [f"u{row:03d}" for row in range(n)]
+    cells = [label_set(np.array(CLASSES)[row == 1], CLASSES, np.array(CLASSES)[np.isnan(row)]) for row in truth]
+    patients = [f"p{row // per_patient}" for row in range(n)]
+    sex = np.where(np.arange(n) // per_patient % 2, "F", "M")
+    frame = pd.DataFrame({"id": ids, "patient_id": patients, "split": "test", "y_true": cells, "sex": sex})
+    references = pd.concat(
+        [frame, frame.assign(id="t" + frame["id"], patient_id="t" + frame["patient_id"], split="train")]
+    )
+    answers = pd.DataFrame({"id": ids, **{f"p_{name}": scores[:, code] for code, name in enumerate(CLASSES)}})
+    return Predictions.join(references, answers, task), references, answers
+
+
+def sklearn_means(truth, scores):
+    areas = []
+    for labels, values in zip(truth.T, scores.T, strict=True):
+        known = ~np.isnan(labels)
+        if 0 < labels[known].sum() < known.sum():
+            areas.append(
+                (roc_auc_score(labels[known], values[known]), average_precision_score(labels[known], values[known]))
+            )
+    return np.mean(areas, axis=0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_resample_is_scikit_learns_mean_over_the_classes_it_has(seed):
+    truth, scores = tables(seed=seed)
+    rng = np.random.default_rng(seed)
+    weights = rng.multinomial(60, np.full(60, 1 / 60), size=150)  # more than a block of resamples
+    drawn = load_metric("auroc_macro").compute_resamples(truth, scores, weights.astype(float))
+    for number in range(0, 150, 10):
+        rows = np.repeat(np.arange(60), weights[number])
+        expected = sklearn_means(truth[rows], scores[rows])
+        assert drawn["auroc_macro"][number] == pytest.approx(expected[0], abs=1e-12)
+        assert drawn["auprc_macro"][number] == pytest.approx(expected[1], abs=1e-12)
+
+
+def test_hand_worked_example():
+    """Class A: positives .9 and .4, negatives .4 and .1: 1, 1, 1/2, 1 of 1. Class B was measured in two rows."""
+    truth = [[1, None], [1, 1], [0, 0], [0, None]]
+    scores = [[0.9, 0.5], [0.4, 0.2], [0.4, 0.7], [0.1, 0.5]]
+    compute = load_formula("auroc_macro").compute
+    each = compute(truth, scores, average=None)
+    assert each["auroc"] == [3.5 / 4, 0.0] and each["auprc"] == [(1 + 2 / 3) / 2, 0.5]
+    assert compute(truth, scores)["auroc_macro"] == 3.5 / 8
+
+
+def test_one_that_sees_the_labels_and_one_that_says_the_same_to_all():
+    truth, _ = tables(unmeasured=0)
+    seen = score(joined(truth, truth)[0], joined(truth, truth)[1], resamples=200)
+    assert seen.score.value == 1.0 and seen.overall["auprc_macro"].value == 1.0 and not seen.collapsed
+    assert seen.verdict.word == "above the floor" and seen.verdict.statistic == "auroc_macro"
+    constant = np.full(truth.shape, 0.3)
+    blind = score(joined(truth, constant)[0], joined(truth, constant)[1], resamples=200)
+    assert blind.score.value == 0.5 and blind.collapsed and blind.verdict.p_value == 1.0
+    assert blind.overall["auprc_macro"].value == pytest.approx(truth.mean(axis=0).mean())
+
+
+def test_a_result_holds_floors_each_class_and_the_classes_left_out():
+    truth, scores = tables()
+    truth[:, 3] = np.where(np.arange(60) < 3, 1, 0)
+    predictions, references, _ = joined(truth, scores)
+    result = score(predictions, references, resamples=200)
+    assert result.floor.value == 0.5 and result.floors["best_constant"].value == 0.5
+    assert result.floors["chance"].value == pytest.approx(0.5, abs=0.05)
+    assert list(result.per_class) == list(CLASSES)
+    rare = result.per_class["rare"]
+    assert (rare.n, rare.positives, rare.patients) == (60, 3, 2)
+    assert rare.auroc.value == pytest.approx(roc_auc_score(truth[:, 3], scores[:, 3]))
+    assert rare.auroc.low < rare.auroc.value < rare.auroc.high
+    assert result.score.value == pytest.approx(np.mean([one.auroc.value for one in result.per_class.values()]))
+    # 2 of 30 patients have it: (1 - 2/30)^30 of the resamples have none of them.
+    assert any("a resample leaves out 0.1 of 4 classes" in sentence for sentence in result.warnings)
+    assert any("fewer than 10 patients with" in sentence and "rare" in sentence for sentence in result.warnings)
+    assert ScoreResult.from_json(result.to_json()).per_class == dict(result.per_class)
+
+
+def test_a_class_that_no_row_has_is_left_out_of_the_mean():
+    truth, scores = tables(unmeasured=0)
+    truth[:, 3] = 0
+    predictions, references, _ = joined(truth, scores)
+    result = score(predictions, references, resamples=50)
+    assert np.isnan(result.per_class["rare"].auroc.value) and result.per_class["rare"].auroc.reason == "no row has it"
+    assert result.score.value == pytest.approx(sklearn_means(truth, scores)[0])
+    assert any("left out of the mean" in sentence and "rare" in sentence for sentence in result.warnings)
+
+
+def test_groups_are_compared_over_the_same_classes():
+    truth, scores = tables(n=120, unmeasured=0)
+    truth[:, 3] = 0
+    truth[:2, 3] = 1  # one man's
+    predictions, references, _ = joined(truth, scores)
+    result = score(predictions, references, resamples=50)
+    men = np.arange(120) // 2 % 2 == 0
+    for label, rows in (("M", men), ("F", ~men)):
+        expected = sklearn_means(truth[rows][:, :3], scores[rows][:, :3])[0]
+        assert result.groups["sex"].values[label].value == pytest.approx(expected)
+    assert 0 < result.groups["sex"].gap.p_value <= 1
+    assert any("scores by sex are over 3 of 4 classes" in sentence for sentence in result.warnings)
+
+
+def test_missing_answers_are_judged_in_the_worst_case():
+    truth, _ = tables(unmeasured=0)
+    _, references, answers = joined(truth, truth)
+    predictions = Predictions.join(references, answers.iloc[5:], TASK, allow_missing=True)
+    result = score(predictions, references, resamples=50)
+    worst = truth.copy()
+    worst[:5] = 1 - worst[:5]
+    assert result.bounds is not None
+    assert result.bounds.worst == pytest.approx(sklearn_means(truth, worst)[0]) and result.bounds.best == 1.0
+
+
+def test_the_information_test_keeps_its_level():
+    """Scores that know nothing: p is uniform, also with unmeasured classes and two rows a patient."""
+    values = []
+    for seed in range(200):
+        truth, _ = tables(n=40, seed=seed)
+        scores = np.random.default_rng(seed + 1000).random((40, 4))
+        values.append(p_of_labels(truth, scores, Clusters.of(np.arange(40) // 2), draws=99, seed=seed))
+    assert 0.01 <= np.mean(np.array(values) <= 0.05) <= 0.10
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda frame: frame[["id"]].assign(y_pred="A"), "has no probabilities"),
+        (lambda frame: frame.drop(columns="p_rare"), "probabilities for p_A, p_B, p_C only"),
+        (lambda frame: frame.assign(p_A=1.5), "outside"),
+        (lambda frame: frame.assign(y_pred="A;XX"), "not classes of toy/findings"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(change, message):
+    truth, scores = tables()
+    _, references, answers = joined(truth, scores)
+    with pytest.raises(BadPredictions, match=message):
+        Predictions.join(references, change(answers), TASK)
+
+
+def test_predictions_of_others_are_read_by_their_columns(tmp_path):
+    truth, scores = tables()
+    predictions, _, answers = joined(truth, scores)
+    answers.to_csv(tmp_path / "answers.csv", index=False)
+    read = read_predictions(tmp_path / "answers.csv", TASK)
+    pd.testing.assert_frame_equal(read, answers, check_dtype=False)
+    assert predictions.frame["y_pred"].str.split(";").map(len).max() > 1
