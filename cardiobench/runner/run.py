@@ -22,6 +22,7 @@ from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import PredictionProtocol
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.runner.analyze import analyze_model, compare_models
+from cardiobench.runner.best_classifier import score_best_classifiers
 from cardiobench.runner.cell import AnalysisCell, Cell
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
@@ -259,6 +260,7 @@ def run_model(
         if context.accelerator.is_main_process:
             cells += (made := make_cells(model, plan, predicting, unreadable[name], context))
             evaluate_cells(made, context)
+            score_best_classifiers(made, context)
         context.accelerator.wait_for_everyone()
     pool_views(cells, context)
     analyzing = [p for p in protocols if isinstance(p, AnalysisProtocol)]

@@ -15,7 +15,7 @@ from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, ClassifierName, classifier
-from cardiobench.protocols.cross_validation.folds import balanced_folds
+from cardiobench.protocols.cross_validation.folds import Split, balanced_folds
 from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, Grids, grid_lines, param_grid, read_grids
 from cardiobench.protocols.cross_validation.search import FoldScores, flat_search, median_and_iqr, nested_search
 from cardiobench.protocols.options import Folds
@@ -25,7 +25,8 @@ from cardiobench.protocols.options import Folds
 class CrossValidation(PredictionProtocol):
     """Five classifiers at four sizes, in class-balanced, patient-grouped folds (arXiv:2601.21830).
 
-    A variant is `<size>.<classifier>`. The records are drawn by `data.ecg_subsets` from all splits, half of them
+    A variant is `<size>.<classifier>`; the runner adds `<size>.best`, which takes the classifier of each fold by its inner
+    folds. The records are drawn by `data.ecg_subsets` from all splits, half of them
     positive. Each record is predicted by a model that never saw its patient; these predictions are scored like any
     others, and the folds' median F1 with its interquartile range is in the details. The pooling is the encoder's.
 
@@ -114,7 +115,7 @@ class CrossValidation(PredictionProtocol):
             labels: class codes, (n,).
             patients: of each row, (n,).
         """
-        outer = balanced_folds(labels, patients, self.folds, self.seed, grouped=self.grouped)
+        outer = self.outer_folds(labels, patients)
         params = param_grid(self.grids[name])
         if self.search == "flat":
             return flat_search(classifier(name), features, labels, outer, params, seed=self.seed)
@@ -129,6 +130,10 @@ class CrossValidation(PredictionProtocol):
             seed=self.seed,
             grouped=self.grouped,
         )
+
+    def outer_folds(self, labels: np.ndarray, patients: np.ndarray) -> list[Split]:
+        """Return the folds whose held-out parts are predicted, the same for all classifiers."""
+        return balanced_folds(labels, patients, self.folds, self.seed, grouped=self.grouped)
 
 
 def summary(scores: FoldScores) -> dict[str, Any]:

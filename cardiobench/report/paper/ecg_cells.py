@@ -23,8 +23,16 @@ OPTIONS = ["classifier", "seed", "records", "f1_median", "f1_iqr", "f1_macro_med
 COLUMNS = [*CELL, "pooling", *OPTIONS, "f1_constant", "f1_macro", "low", "high", "floor", "verdict", "seen"]
 
 
-def all_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
-    """Return one row per result of the cross-validation of patients' recordings.
+BEST = "best"
+"""Name of a result that took the classifier of each fold by its inner folds, where others name one classifier."""
+
+
+def all_cells(results: Sequence[ScoreResult], *, best: bool = False) -> pd.DataFrame:
+    """Return one row per result of the cross-validation of patients' recordings by one classifier.
+
+    Args:
+        results: of any protocol.
+        best: return those that took the best classifier of each fold instead.
 
     Returns:
         The index is the position in `results`. Columns: model, dataset, label, size, pooling (of the network's tokens), classifier, seed, records; f1_median, f1_iqr,
@@ -38,6 +46,8 @@ def all_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
             continue
         dataset, _, label = result.task.partition("/")
         options, score = result.options, result.score
+        if (options["classifier"] == BEST) != best:
+            continue
         rows[number] = {
             "model": result.model["name"],
             "dataset": dataset,
@@ -74,26 +84,27 @@ def best_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
 
     Returns:
         Columns of `all_cells`, and `choice`: `INSIDE`, `REPORTED` or `ONE`, with the number of candidates. Classifier and
-        pooling are joined by + where folds differ; f1_macro, its interval and its verdict are then left empty, since they
-        belong to the answers of one classifier.
+        pooling are joined by + where folds differ; f1_macro, its interval and its verdict are then those of the result
+        that took the best classifier of each fold, and empty where there is none or where poolings differ.
     """
-    cells = all_cells(results)
+    cells, best = all_cells(results), all_cells(results, best=True)
     cells = cells[cells["seed"] == cells.groupby(CELL)["seed"].transform("min")]
-    rows = [_best(part, [results[number].options for number in part.index]) for _, part in cells.groupby(CELL)]
+    rows = [_best(part, [results[number].options for number in part.index], best) for _, part in cells.groupby(CELL)]
     return pd.DataFrame(rows, columns=[*COLUMNS, "choice"])
 
 
-def _best(part: pd.DataFrame, options: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _best(part: pd.DataFrame, options: Sequence[dict[str, Any]], best: pd.DataFrame) -> dict[str, Any]:
     """Return the row that stands for the candidates of one cell.
 
     Args:
         part: rows of `all_cells`.
         options: of their results, in the same order.
+        best: rows of the results that took the best classifier of each fold.
     """
     one_set_of_folds = len({tuple(option.get(name) for name in SAME_FOLDS) for option in options}) == 1
     if len(part) == 1 or not one_set_of_folds or not all("f1_inner_folds" in option for option in options):
-        best = part.sort_values(["f1_median", "f1_iqr"], ascending=[False, True], kind="stable").iloc[0]
-        return {**best, "choice": ONE if len(part) == 1 else f"{REPORTED} ({len(part)} candidates)"}
+        first = part.sort_values(["f1_median", "f1_iqr"], ascending=[False, True], kind="stable").iloc[0]
+        return {**first, "choice": ONE if len(part) == 1 else f"{REPORTED} ({len(part)} candidates)"}
     chosen = np.argmax([option["f1_inner_folds"] for option in options], axis=0)
     folds = {
         key: np.take_along_axis(np.array([option[f"{key}_folds"] for option in options]), chosen[None], axis=0)[0]
@@ -110,4 +121,8 @@ def _best(part: pd.DataFrame, options: Sequence[dict[str, Any]]) -> dict[str, An
     }
     if len(used) > 1:
         row |= {"f1_macro": np.nan, "low": np.nan, "high": np.nan, "verdict": ""}
+        same = [*CELL, "seed", "pooling"]
+        scored = best.merge(part[same].drop_duplicates(), on=same)
+        if len(scored) == 1 and part["pooling"].nunique() == 1:
+            row |= scored[["f1_macro", "low", "high", "verdict"]].iloc[0].to_dict()
     return row

@@ -1,0 +1,133 @@
+"""Cross-validation with the classifier of each fold chosen in its inner folds: one answer per record, scored like any other."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.io import sha256_of_json
+from cardiobench.protocols.cross_validation.protocol import CrossValidation
+from cardiobench.protocols.cross_validation.search import median_and_iqr
+from cardiobench.results.paths import predictions_path, result_path
+from cardiobench.results.predictions_file import load_cached_score, load_predictions, save_scored
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.cell import KEY_DIGITS, Cell
+from cardiobench.runner.context import RunContext
+from cardiobench.runner.references import data_warnings, join_references
+from cardiobench.scoring.metrics import narrow_metrics
+from cardiobench.scoring.score import score
+
+BEST = "best"
+"""Stands in a variant where the name of one classifier would be: `XS.best`."""
+FOLD_SCORES = ("f1", "f1_macro", "auroc")
+
+
+def score_best_classifiers(cells: Iterable[Cell], context: RunContext) -> None:
+    """Score, for each task and size, the records by the classifier that was best in the inner folds of their fold.
+
+    A flat search has no inner folds and gets no such result.
+    """
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        nested = isinstance(cell.protocol, CrossValidation) and cell.protocol.search == "nested"
+        if nested and cell.path.is_file():
+            groups.setdefault((cell.task.name, cell.variant.partition(".")[0]), []).append(cell)
+    for (_, size), members in groups.items():
+        if len(members) > 1:
+            context.summary.add(*_load_or_score(size, members, context))
+
+
+def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[ScoreResult, list[Path]]:
+    first = cells[0]
+    key = sha256_of_json([cell.key for cell in cells])[:KEY_DIGITS]
+    path = result_path(first.folder, f"{first.protocol.name}.{size}.{BEST}", first.subject)
+    cached = None if context.config.overwrite else load_cached_score(path, key)
+    if cached is not None:
+        return cached, []
+    results = {cell.variant.partition(".")[2]: ScoreResult.load(cell.path) for cell in cells}
+    frames = [load_predictions(results[name], predictions_path(cell.path)) for name, cell in zip(results, cells, strict=True)]
+    chosen, details = choose_by_inner_folds({name: result.options for name, result in results.items()})
+    predictions, references = join_references(
+        first.dataset,
+        first.task,
+        take_folds(frames, fold_of_unit(first), chosen),
+        model=first.model.name,
+        limit=first.config.limit,
+        out_of_fold=True,
+    )
+    warnings = (*predictions.warnings, *first.model.warnings, *data_warnings(first.dataset, first.config.limit))
+    template = next(iter(results.values()))
+    result = score(
+        replace(predictions, warnings=warnings),
+        references,
+        metrics=narrow_metrics(first.task, first.config.metrics),
+        resamples=first.config.resamples,
+        seed=first.config.seed,
+        protocol=first.protocol.name,
+        variant=f"{size}.{BEST}",
+        options={**first.protocol.get_params(), "size": size, "records": template.options["records"], **details},
+        dataset=template.dataset,
+        model=template.model,
+        seen_in_pretraining=template.seen_in_pretraining,
+    )
+    suite = {"suite": first.config.suite} if first.config.suite else {}
+    result = replace(result, stamp={**template.stamp, **result.stamp, **suite, "key": key})
+    return save_scored(result, predictions.frame, path)
+
+
+def choose_by_inner_folds(options: Mapping[str, Mapping[str, Any]]) -> tuple[np.ndarray, dict[str, Any]]:
+    """Choose the classifier of each fold by its mean F1 in the inner folds; of equal ones the first.
+
+    Args:
+        options: classifier -> details of its result, with the scores of each fold.
+
+    Returns:
+        Number of the classifier that each fold takes, (folds,), and the details of the result that stands for all.
+    """
+    names = list(options)
+    inner = np.array([one["f1_inner_folds"] for one in options.values()])
+    chosen = inner.argmax(axis=0)
+    details: dict[str, Any] = {"classifier": BEST, "candidates": names, "f1_inner_folds": inner.max(axis=0).tolist()}
+    for key in FOLD_SCORES:
+        table = np.array([one[f"{key}_folds"] for one in options.values()])
+        values = np.take_along_axis(table, chosen[None], axis=0)[0]
+        details[f"{key}_median"], details[f"{key}_iqr"] = median_and_iqr(values)
+        details[f"{key}_folds"] = values.tolist()
+    details["chosen"] = dict(Counter(names[number] for number in chosen.tolist()).most_common())
+    return chosen, details
+
+
+def fold_of_unit(cell: Cell) -> pd.Series:
+    """Return the fold that holds out each unit of scoring, indexed by its id; folds depend on labels and patients only."""
+    protocol, task = cell.protocol, cell.task
+    if not isinstance(protocol, CrossValidation):
+        raise TypeError(f"{cell.label} has no folds")
+    rows = cell.rows[~cell.rows["id"].isin(cell.unreadable)].reset_index(drop=True)
+    rows = protocol.select_rows(rows, task, cell.variant)
+    labels = pd.Categorical(rows[task.target], categories=task.classes).codes
+    folds = np.empty(len(rows), dtype=np.int64)
+    for number, (_, held_out) in enumerate(protocol.outer_folds(labels, rows["patient_id"].to_numpy())):
+        folds[held_out] = number
+    return pd.Series(folds, index=rows[task.unit_column].astype(str)).groupby(level=0).first()
+
+
+def take_folds(frames: list[pd.DataFrame], fold: pd.Series, chosen: np.ndarray) -> pd.DataFrame:
+    """Return the answers of each fold from the frame that was chosen for it.
+
+    Args:
+        frames: predictions of each candidate, of the same units.
+        fold: of each unit, indexed by id.
+        chosen: number of the frame that each fold takes, (folds,).
+
+    Returns:
+        id, y_pred and the probabilities of each unit.
+    """
+    source = pd.Series(chosen[fold.to_numpy()], index=fold.index)
+    answers = pd.concat(
+        [frame[source.loc[frame["id"]].to_numpy() == number] for number, frame in enumerate(frames)], ignore_index=True
+    )
+    return answers[["id", "y_pred", *(column for column in answers if column.startswith("p_"))]]
