@@ -1,10 +1,15 @@
 """Open a dataset from its raw folder, or from a folder made by `cardiobench prepare`."""
 
 import os
+from dataclasses import replace
+
+import pandas as pd
 
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset, Profile
+from cardiobench.data.media import METADATA
 from cardiobench.data.prepared import find_prepared, open_prepared
+from cardiobench.data.rows import RowTable
 
 
 def open_dataset(
@@ -41,4 +46,15 @@ def open_dataset(
     else:
         table = builder.table(data_dir, allow_missing=allow_missing, need_media=need_media, verify=verify)
         dataset = OpenDataset(builder.SPEC, builder.find_raw(data_dir), table)
+    dataset = replace(dataset, table=with_metadata(dataset.table))
     return (dataset.without_duplicates() if drop_duplicates else dataset).with_profile(profile)
+
+
+def with_metadata(table: RowTable) -> RowTable:
+    """Add age, sex and machine to the fingerprints: a model may be given them beside the recording (`Clip.facts`)."""
+    columns = [name for name in METADATA if name in table.frame]
+    if not columns or table.frame.empty:
+        return table
+    digests = pd.util.hash_pandas_object(table.frame[columns], index=False)
+    marks = [f"{mark}.{digest:x}" for mark, digest in zip(table.frame["fingerprint"], digests, strict=True)]
+    return replace(table, frame=table.frame.assign(fingerprint=marks))

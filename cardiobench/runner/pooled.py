@@ -1,6 +1,7 @@
 """View recognition over all datasets at hand: datasets of one view have nothing to tell apart, together they have all."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -12,10 +13,12 @@ from cardiobench.results.predictions_file import load_predictions, save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import Cell
 from cardiobench.runner.context import RunContext
+from cardiobench.runner.references import data_warnings, limited_references
 from cardiobench.scoring.metrics import narrow_metrics
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
+INCOMPLETE = ("missing_files", "absent_rows")
 POOLED = catalog.task("echo/view")
 
 
@@ -38,17 +41,23 @@ def _score(cells: Mapping[str, Cell]) -> tuple[ScoreResult, list[Path]]:
     results = {name: ScoreResult.load(cell.path) for name, cell in cells.items()}
     frames = {name: load_predictions(results[name], predictions_path(cell.path)) for name, cell in cells.items()}
     first, (_, cell) = next(iter(results.values())), next(iter(cells.items()))
-    predictions = pool(frames, sum(result.coverage["expected"] for result in results.values()))
+    missing = {name: _unanswered(cell, frames[name]) for name, cell in cells.items()}
+    predictions = pool(frames, missing, sum(result.coverage["expected"] for result in results.values()))
     digest = sha256_of_json([result.dataset.get("digest") for result in results.values()])[:16]
     facts = {
         "name": "echo",
         "version": " + ".join(f"{name} {result.dataset.get('version')}" for name, result in results.items()),
         "digest": digest,
-        "twin": any(result.generated for result in results.values()),
+        "twin": any(result.dataset.get("twin") for result in results.values()),
+        "generated": any(result.generated for result in results.values()),
         "limit": first.dataset.get("limit"),
+        **{name: sum(result.dataset.get(name, 0) for result in results.values()) for name in INCOMPLETE},
     }
+    warnings = [
+        f"{name}: {line}" for name, member in cells.items() for line in data_warnings(member.dataset, cell.config.limit)
+    ]
     result = score(
-        predictions,
+        replace(predictions, warnings=(*predictions.warnings, *warnings)),
         predictions.frame.assign(split="test"),
         metrics=narrow_metrics(POOLED, cell.config.metrics),
         resamples=cell.config.resamples,
@@ -62,17 +71,32 @@ def _score(cells: Mapping[str, Cell]) -> tuple[ScoreResult, list[Path]]:
     return save_scored(result, predictions.frame, result_path(cell.folder, cell.label, POOLED.name))
 
 
-def pool(frames: Mapping[str, pd.DataFrame], expected: int) -> Predictions:
+def _unanswered(cell: Cell, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the test units of a dataset that have no answer."""
+    references = limited_references(cell.dataset, cell.task, cell.config.limit)
+    return references[(references["split"] == "test") & ~references["id"].isin(frame["id"])]
+
+
+def pool(frames: Mapping[str, pd.DataFrame], missing: Mapping[str, pd.DataFrame], expected: int) -> Predictions:
     """Put the predictions of several datasets together; ids and patients carry the name of their dataset.
 
     Args:
         frames: dataset -> id, patient_id, y_true, y_pred and probabilities.
+        missing: dataset -> id, patient_id and y_true of the units without an answer.
         expected: units of the datasets together.
     """
-    columns = ["id", "patient_id", "y_true", "y_pred", *(f"p_{name}" for name in POOLED.classes)]
+    truth = ["id", "patient_id", "y_true"]
+    pooled = _concat(frames, [*truth, "y_pred", *(f"p_{name}" for name in POOLED.classes)]).dropna(axis="columns")
+    unanswered = _concat(missing, truth)
+    return Predictions(
+        POOLED, pooled, expected, ", ".join(frames), missing=unanswered if len(unanswered) else None
+    )
+
+
+def _concat(frames: Mapping[str, pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+    """Put the columns that are there below each other, with the dataset before each id and patient."""
     parts = []
     for name, frame in frames.items():
         part = frame[[column for column in columns if column in frame]]
         parts.append(part.assign(id=name + "/" + part["id"], patient_id=name + "/" + part["patient_id"]))
-    pooled = pd.concat(parts, ignore_index=True)
-    return Predictions(POOLED, pooled.dropna(axis="columns"), expected, ", ".join(frames))
+    return pd.concat(parts, ignore_index=True)

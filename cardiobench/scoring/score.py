@@ -65,7 +65,7 @@ def score(
         protocol: how the predictions came about.
         variant: of the protocol.
         options: of the protocol.
-        dataset: name, version, digest; `twin` where it is synthetic.
+        dataset: name, version, digest; `twin` where it is synthetic, `generated` where several hold a phantom or a twin.
         model: name, revision, loaded_by, preprocessing; by default the source of the predictions.
         seen_in_pretraining: whether the model saw this dataset before; None when nobody knows.
         refit_scores: ranking metric of a probe refitted on reweighted training patients (`training_weights`), on the same
@@ -127,9 +127,9 @@ def score(
 
 
 def is_generated(task: Task, dataset: Mapping[str, Any]) -> bool:
-    """Tell whether the recordings of a result are no patients': a phantom dataset, or a synthetic twin of a release."""
+    """Tell whether the recordings of a result are no patients': a phantom dataset, a synthetic twin of a release, or several with one."""
     known = task.dataset in catalog.list_datasets() and catalog.spec(task.dataset).generated
-    return known or bool(dataset.get("twin"))
+    return known or bool(dataset.get("twin") or dataset.get("generated"))
 
 
 def _groups(

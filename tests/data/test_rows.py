@@ -2,13 +2,15 @@
 
 import dataclasses
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.open import with_metadata
 from cardiobench.data.release_counts import absent_rows
-from cardiobench.data.rows import links_out, row_table, safe_join
+from cardiobench.data.rows import RowTable, links_out, row_table, safe_join
 from cardiobench.data.spec import AGE_GROUPS, TOTAL, DatasetSpec, Group, PromptGrid, Task
 from cardiobench.data.splits import hashed_split
 from cardiobench.data.twin_manifest import TWIN_MARK, write_manifest
@@ -235,3 +237,21 @@ def test_ladders_and_groups():
         Group("age", "age", (1, 2), ("a", "b"))
     cut = pd.cut([45, 46, 80, 81], [-float("inf"), *AGE_GROUPS.edges, float("inf")], labels=AGE_GROUPS.labels)
     assert list(cut) == ["≤45", "46-65", "66-80", ">80"]
+
+
+def test_a_changed_age_changes_the_fingerprint_and_nothing_else_of_the_row_does(tmp_path):
+    """The metadata baseline is given age and sex: vectors stored for another age would be stale."""
+    table = RowTable(
+        listed=pd.DataFrame(),
+        frame=pd.DataFrame({"id": ["a", "b"], "fingerprint": ["1", "2"], "age": [40.0, np.nan], "af": ["no", "yes"]}),
+        missing=(),
+        absent={},
+        excluded={},
+        digest="",
+        twin=False,
+    )
+    first = with_metadata(table).frame["fingerprint"]
+    older = dataclasses.replace(table, frame=table.frame.assign(age=[41.0, np.nan]))
+    relabelled = dataclasses.replace(table, frame=table.frame.assign(af="no"))
+    assert with_metadata(relabelled).frame["fingerprint"].tolist() == first.tolist()
+    assert (with_metadata(older).frame["fingerprint"] == first).tolist() == [False, True]

@@ -62,16 +62,25 @@ def views(name, view, n=30):
     return pd.DataFrame({"id": ids, "patient_id": ids, "y_true": view, "y_pred": view})
 
 
+def unanswered(frames):
+    return {name: frame[:0] for name, frame in frames.items()}
+
+
 def test_datasets_of_one_view_are_judged_together():
     """Alone each has one class and no verdict; together three, with patients of the same number kept apart."""
     frames = {name: views(name, view) for name, view in (("a", "A4C"), ("b", "A2C"), ("c", "PLAX"))}
-    joined = pool(frames, 90)
+    joined = pool(frames, unanswered(frames), 90)
     assert len(set(joined.patients)) == 90 and joined.expected == 90
     found = score(joined, joined.frame.assign(split="test"))
     assert found.task == POOLED.name and found.floor.value == pytest.approx(1 / 3)
     assert found.verdict.word == "above the floor" and found.score.value == 1
     wrong = {name: frame.assign(y_pred=np.resize(["A4C", "A2C", "PLAX"], 30)) for name, frame in frames.items()}
-    assert score(pool(wrong, 90), joined.frame.assign(split="test")).verdict.word == "no information shown"
+    references = joined.frame.assign(split="test")
+    assert score(pool(wrong, unanswered(frames), 90), references).verdict.word == "no information shown"
+    # Ten of each dataset without an answer: the verdict is judged as if all of them had been wrong.
+    some = {name: frame[10:] for name, frame in frames.items()}
+    partly = score(pool(some, {name: frame[:10] for name, frame in frames.items()}, 90), references)
+    assert partly.bounds.missing == 30 and 0.6 < partly.bounds.worst < 0.67 and partly.score.value == 1
 
 
 def test_a_pooled_task_is_a_task_that_is_ranked_and_never_pushed(tmp_path):
@@ -82,7 +91,7 @@ def test_a_pooled_task_is_a_task_that_is_ranked_and_never_pushed(tmp_path):
     frames = {name: views(name, view) for name, view in (("a", "A4C"), ("b", "A2C"), ("c", "PLAX"))}
     poor = {name: frame.assign(y_pred=np.resize(["A4C", "A2C", "PLAX"], 30)) for name, frame in frames.items()}
     for model, answers in (("x/good", frames), ("x/poor", poor)):
-        joined = pool(answers, 90)
+        joined = pool(answers, unanswered(answers), 90)
         found = score(joined, joined.frame.assign(split="test"), protocol="probe", model={"name": model}, resamples=50)
         save_scored(found, joined.frame, result_path(tmp_path / model / "r", "probe", POOLED.name))
     entries = collect([tmp_path]).entries
