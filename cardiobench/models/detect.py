@@ -24,7 +24,7 @@ RULES = (
     "weights alone -> the adapter whose network has such keys",
 )
 OWN = "cardiobench.json"
-OWN_KEYS = ("like", "pooling", "variant", "colour", "zoom", "border", "frames", "stride", "start")
+OWN_KEYS = ("like", "pooling", "variant", "colour", "zoom", "border", "frames", "stride", "start", "nifti")
 HUBERT_ECG = "Edoardo-BS/hubert-ecg-base"
 WEIGHTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 

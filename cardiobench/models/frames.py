@@ -66,11 +66,11 @@ def frame_settings(facts: Mapping[str, Any], name: str) -> FrameSettings:
     chosen = {key: facts[key] for key in ("colour", "zoom", "border", "size") if key in facts}
     try:
         sampling = FrameSampling(**{
-            field: facts[key] for key, field in (("frames", "count"), ("stride", "stride"), ("start", "start")) if key in facts
+            field: facts[key] for key, field in (("frames", "count"), *((name, name) for name in ("stride", "start", "nifti"))) if key in facts
         })  # fmt: skip
     except (TypeError, ValueError) as error:
         raise BadModel(
-            f"{name}: frames, stride or start is none: {error}. Correct the card or cardiobench.json."
+            f"{name}: frames, stride, start or nifti is none: {error}. Correct the card or cardiobench.json."
         ) from None
     settings = FrameSettings(**chosen, sampling=sampling)
     good = settings.colour in COLOURS and settings.border in BORDERS

@@ -1,11 +1,18 @@
 """Settings of `--profile paper` that the user left open; `docs/papers.md` lists every published setting."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from cardiobench.core.config import RunConfig
 from cardiobench.models.base import LoadedModel
+from cardiobench.protocols.base import BaseProtocol
+
+AnyProtocol = TypeVar("AnyProtocol", bound=BaseProtocol)
 
 PAPER = "paper"
+PAPER_PROBE = "paper_probe"
+"""Variant of the preprocessing that the released probe of arXiv:2510.00520 trains on: one whole frame in RGB."""
 SEED = 42
 POOLINGS = ("last", "max")
 """Poolings of an ECG model's tokens in arXiv:2601.21830; an echo model offers no last token."""
@@ -28,13 +35,28 @@ def model_choices(name: str, config: RunConfig) -> list[tuple[str | None, str | 
         name, revision=config.revision, weights=config.weights, trust_remote_code=config.trust_remote_code
     )
     published = POOLINGS if set(POOLINGS) <= set(plan.poolings) else (None,)
-    variant = config.variant or (PAPER if PAPER in plan.variants else None)
-    return [(pooling, variant) for pooling in config.poolings or published]
+    variants = [variant for variant in (PAPER, PAPER_PROBE) if variant in plan.variants] or [None]
+    if config.variant:
+        variants = [config.variant]
+    return [(pooling, variant) for variant in variants for pooling in config.poolings or published]
+
+
+def select_protocols(protocols: Sequence[AnyProtocol], variants: Collection[str], variant: str) -> list[AnyProtocol]:
+    """Return the protocols that a variant of a model's preprocessing is for: the published probe has one of its own.
+
+    Args:
+        protocols: of the run.
+        variants: that the run uses of this model.
+        variant: one of them.
+    """
+    if {PAPER, PAPER_PROBE} <= set(variants):
+        return [one for one in protocols if (one.name == "probe") == (variant == PAPER_PROBE)]
+    return list(protocols)
 
 
 def profile_warning(model: LoadedModel, variant: str | None, config: RunConfig) -> LoadedModel:
     """Return the model, with a warning where no published preprocessing of it is known."""
-    if config.profile != PAPER or variant == PAPER or not model.weight_files:
+    if config.profile != PAPER or variant in (PAPER, PAPER_PROBE) or not model.weight_files:
         return model
     sentence = f"profile paper: the papers define no preprocessing of {model.name}; its own default is used"
     return replace(model, warnings=(*model.warnings, sentence))

@@ -27,7 +27,7 @@ from cardiobench.runner.cell import AnalysisCell, Cell
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
-from cardiobench.runner.paper_profile import apply_profile, model_choices, profile_warning
+from cardiobench.runner.paper_profile import apply_profile, model_choices, profile_warning, select_protocols
 from cardiobench.runner.plan import (
     DATASET_COLUMNS,
     dataset_rows,
@@ -44,6 +44,8 @@ from cardiobench.scoring.suites import load_suite
 
 if TYPE_CHECKING:
     import torch
+
+AnyProtocol = PredictionProtocol | AnalysisProtocol
 
 
 def run(config: RunConfig, console: Console | None = None, encoders: Sequence[Encoder] = ()) -> RunSummary:
@@ -82,8 +84,8 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     print_data(request, console)
     with watch(accelerator):
         analyses: list[AnalysisCell] = []
-        for model in load_models(config, context):
-            analyses += run_model(model, tasks, datasets, protocols, context)
+        for model, chosen in load_models(config, protocols, context):
+            analyses += run_model(model, tasks, datasets, chosen, context)
         if accelerator.is_main_process:
             compare_models(analyses, context)
             finalize(context)
@@ -110,7 +112,7 @@ class Request:
     """
 
     config: RunConfig
-    protocols: Sequence[PredictionProtocol | AnalysisProtocol]
+    protocols: Sequence[AnyProtocol]
     tasks: Sequence[Task]
     datasets: Mapping[str, OpenDataset]
     absent: Mapping[str, str]
@@ -167,7 +169,7 @@ def modalities_of(models: Sequence[str]) -> set[str]:
     return {modality for card in cards for modality in (card.modalities if card else ("echo", "ecg"))}
 
 
-def make_protocols(config: RunConfig) -> list[PredictionProtocol | AnalysisProtocol]:
+def make_protocols(config: RunConfig) -> list[AnyProtocol]:
     """Return the protocols of a run with their options.
 
     Raises:
@@ -185,8 +187,13 @@ def make_protocols(config: RunConfig) -> list[PredictionProtocol | AnalysisProto
     return [protocol(name, config) for name in names]
 
 
-def load_models(config: RunConfig, context: RunContext) -> Iterator[LoadedModel]:
+def load_models(
+    config: RunConfig, protocols: Sequence[AnyProtocol], context: RunContext
+) -> Iterator[tuple[LoadedModel, list[AnyProtocol]]]:
     """Load the models of a run, one after the other, with each of their poolings; note those that cannot be loaded.
+
+    Yields:
+        A model, and the protocols that it takes part in.
 
     Raises:
         BadModel: the only model of the run cannot be loaded.
@@ -194,9 +201,12 @@ def load_models(config: RunConfig, context: RunContext) -> Iterator[LoadedModel]
     """
     for name in config.models:
         try:
-            for pooling, variant in model_choices(name, config):
-                model = load(name, config, lambda: context.accelerator.device, pooling, variant, context.encoders)
-                yield profile_warning(model, variant, config)
+            choices = model_choices(name, config)
+            variants = [variant or "" for _, variant in choices]
+            for pooling, variant in choices:
+                if chosen := select_protocols(protocols, variants, variant or ""):
+                    model = load(name, config, lambda: context.accelerator.device, pooling, variant, context.encoders)
+                    yield profile_warning(model, variant, config), chosen
         except (BadModel, NotApplicable) as error:
             if len(config.models) == 1:
                 raise
@@ -243,7 +253,7 @@ def run_model(
     model: LoadedModel,
     tasks: Sequence[Task],
     datasets: Mapping[str, OpenDataset],
-    protocols: Sequence[PredictionProtocol | AnalysisProtocol],
+    protocols: Sequence[AnyProtocol],
     context: RunContext,
 ) -> list[AnalysisCell]:
     """Run all tasks of one model: every dataset is encoded once, then every protocol works from the stored embeddings.

@@ -3,10 +3,12 @@
 import pytest
 
 from cardiobench.core.config import RunConfig
-from cardiobench.models.load import load_model
+from cardiobench.models.cards import find_card
+from cardiobench.models.frames import frame_settings
+from cardiobench.models.load import facts_of, load_model
 from cardiobench.protocols import protocol
 from cardiobench.runner import paper_profile
-from cardiobench.runner.paper_profile import apply_profile, model_choices, profile_warning
+from cardiobench.runner.paper_profile import apply_profile, model_choices, profile_warning, select_protocols
 from cardiobench.runner.plan import resolve_tasks
 
 PAPER = RunConfig(models=("a/b",), profile="paper")
@@ -24,6 +26,7 @@ def test_the_published_seed_where_none_was_given():
         (("mean", "max", "last"), ("filtered", "paper"), [("last", "paper"), ("max", "paper")]),
         (("mean", "cls", "max"), (), [(None, None)]),
         ((), ("echo_clip", "paper"), [(None, "paper")]),
+        ((), ("full_frame", "paper", "paper_probe"), [(None, "paper"), (None, "paper_probe")]),
     ],
 )
 def test_poolings_and_preprocessing_of_the_papers_where_a_model_has_them(monkeypatch, poolings, variants, expected):
@@ -33,6 +36,24 @@ def test_poolings_and_preprocessing_of_the_papers_where_a_model_has_them(monkeyp
     own = RunConfig(models=("a/b",), profile="paper", poolings=("mean",), variant="zscore")
     assert model_choices("a/b", own) == [("mean", "zscore")]
     assert model_choices("a/b", RunConfig(models=("a/b",), poolings=("max", "mean"))) == [("max", None), ("mean", None)]
+
+
+def test_the_published_probe_has_a_preprocessing_of_its_own():
+    """Prompts see cropped BGR frames, the released probe one whole frame in RGB."""
+    protocols = [protocol(name, PAPER) for name in ("zero_shot", "probe", "knn")]
+
+    def names(variants, variant):
+        return [one.name for one in select_protocols(protocols, variants, variant)]
+
+    assert names(["paper", "paper_probe"], "paper") == ["zero_shot", "knn"]
+    assert names(["paper", "paper_probe"], "paper_probe") == ["probe"]
+    assert names(["paper"], "paper") == names([""], "") == ["zero_shot", "probe", "knn"]
+    card = find_card("mkaichristensen/echo-clip")
+    (zero_shot, probe) = (frame_settings(facts_of(card, name), card.id) for name in ("paper", "paper_probe"))
+    assert (zero_shot.colour, zero_shot.zoom, zero_shot.sampling.count) == ("BGR", 0.1, 16)
+    assert (probe.colour, probe.zoom, probe.sampling.count) == ("RGB", 0, 1)
+    assert zero_shot.sampling.nifti == probe.sampling.nifti == "paper"
+    assert frame_settings(facts_of(card, "echo_clip"), card.id).sampling.nifti == "canonical"
 
 
 def test_a_model_whose_published_preprocessing_is_unknown_says_so():

@@ -32,7 +32,7 @@ def read_clip(
 
     Args:
         source: path, or the bytes of the file.
-        sampling: which frames; every one unless told otherwise.
+        sampling: which frames, and how NIfTI volumes are scaled; every one unless told otherwise.
         key_frame: 0-based frame where key-frame sampling starts; beyond the end means the last.
         name: what messages call the recording; the path unless told otherwise.
         profile: `canonical` is uint8 RGB (T, H, W, 3) in display orientation, NIfTI scaled over the whole volume.
@@ -52,7 +52,7 @@ def read_clip(
         case "dicom":
             clip = read_dicom(file, sampling, key_frame)
         case "nifti":
-            clip = read_nifti(file, sampling, key_frame, paper=profile == "paper")
+            clip = read_nifti(file, sampling, key_frame, paper="paper" in (profile, sampling.nifti))
         case _:
             clip = read_still(file)
     return replace(clip, frames=np.ascontiguousarray(clip.frames[..., ::-1])) if profile == "paper" else clip

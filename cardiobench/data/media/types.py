@@ -52,16 +52,21 @@ class FrameSampling:
 
     `start="key_frame"`: `count` frames from the key frame on, every `stride`-th, fewer near the end (never padded);
     `start="first"`: the same from the beginning of the clip on, whatever the key frame; `start="uniform"`: `count`
-    frames spread evenly over the clip, first and last included; `count=None`: every frame.
+    frames spread evenly over the clip, first and last included; `count=None`: every frame. `nifti="paper"`: every frame of a
+    NIfTI volume scaled by itself with x as the rows, as arXiv:2510.00520 read them; "canonical": over the whole volume, in
+    display orientation.
     """
 
     count: int | None = 16
     stride: int = 1
     start: Literal["key_frame", "first", "uniform"] = "key_frame"
+    nifti: Literal["canonical", "paper"] = "canonical"
 
     def __post_init__(self):
         if self.start not in ("key_frame", "first", "uniform"):
             raise ValueError(f"start='{self.start}': expected 'key_frame', 'first' or 'uniform'")
+        if self.nifti not in ("canonical", "paper"):
+            raise ValueError(f"nifti='{self.nifti}': expected 'canonical' or 'paper'")
         if (self.count is not None and self.count < 1) or self.stride < 1:
             raise ValueError(f"count={self.count}, stride={self.stride}: expected 1 or more")
 

@@ -146,3 +146,13 @@ def test_cut_short(heart, tmp_path):
 def test_a_zipped_text_is_no_volume():
     with pytest.raises(BadMedia, match="notes cannot be decoded as NIfTI"):
         read_clip(gzip.compress(b"patient0001 training"), name="notes")
+
+
+def test_a_model_can_ask_for_the_published_reading(heart):
+    """`--profile paper` reaches it through the sampling of a card's variant; grey volumes have no colour order."""
+    published = read_clip(nifti_bytes(heart), profile="paper")
+    asked = read_clip(nifti_bytes(heart), FrameSampling(None, nifti="paper"))
+    np.testing.assert_array_equal(asked.frames, published.frames)
+    assert asked.frames.shape == (4, 30, 20, 3), "x as the rows"
+    with pytest.raises(ValueError, match="nifti='raw'"):
+        FrameSampling(nifti="raw")
