@@ -249,7 +249,9 @@ def fractions(r: float, repeated: bool) -> Simulate:
 
 EVERY_METRIC: dict[str, tuple[tuple[Simulate, ...], tuple[str, ...], int, tuple[int, ...]]] = {
     "two classes": (
-        tuple(two_classes(ill, shift, repeated) for ill in (0.3, 0.5) for shift in (1, 2) for repeated in (False, True)),
+        tuple(
+            two_classes(ill, shift, repeated) for ill in (0.3, 0.5) for shift in (1, 2) for repeated in (False, True)
+        ),
         ("f1_macro", "classification_report", "calibration_report"),
         2,
         (50, 120, 400),

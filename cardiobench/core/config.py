@@ -152,6 +152,10 @@ class RunConfig(Settings):
     profile: Annotated[
         Literal["default", "paper"], Setting("paper: the published recipes, where a protocol has one", WHAT)
     ] = "default"
+    views: Annotated[
+        Literal["all", "own"],
+        Setting("own: of a study in TMED-2, only the images that the model itself calls PLAX or PSAX", WHAT),
+    ] = "all"
     poolings: Annotated[
         Names,
         Setting(

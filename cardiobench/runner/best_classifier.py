@@ -49,7 +49,9 @@ def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[S
     if cached is not None:
         return cached, []
     results = {cell.variant.partition(".")[2]: ScoreResult.load(cell.path) for cell in cells}
-    frames = [load_predictions(results[name], predictions_path(cell.path)) for name, cell in zip(results, cells, strict=True)]
+    frames = [
+        load_predictions(results[name], predictions_path(cell.path)) for name, cell in zip(results, cells, strict=True)
+    ]
     chosen, details = choose_by_inner_folds({name: result.options for name, result in results.items()})
     predictions, references = join_references(
         first.dataset,

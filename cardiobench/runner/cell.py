@@ -34,6 +34,7 @@ from cardiobench.scoring import score
 from cardiobench.scoring.metrics import load_formula, metrics_of
 
 KEY_DIGITS = 16
+OWN_VIEWS = "own_views"
 
 Result = TypeVar("Result", bound=Record)
 
@@ -132,7 +133,17 @@ class Cell(BaseCell[ScoreResult]):
     @property
     def label(self) -> str:
         """The protocol with its variant."""
-        return f"{self.protocol.name}.{self.variant}" if self.variant else self.protocol.name
+        return f"{self.protocol.name}.{self.result_variant}" if self.result_variant else self.protocol.name
+
+    @property
+    def own_views(self) -> bool:
+        """Whether units are answered from the recordings of the views that the model itself recognises."""
+        return self.config.views == "own" and bool(self.task.paper_rows)
+
+    @property
+    def result_variant(self) -> str:
+        """The variant as the result is called: that of the protocol, and whether views were the model's own."""
+        return ".".join(filter(None, (self.variant, OWN_VIEWS if self.own_views else "")))
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -144,7 +155,7 @@ class Cell(BaseCell[ScoreResult]):
         return {
             "dataset": self.dataset.table.digest,
             "embeddings": self.plan.store.key,
-            "variant": self.variant,
+            "variant": self.result_variant,
             "unreadable": sorted(self.unreadable & set(self.rows["id"])),
             "metrics": self.config.metrics,
         }

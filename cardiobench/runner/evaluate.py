@@ -13,6 +13,7 @@ from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import Cell, load_or_compute, model_facts, seen_in_pretraining
 from cardiobench.runner.context import RunContext
+from cardiobench.runner.own_views import keep_own_views
 from cardiobench.runner.parallel import applicable, run_parallel
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.references import data_warnings, join_references
@@ -65,6 +66,8 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
     embeddings = cell.plan.store.load(rows["id"], rows["fingerprint"])
     data = TaskData(cell.task, rows, embeddings, cell.model.pooling, config.prompts)
     output = protocol.predict(data, cell.model.encoder, cell.variant)
+    if cell.own_views:
+        output = keep_own_views(cell, data, output)
     predictions, references = join_references(
         cell.dataset,
         cell.task,
@@ -81,7 +84,7 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
         resamples=config.resamples,
         seed=config.seed,
         protocol=protocol.name,
-        variant=cell.variant,
+        variant=cell.result_variant,
         options={**protocol.get_params(), **output.details},
         dataset=dataset_facts(cell),
         model=model_facts(cell.model),

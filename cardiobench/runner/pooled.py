@@ -88,9 +88,7 @@ def pool(frames: Mapping[str, pd.DataFrame], missing: Mapping[str, pd.DataFrame]
     truth = ["id", "patient_id", "y_true"]
     pooled = _concat(frames, [*truth, "y_pred", *(f"p_{name}" for name in POOLED.classes)]).dropna(axis="columns")
     unanswered = _concat(missing, truth)
-    return Predictions(
-        POOLED, pooled, expected, ", ".join(frames), missing=unanswered if len(unanswered) else None
-    )
+    return Predictions(POOLED, pooled, expected, ", ".join(frames), missing=unanswered if len(unanswered) else None)
 
 
 def _concat(frames: Mapping[str, pd.DataFrame], columns: list[str]) -> pd.DataFrame:

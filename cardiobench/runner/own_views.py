@@ -1,0 +1,55 @@
+"""Study-level answers from the images whose view the model itself recognises, as it could be used without view labels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data.spec import Task
+from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.runner.cell import Cell
+
+
+def keep_own_views(cell: Cell, data: TaskData, output: ProtocolOutput) -> ProtocolOutput:
+    """Keep the answers to the images that the model calls one of the published views; all of a study that has none.
+
+    Views are answered by the same protocol as the task, trained on the same patients.
+
+    Args:
+        cell: of the task.
+        data: its recordings.
+        output: the answers to them.
+
+    Raises:
+        NotApplicable: the protocol cannot answer views.
+    """
+    ((target, preferred),) = cell.task.paper_rows.items()
+    views = _view_task(cell, target)
+    cell.protocol.check(views)
+    variants = cell.protocol.variants(views)
+    variant = cell.variant if cell.variant in variants else variants[0]
+    answers = cell.protocol.predict(replace(data, task=views), cell.model.encoder, variant)
+    called = pd.Series(np.asarray(views.classes)[answers.values.argmax(axis=1)], index=answers.indices)
+    wanted = called.reindex(output.indices).isin(preferred).to_numpy()
+    units = pd.Series(data.rows[cell.task.unit_column].to_numpy()[output.indices])
+    kept = wanted | ~pd.Series(wanted).groupby(units).transform("any").to_numpy()
+    facts = {
+        "views": f"own answers: {', '.join(preferred)}",
+        "images": len(kept),
+        "images_of_these_views": int(wanted.sum()),
+    }
+    return replace(
+        output,
+        indices=output.indices[kept],
+        values=output.values[kept],
+        refits=tuple(values[kept] for values in output.refits),
+        details={**output.details, **facts},
+    )
+
+
+def _view_task(cell: Cell, target: str) -> Task:
+    for task in cell.dataset.spec.tasks:
+        if task.target == target:
+            return task
+    raise NotApplicable(f"{cell.task.dataset} has no task whose answer is the {target}")
