@@ -35,9 +35,8 @@ def model_choices(name: str, config: RunConfig) -> list[tuple[str | None, str | 
         name, revision=config.revision, weights=config.weights, trust_remote_code=config.trust_remote_code
     )
     published = POOLINGS if set(POOLINGS) <= set(plan.poolings) else (None,)
-    variants = [variant for variant in (PAPER, PAPER_PROBE) if variant in plan.variants] or [None]
-    if config.variant:
-        variants = [config.variant]
+    offered: list[str | None] = [variant for variant in (PAPER, PAPER_PROBE) if variant in plan.variants]
+    variants = [config.variant] if config.variant else offered or [None]
     return [(pooling, variant) for variant in variants for pooling in config.poolings or published]
 
 
