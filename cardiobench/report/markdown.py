@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cardiobench.core.io import write_text
-from cardiobench.report import probe_gain, ranks
+from cardiobench.report import probe_gain, ranks, task_means
 from cardiobench.report.overview import find_task
 from cardiobench.report.page import naming
 from cardiobench.report.plots.draw import ReportFigures, draw_report
@@ -50,6 +50,7 @@ def write_markdown(collection: Collection, out: Path, *, figures: ReportFigures 
         f"> {figures.note}\n" if figures.note else "",
         tables.markdown(real) if real else "",
         GENERATED + tables.markdown(generated) if generated else "",
+        task_means.markdown(collection.entries),
         ranks.markdown(collection.entries),
         probe_gain.markdown(collection.results),
         *(_task_section(task, by_task[task], figures.of("task", task), out) for task in sorted(by_task)),

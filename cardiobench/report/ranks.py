@@ -47,7 +47,7 @@ def comparable_models(entries: Sequence[Entry]) -> tuple[Comparable, list[str]]:
         predictions, reasons = {}, {}
         for name, entry in zip(_model_names(group), group, strict=True):
             try:
-                predictions[name] = _load(entry)
+                predictions[name] = predictions_of(entry)
             except CardioBenchError as error:
                 reasons[name] = str(error)
         units = {name: frozenset(one.frame["id"]) for name, one in predictions.items()}
@@ -72,7 +72,8 @@ def _model_names(entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _load(entry: Entry) -> Predictions:
+def predictions_of(entry: Entry) -> Predictions:
+    """Return the predictions beside a result; raises `BadPredictions` where there are none."""
     if entry.predictions is None:
         raise BadPredictions(f"there are no predictions beside {entry.path}. Run the line that made it again.")
     result, frame = entry.result, load_predictions(entry.result, entry.predictions)

@@ -31,8 +31,8 @@ def marked(name):
 ECHO, ECG = ("phantom_echo/ef", "phantom_echo/view"), ("phantom_ecg/cd", "phantom_ecg/af")
 # Tasks that a model's own heads answer and that have no generated dataset of their own: from synthetic twins.
 OTHERS = {
-    "echonet/EchoPrime": ("tmed2/as",),
-    "CarDS-Yale/PanEcho": ("tmed2/as", "echonet_lvh", "segrwma"),
+    "echonet/EchoPrime": ("tmed2/as", "mimic_iv_echo"),
+    "CarDS-Yale/PanEcho": ("tmed2/as", "echonet_lvh", "segrwma", "mimic_iv_echo"),
 }
 ANSWERING = ("zero_shot", "native", "probe", "knn")
 
@@ -46,11 +46,16 @@ def small():
 
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory):
-    """Raw folders of the twins, a folder for each by its name."""
+    """Gives the folder with the twins of a model's other tasks, a folder for each by its name; written when first asked for."""
     data = tmp_path_factory.mktemp("twins")
-    for name in sorted({task.partition("/")[0] for tasks in OTHERS.values() for task in tasks}):
-        write_twin(name, data / name, patients=6)
-    return data
+
+    def folder(model):
+        for name in sorted({task.partition("/")[0] for task in OTHERS[model]}):
+            if not (data / name).is_dir():
+                write_twin(name, data / name, patients=6)
+        return data
+
+    return folder
 
 
 @pytest.fixture
@@ -124,7 +129,7 @@ def test_every_task_and_protocol_is_answered(checkpoint, twins, tmp_path):
     check_answers(tmp_path / "a", expected(model, tasks, ANSWERING), **what, tasks=names, protocols=ANSWERING, limit=3)
     if name in OTHERS:
         wanted = expected(model, others(name), ("native",))
-        data = {"data_dir": twins, "allow_missing": True, "limit": 1}
+        data = {"data_dir": twins(name), "allow_missing": True, "limit": 1}
         check_answers(tmp_path / "b", wanted, **what, **data, tasks=OTHERS[name], protocols=("native",))
 
 

@@ -30,6 +30,22 @@ def test_a_caption_by_hand():
     assert said.negated("increased septal thickness").text == said.text.replace("no increased", "increased")
 
 
+def test_measurements_of_a_study_make_a_sentence():
+    row = {
+        "ef": 60.0,
+        "lvedd": 4.62,
+        "inf_lat_thickness": 1.04,
+        "la_vol": 51.7,
+        "tr_velocity": 2.4,
+        "as_modsev": "present",
+    }
+    valve = Task("mimic_iv_echo/as_modsev", "binary", "as_modsev", ("f1_macro",), ("absent", "present"))
+    assert make_caption(row, (valve,)).text == (
+        "No reduced ejection fraction, no left ventricular dilatation. Ejection fraction 60%, LVEDD 4.6 cm, "
+        "inferolateral wall 1.0 cm, LA volume 52 mL, TR 2.4 m/s."
+    )
+
+
 def test_limits_depend_on_the_sex_and_an_unknown_sex_leaves_open_what_lies_between():
     assert make_caption({**ROW, "sex": "M"}, ()).findings["left ventricular dilatation"] is False
     assert "left ventricular dilatation" not in make_caption({**ROW, "sex": None}, ()).findings
@@ -148,6 +164,29 @@ def test_recordings_with_equal_captions_are_equally_right():
     # two captions to find one among; three recordings of which two, two and one are right
     assert recall.loc[(retrieval.ACROSS, retrieval.TO_TEXT, "recall_at_1"), "chance"] == pytest.approx(1 / 2)
     assert recall.loc[(retrieval.ACROSS, retrieval.TO_IMAGE, "recall_at_1"), "chance"] == pytest.approx((2 + 2 + 1) / 9)
+
+
+@pytest.mark.parametrize("direction", [retrieval.TO_TEXT, retrieval.TO_IMAGE])
+def test_ranks_do_not_depend_on_how_many_queries_are_compared_at_once(direction, monkeypatch):
+    rng = np.random.default_rng(3)
+    captions = tuple(make_caption({"ef": float(ef)}, ()) for ef in rng.integers(50, 58, 30))
+    ids, vectors = np.arange(30).astype(str), rng.normal(size=(30, 6))
+    recordings = retrieval.CaptionedRecordings(ids, ids, np.full(30, ""), vectors, captions)
+    known = {caption.text: rng.normal(size=6) for caption in captions}
+    embed = lambda texts: np.stack([known[text] for text in texts])  # noqa: E731
+    whole = retrieval.rank(recordings, np.arange(30), embed, direction)
+    monkeypatch.setattr(retrieval, "COSINES", 70)
+    ranks, _, targets = retrieval.rank(recordings, np.arange(30), embed, direction)
+    np.testing.assert_array_equal(ranks, whole[0])
+    assert targets == whole[2] == (len(known) if direction == retrieval.TO_TEXT else 30)
+    cosines = vectors @ embed([c.text for c in captions]).T
+    cosines = cosines if direction == retrieval.TO_TEXT else cosines.T
+    same = np.array([[one.text == other.text for other in captions] for one in captions])
+    if (
+        direction == retrieval.TO_IMAGE
+    ):  # by hand: one plus the wrong recordings that are nearer than the nearest right one
+        best = np.where(same, cosines, -np.inf).max(axis=1)
+        np.testing.assert_array_equal(ranks, 1 + ((cosines >= best[:, None]) & ~same).sum(axis=1))
 
 
 def test_chance_is_what_random_orders_give():

@@ -8,6 +8,7 @@ from cardiobench.data import catalog
 from cardiobench.protocols import list_protocols
 from cardiobench.runner.plan import resolve_tasks
 from cardiobench.scoring.families import family_of, margin
+from cardiobench.scoring.means import task_means
 from cardiobench.scoring.suites import list_suites, load_suite
 
 # A released suite never changes; a change is a new version under a new name.
@@ -24,6 +25,15 @@ def test_every_name_of_a_suite_exists(name):
 
 def test_released_suites_are_frozen():
     assert {name: sha256_of_json(to_plain(load_suite(name)))[:12] for name in RELEASED} == RELEASED
+
+
+def test_means_are_over_tasks_of_their_suite():
+    for mean in task_means():
+        asked = {task.name: task for task in resolve_tasks(load_suite(mean.suite).tasks)}
+        assert set(mean.tasks) <= set(asked) and len(set(mean.tasks)) == len(mean.tasks) > 1
+        assert all(asked[name].classes for name in mean.tasks) and mean.protocol in load_suite(mean.suite).protocols
+    diseases = next(mean for mean in task_means() if mean.published == 0.865)
+    assert diseases.note == "other labels, other images" and "arXiv:2512.12107" in diseases.published_by
 
 
 def test_families_are_those_of_the_suites():

@@ -26,7 +26,18 @@ log = logging.getLogger(__name__)
 VIDEO = ("echo_prime_encoder.pt", "echo_prime_encoder.safetensors")
 VIEW = ("view_classifier.pt", "view_classifier.safetensors")
 BY_NAME, UPSTREAM, PROMPTS = "by_name", "upstream_compat", "prompts"
-ASKED = {"ef": "ejection_fraction", "as": "aortic_stenosis"}
+ASKED = {
+    "ef": "ejection_fraction",
+    "as": "aortic_stenosis",
+    "as_modsev": "aortic_stenosis",
+    "ar_modsev": "aortic_regurgitation",
+    "mr_modsev": "mitral_regurgitation",
+    "tr_modsev": "tricuspid_valve_regurgitation",
+    "rv_dysfunction": "rv_systolic_function_depressed",
+    "rv_dilated": "right_ventricle_dilation",
+    "la_dilated": "left_atrium_dilation",
+    "effusion_modlarge": "pericardial_effusion",
+}
 SAMPLING = FrameSampling(count=FRAMES, stride=STRIDE, start="first")
 STENOSIS_CUT = 0.78  # share of candidates from which EchoPrime says aortic stenosis (its roc_thresholds.csv)
 
@@ -58,7 +69,7 @@ class EchoPrimeEncoder(ClipEncoder):
     """EchoPrime on the first 32 frames of a clip.
 
     Attributes:
-        native: `view`, and `ef` and `as` where the candidate bank is there.
+        native: `view`, and where the candidate bank is there the targets of `ASKED`.
         retrieval: section weights and bank; None without them.
         upstream_compat: answer as the released code does, misaligned sections included.
         native_details: target -> facts about its last answers, for the stamp.
@@ -81,7 +92,8 @@ class EchoPrimeEncoder(ClipEncoder):
             units: stored vectors (R, 523) of each unit; one recording is enough.
 
         Returns:
-            `ef` in % (n,); `as` as `stenosis` of the share of candidates, (n,); `view` (n, 6) as `view_probabilities`.
+            `ef` in % (n,); aortic stenosis as `stenosis` of the share of candidates, other findings as that share, (n,);
+            `view` (n, 6) as `view_probabilities`.
         """
         if target == "view":
             return np.stack([view_probabilities(unit) for unit in units])
@@ -98,7 +110,7 @@ class EchoPrimeEncoder(ClipEncoder):
         if blind.any():
             used = "no weights (arbitrary candidates, as released)" if self.upstream_compat else "uniform weights"
             log.warning("%s %s: %d of %d units have only views without weight: %s.", self.name, target, blind.sum(), len(blind), used)  # fmt: skip
-        return stenosis(values) if target == "as" else values
+        return stenosis(values) if ASKED[target] == "aortic_stenosis" else values
 
 
 def view_probabilities(unit: np.ndarray) -> np.ndarray:
@@ -149,7 +161,7 @@ def load(
     load_exactly(network.view, read_weights(paths[1:]), f"{card.id} ({paths[1].name})")
     absent = [name for name in RETRIEVAL if source.find((name,)) is None]
     retrieval = None if absent else read_retrieval(source)
-    lacking = f"without {', '.join(absent)} it answers neither {' nor '.join(ASKED)}; only embeddings and the view"
+    lacking = f"without {', '.join(absent)} it answers only the view, none of {', '.join(ASKED)}"
     return EchoPrimeEncoder(
         name=card.id,
         revision=source.revision(paths),

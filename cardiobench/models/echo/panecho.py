@@ -21,14 +21,55 @@ RESIZED, SIZE = 256, 224
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 VARIANTS = {"four_clips": 4, "one_clip": 1}  # clips of a recording
 
-# Target of a task -> head that answers it. Wall motion is one question about all segments, whatever the view of a task.
+
+@dataclass(frozen=True)
+class Answer:
+    """The part of a head's output that answers a task.
+
+    Attributes:
+        head: its name.
+        of_class: the class whose probability answers; empty for a number, or for the one output of two classes.
+        complement: one minus that probability.
+    """
+
+    head: str
+    of_class: str = ""
+    complement: bool = False
+
+    def values(self, outputs: dict[str, np.ndarray]) -> np.ndarray:
+        """Return a number or a probability per clip, (n,), of the outputs of all heads."""
+        values = outputs[self.head]
+        column = values[:, head(self.head).classes.index(self.of_class) if self.of_class else 0]
+        return 1 - column if self.complement else column
+
+
+# Target of a task -> what answers it. Wall motion is one question about all segments, whatever the view of a task.
 ANSWERS = {
-    "ef": "EF",
-    "lvidd": "LVIDd",
-    "ivsd": "IVSd",
-    "lvpwd": "LVPWd",
-    "as": "AVStenosis",
-    "rwma": "LVWallMotionAbnormalities",
+    "ef": Answer("EF"),
+    "lvidd": Answer("LVIDd"),
+    "ivsd": Answer("IVSd"),
+    "lvpwd": Answer("LVPWd"),
+    "as": Answer("AVStenosis", "None", complement=True),
+    "rwma": Answer("LVWallMotionAbnormalities"),
+    "lvedd": Answer("LVIDd"),
+    "lvesd": Answer("LVIDs"),
+    "septal_thickness": Answer("IVSd"),
+    "inf_lat_thickness": Answer("LVPWd"),
+    "la_vol": Answer("LAVol"),
+    "tapse": Answer("TAPSE"),
+    "av_pk_vel": Answer("AVPkVel(m|s)"),
+    "ef_le40": Answer("LVSystolicFunction", "Moderately|Severely Decreased"),
+    "lv_dilated": Answer("LVSize", "Normal", complement=True),
+    "lvh": Answer("LVWallThickness-increased-any"),
+    "lvh_15": Answer("LVWallThickness-increased-modsev"),
+    "la_dilated": Answer("LASize", "Normal", complement=True),
+    "rv_dysfunction": Answer("RVSystolicFunction"),
+    "rv_dilated": Answer("RVSize", "Normal", complement=True),
+    "as_modsev": Answer("AVStenosis", "None", complement=True),
+    "ar_modsev": Answer("AVRegurg", "Moderate|Severe"),
+    "mr_modsev": Answer("MVRegurgitation", "Moderate|Severe"),
+    "tr_modsev": Answer("TVRegurgitation", "Moderate|Severe"),
+    "effusion_modlarge": Answer("pericardial-effusion"),
 }
 
 
@@ -120,11 +161,9 @@ class PanEchoEncoder(ClipEncoder):
             units: stored embeddings (R, 768) of each unit.
 
         Returns:
-            float64 (n,), in % or cm, or a probability.
+            float64 (n,), in the unit of the task, or a probability.
         """
-        name = ANSWERS[target]
-        values = self.answers(np.concatenate(units))[name]
-        column = 1 - values[:, head(name).classes.index("None")] if target == "as" else values[:, 0]
+        column = ANSWERS[target].values(self.answers(np.concatenate(units)))
         first = np.cumsum([0, *(len(unit) for unit in units[:-1])])
         return np.add.reduceat(column, first) / [len(unit) for unit in units]
 

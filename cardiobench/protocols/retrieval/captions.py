@@ -25,6 +25,14 @@ MEASUREMENTS = {
     "lvidd": ("LVIDd {} cm", 1),
     "ivsd": ("IVSd {} cm", 1),
     "lvpwd": ("LVPWd {} cm", 1),
+    "lvedd": ("LVEDD {} cm", 1),
+    "lvesd": ("LVESD {} cm", 1),
+    "septal_thickness": ("septum {} cm", 1),
+    "inf_lat_thickness": ("inferolateral wall {} cm", 1),
+    "la_vol": ("LA volume {} mL", 0),
+    "tapse": ("TAPSE {} cm", 1),
+    "tr_velocity": ("TR {} m/s", 1),
+    "av_pk_vel": ("aortic valve {} m/s", 1),
 }
 # target of a binary task -> the finding of its positive class
 LABELS = {
@@ -75,6 +83,8 @@ LIMITS = (
     FindingLimit("left ventricular dilatation", "lvidd", 5.2, 5.8),
     FindingLimit("increased septal thickness", "ivsd", 0.9, 1.0),
     FindingLimit("increased posterior wall thickness", "lvpwd", 0.9, 1.0),
+    FindingLimit("left ventricular dilatation", "lvedd", 5.2, 5.8),
+    FindingLimit("increased septal thickness", "septal_thickness", 0.9, 1.0),
 )
 # Heart failure guideline (McDonagh et al., Eur. Heart J. 42 (2021)): reduced up to 40 %, mildly reduced 41 to 49 %.
 REDUCED, PRESERVED = 40.0, 50.0
@@ -147,7 +157,7 @@ def make_caption(row: Mapping[str, Any], tasks: tuple[Task, ...]) -> Caption:
 
 def finding_of(task: Task) -> str | None:
     """Return the words for the finding of a task's positive class; None where there are none."""
-    return LABELS.get(task.target.partition("_")[0]) if task.kind == "binary" else None
+    return LABELS.get(task.target.removesuffix("_paper")) if task.kind == "binary" else None
 
 
 def statement(words: str, present: bool) -> str:

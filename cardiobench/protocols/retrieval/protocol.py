@@ -20,6 +20,7 @@ from cardiobench.scoring.bootstrap import estimate, resample
 from cardiobench.scoring.metrics import load_formula
 
 KS = (1, 5, 10)
+COSINES = 1 << 22  # held at once: 32 MB
 TO_TEXT, TO_IMAGE = "image to text", "text to image"
 ACROSS, WITHIN, NEGATED = "across views", "within a view", "across views, negated captions too"
 
@@ -137,9 +138,11 @@ def caption_recordings(analysis: Analysis) -> CaptionedRecordings:
     for task in analysis.tasks:
         data = analysis.data(task)
         for index in data.indices("test"):
+            if data.rows["id"].iat[index] in captions:
+                continue
             row = data.rows.iloc[index].to_dict()
             caption = make_caption(row, analysis.tasks)
-            if row["id"] not in captions and caption.text:
+            if caption.text:
                 view = row.get("view")
                 captions[row["id"]] = caption
                 columns[row["id"]] = row["patient_id"], "" if pd.isna(view) else str(view), data.features[index]
@@ -201,17 +204,29 @@ def rank(
         The rank of each query's first right target, the chance level of each query, and the number of targets.
     """
     captions = [recordings.captions[row].text for row in rows]
+    distinct = list(dict.fromkeys([*captions, *distractors]))
+    number = {text: code for code, text in enumerate(distinct)}
+    codes = np.array([number[text] for text in captions])
+    vectors = recordings.vectors[rows]
     if direction == TO_TEXT:
-        targets = list(dict.fromkeys([*captions, *distractors]))
-        cosines = recordings.vectors[rows] @ embed(targets).T
-    else:
-        targets = captions
-        cosines = embed(captions) @ recordings.vectors[rows].T
-    right = np.array(captions, dtype=object)[:, None] == np.array(targets, dtype=object)
-    return (
-        load_formula("retrieval_recall").ranks(cosines, right),
-        chance_level(right.sum(axis=1), len(targets)),
-        len(targets),
+        ranks = _ranks(vectors, codes, embed(distinct), np.arange(len(distinct)))
+        return ranks, chance_level(np.ones(len(rows), dtype=np.int64), len(distinct)), len(distinct)
+    asked = np.unique(codes)  # equal captions rank alike
+    ranks = _ranks(embed([distinct[code] for code in asked]), asked, vectors, codes)
+    n_right = np.bincount(codes, minlength=len(distinct))[codes]
+    return ranks[np.searchsorted(asked, codes)], chance_level(n_right, len(rows)), len(rows)
+
+
+def _ranks(queries: np.ndarray, codes: np.ndarray, targets: np.ndarray, target_codes: np.ndarray) -> np.ndarray:
+    """Return the rank of each query's first target of its code, (n,), some queries at a time."""
+    step = max(1, COSINES // len(targets))
+    return np.concatenate(
+        [
+            load_formula("retrieval_recall").ranks(
+                queries[i : i + step] @ targets.T, codes[i : i + step, None] == target_codes
+            )
+            for i in range(0, len(queries), step)
+        ]
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from cardiobench.data import catalog
 from cardiobench.models.cards import ModelCard, find_card
+from cardiobench.report import task_means
 from cardiobench.report.overview import MARKS, find_task, overview_tables
 from cardiobench.report.page import naming
 from cardiobench.report.plots.draw import ReportFigures, side_by_side
@@ -43,6 +44,8 @@ def page_content(
     ]
     return {
         "overview_tables": overview_tables(collection.entries),
+        "mean_columns": task_means.COLUMNS,
+        "means": task_means.mean_rows(collection.entries),
         "marks": MARKS,
         "counts": counts(collection),
         "floor_meaning": tables.FLOOR_MEANING,

@@ -51,5 +51,6 @@ def load_suite(name: str) -> Suite:
     if name not in list_suites():
         raise unknown_name("suite", name, list_suites())
     record = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    record.pop("means", None)  # `cardiobench.scoring.means`
     fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
     return Suite(name=name, **fields)

@@ -79,7 +79,7 @@ def test_echoprime(prime, clips):
     assert set(vectors[:, 512:].unique().tolist()) == {0.0, 1.0}
     assert (vectors[:, 512:].sum(dim=1) == 1).all()
     assert prime.sampling == FrameSampling(count=16, stride=2, start="first")
-    assert isinstance(prime, NativeHeads) and prime.native == ("view", "ef", "as")
+    assert isinstance(prime, NativeHeads) and prime.native == ("view", *echoprime_adapter.ASKED)
     assert set(prime.native) == set(card("echonet/EchoPrime").native)
 
 
@@ -238,6 +238,14 @@ def test_answers_of_panecho(pan):
     np.testing.assert_allclose(pan.predict_native("rwma", units)[0], motion[:3].mean(), atol=1e-6)
     effusion = 1 - 1 / (1 + np.exp(-raw("pericardial-effusion")[:, 0]))
     np.testing.assert_allclose(answers["pericardial-effusion"][:, 0], effusion, atol=1e-6)
+    np.testing.assert_allclose(pan.predict_native("effusion_modlarge", units)[1:], effusion[3:], atol=1e-6)
+    # classes in alphabetical order: Mild, Moderate|Severe, None|Trace; Mildly, Moderately|Severely, Normal
+    leak, size = (
+        np.exp(raw(name)) / np.exp(raw(name)).sum(axis=1, keepdims=True) for name in ("MVRegurgitation", "LASize")
+    )
+    np.testing.assert_allclose(pan.predict_native("mr_modsev", units)[1:], leak[3:, 1], atol=1e-6)
+    np.testing.assert_allclose(pan.predict_native("la_dilated", units)[1:], size[3:, :2].sum(axis=1), atol=1e-6)
+    np.testing.assert_allclose(pan.predict_native("tapse", units)[1:], raw("TAPSE")[3:, 0], atol=1e-4)
 
 
 @pytest.mark.parametrize(

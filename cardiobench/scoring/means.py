@@ -1,0 +1,89 @@
+"""Means of one metric over tasks of a suite: one number for many questions, with an interval over patients."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from cardiobench.results.score_result import Estimate
+from cardiobench.scoring.bootstrap import RESAMPLES, estimate, resample
+from cardiobench.scoring.metrics import load_metric, metrics_of
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.suites import FOLDER, list_suites
+
+
+@dataclass(frozen=True)
+class TaskMean:
+    """A mean over tasks, as a suite defines it.
+
+    Attributes:
+        suite: its name.
+        name: of the mean, for people.
+        protocol: of the predictions.
+        variant: of the protocol.
+        metric: key of the metric.
+        tasks: over which the mean is taken.
+        floor: value of an answer that does not look at the recording.
+        published: a published number of that kind; None for none.
+        published_by: model and source of it.
+        note: why it is no comparison, or under which condition it is one.
+    """
+
+    suite: str
+    name: str
+    protocol: str
+    variant: str
+    metric: str
+    tasks: tuple[str, ...]
+    floor: float
+    published: float | None = None
+    published_by: str = ""
+    note: str = ""
+
+
+@cache
+def task_means() -> tuple[TaskMean, ...]:
+    """Return the means of all suites."""
+    means = []
+    for suite in list_suites():
+        for record in json.loads((FOLDER / f"{suite}.json").read_text("utf-8")).get("means", ()):
+            means.append(TaskMean(suite, **{**record, "tasks": tuple(record["tasks"])}))
+    return tuple(means)
+
+
+def mean_over_tasks(
+    members: Sequence[Predictions], key: str, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[Estimate, int]:
+    """Average a metric over tasks; a resample draws patients once for all tasks, so that their dependence counts.
+
+    Args:
+        members: predictions of one model, one per task.
+        key: of the metric.
+        resamples: of the patients.
+        seed: of the draws.
+
+    Returns:
+        The mean over the tasks where the metric is defined, and how many those are.
+    """
+    metrics = [
+        next(metric for metric in map(load_metric, metrics_of(one.task)) if key in metric.direction) for one in members
+    ]
+    samples = [one.sample() for one in members]
+    values = [metric.value(sample)[key] for metric, sample in zip(metrics, samples, strict=True)]
+    defined = [number for number, value in enumerate(values) if not np.isnan(value)]
+    if not defined:
+        return Estimate(np.nan, np.nan, np.nan, 0, 0, "undefined in every task"), 0
+    ends = np.cumsum([0, *(len(samples[number]) for number in defined)])
+    patients = np.concatenate([members[number].patients for number in defined])
+
+    def statistic(weights: np.ndarray) -> dict[str, np.ndarray]:
+        scores = [
+            metrics[number].resamples(samples[number], weights[:, first:last])[key]
+            for number, first, last in zip(defined, ends[:-1], ends[1:], strict=True)
+        ]
+        return {key: np.mean(scores, axis=0)}
+
+    draws = resample(statistic, patients, resamples, seed)[key]
+    return estimate(float(np.mean([values[number] for number in defined])), draws, patients), len(defined)
