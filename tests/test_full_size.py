@@ -2,17 +2,25 @@
 
 import gc
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from cardiobench.data.references import references_of
 from cardiobench.embeddings.store import EmbeddingStore
+from cardiobench.protocols.analysis import Analysis, collapse_warnings
 from cardiobench.protocols.base import TaskData
+from cardiobench.protocols.confound import Confound
+from cardiobench.protocols.cross_validation.protocol import CrossValidation
 from cardiobench.protocols.few_shot import FewShot
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.probe import LinearProbe
+from cardiobench.protocols.representation.protocol import Representation
+from cardiobench.protocols.representation.sample import draw
+from cardiobench.protocols.transfer import Transfer
 from tests.protocols.analyses import study_of
 from tests.protocols.conftest import BINARY, task_data
 
@@ -51,10 +59,48 @@ def knn(store, rows):
 
 
 def few_shot(store, rows):
-    return FewShot(sizes=(1, 8), draws=2).analyze(study_of(load(store, rows)[0], resamples=10), None)
+    analysis = study_of(load(store, rows)[0], resamples=10)
+    return FewShot(sizes=(1, 8), draws=2).analyze(analysis, None), collapse_warnings(analysis)
 
 
-STAGES = {stage.__name__: stage for stage in (load, probe, knn, few_shot)}
+def cross_validation(store, rows):
+    """The largest size: as many of each class as there are patients of the rarer one."""
+    protocol = CrossValidation(classifiers=("logistic",), folds=3, inner=2)
+    variant = "L.logistic" if len(rows) > 5000 else "XS.logistic"
+    drawn = protocol.select_rows(rows, BINARY, variant).reset_index(drop=True)
+    return protocol.predict(load(store, drawn)[0], None, variant)
+
+
+def across(store, rows):
+    """Two datasets of half the recordings each."""
+    tasks = tuple(replace(BINARY, name=f"{name}/as") for name in ("one", "two"))
+    halves = (rows.iloc[: len(rows) // 2], rows.iloc[len(rows) // 2 :])
+    members = {task.name: half.reset_index(drop=True) for task, half in zip(tasks, halves, strict=True)}
+
+    def opened(task, change):
+        half = members[task.name]
+        return TaskData(task, half, store.load(half["id"], ["1"] * len(half)), "mean")
+
+    return Analysis("as", tasks, {}, 0, 10, opened, lambda task: references_of(members[task.name], task))
+
+
+def transfer(store, rows):
+    return Transfer().analyze(across(store, rows), None)
+
+
+def confound(store, rows):
+    return Confound(folds=3, inner=2).analyze(across(store, rows), None)
+
+
+def representation_sample(store, rows):
+    """What `representation` works on from there: at most 2,499 records of each dataset."""
+    return draw(across(store, rows), Representation().most)
+
+
+STAGES = {
+    stage.__name__: stage
+    for stage in (load, probe, knn, few_shot, cross_validation, transfer, confound, representation_sample)
+}
 
 
 def status(name):
@@ -105,7 +151,18 @@ def test_peak_memory_is_a_small_multiple_of_the_embeddings(tmp_path, stage):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage, most", [("load", 2.5), ("probe", 2.5), ("few_shot", 2.5), ("knn", 4)])
+@pytest.mark.parametrize(
+    "stage, most",
+    [
+        ("load", 2.5),
+        ("probe", 2.5),
+        ("few_shot", 2.5),
+        ("transfer", 2.5),
+        ("confound", 2.5),
+        ("representation_sample", 2.5),
+        ("knn", 4),
+    ],
+)
 def test_twice_the_recordings_take_about_twice_the_time(tmp_path, stage, most):
     """Of neighbours four times: every test recording is compared with every training recording."""
     store, rows = stored(tmp_path, 40_000, 64)

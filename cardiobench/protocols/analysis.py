@@ -19,6 +19,7 @@ from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import BaseProtocol, TaskData
+from cardiobench.protocols.features import row_blocks
 from cardiobench.results.score_result import Estimate
 
 ROUNDING = 1e-6  # of the largest component: what rounding leaves between equal vectors
@@ -137,7 +138,16 @@ def collapse_warnings(analysis: Analysis) -> tuple[str, ...]:
     sentences = []
     for task in analysis.tasks:
         data = analysis.data(task)
-        test = data.features[data.indices("test")]
-        if len(test) > 1 and np.ptp(test, axis=0).max() <= ROUNDING * np.abs(test).max():
+        test = data.indices("test")
+        if len(test) > 1 and _spread(data.features, test) <= ROUNDING:
             sentences.append(f"collapsed: the model gives all {len(test)} test recordings of {task.name} one vector")
     return tuple(sentences)
+
+
+def _spread(features: np.ndarray, indices: np.ndarray) -> float:
+    """Return the largest range of a column over some rows, as a share of their largest absolute value; 0 where all are 0."""
+    low, high = np.full(features.shape[1], np.inf), np.full(features.shape[1], -np.inf)
+    for _, block in row_blocks(features, indices):
+        low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
+    largest = max(np.abs(low).max(), np.abs(high).max())
+    return float((high - low).max() / largest) if largest else 0.0
