@@ -1,10 +1,10 @@
 """Embeddings on disk, under a key made of everything that could change them, found by sample id.
 
 Layout: `<root>/<org>__<model>/<dataset>/<key>/` holds `key.json` and any number of `*.arrow` shards (Arrow IPC files)
-with the columns id, stamp, part and vector: one row per part of a recording. A shard is written under another name
-and then renamed, so a shard that is there is whole; two runs at once write different shards and disturb nobody. Its name
-ends in a digest of its bytes, which is checked before anything is read from it: a damaged shard is set aside, and its
-recordings are encoded again.
+with the columns id, stamp, part and vector: one row per part of a recording. A shard is one record batch, of the few
+recordings that are encoded between two writes. It is written under another name and then renamed, so a shard that is there
+is whole; two runs at once write different shards and disturb nobody. Its name ends in a digest of its bytes, which is
+checked before Arrow reads anything: a damaged shard is set aside, and its recordings, no others, are encoded again.
 """
 
 import hashlib

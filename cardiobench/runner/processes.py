@@ -6,7 +6,7 @@ import select
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 START_SECONDS = 60  # that a process waits for the others before it gives up
 # One process scores for hours while the others wait for it: what ends a wait is a lost process, not a clock.
 WAIT = timedelta(days=30)
-# The kernel notices a machine that is gone after IDLE + COUNT x INTERVAL seconds, and a killed process at once.
-KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 5}
+BEAT_SECONDS = 1.0  # between the signs of life that processes send each other
+SILENT_BEATS = (
+    40  # after which a process counts as lost: it is stopped, or its machine is gone; a killed one is known at once
+)
 LAUNCH = "accelerate launch --multi_gpu --num_processes N -m cardiobench.eval ..."
 MPI_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")  # by which accelerate sees processes, too
 NEEDED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-DONE = b"done"
+BEAT, DONE = b".", b"!"
 
 
 class SingleProcess:
@@ -112,13 +114,16 @@ def watch(accelerator: "Accelerator | SingleProcess") -> Iterator[None]:
         yield
         return
     stop = threading.Event()
-    peers = _connect(accelerator)
+    rank, size = accelerator.process_index, accelerator.num_processes
+    with _deadline(f"process {rank} of {size} waited {START_SECONDS} s for the others to connect"):
+        peers = _connect(accelerator)
     threading.Thread(target=_guard, args=(peers, stop, accelerator.num_processes), daemon=True).start()
     try:
         yield
         stop.set()
         for peer in peers:
-            peer.sendall(DONE)
+            with suppress(OSError):  # the other end may be through
+                peer.send(DONE)
     finally:
         stop.set()
         for peer in peers:
@@ -132,46 +137,57 @@ def _connect(accelerator: "Accelerator") -> dict[socket.socket, int]:
     port, secret = share([server.getsockname()[1] if server else 0, secrets.token_hex(16)])
     peers: dict[socket.socket, int] = {}
     if server is None:
-        connection = socket.create_connection((os.environ["MASTER_ADDR"], port), timeout=START_SECONDS)
+        connection = socket.create_connection((os.environ["MASTER_ADDR"], port))
         connection.sendall(f"{secret} {accelerator.process_index:08d}".encode())
         peers[connection] = 0
     else:
-        server.settimeout(START_SECONDS)
         while len(peers) < accelerator.num_processes - 1:
             connection, _ = server.accept()
-            connection.settimeout(START_SECONDS)
             known, _, rank = (
                 connection.recv(len(secret) + 9, socket.MSG_WAITALL).decode("ascii", "replace").partition(" ")
             )
             if secrets.compare_digest(known.encode(), secret.encode()):
                 peers[connection] = int(rank)
         server.close()
-    for peer in peers:
-        peer.settimeout(None)
-        peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in KEEPALIVE.items():
-            if hasattr(socket, name):
-                peer.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return peers
 
 
 def _guard(peers: dict[socket.socket, int], stop: threading.Event, processes: int) -> None:
-    """Wait until a connection breaks, and end the process unless the other end said that it is done."""
-    open_peers = dict(peers)
-    while open_peers and not stop.is_set():
+    """Exchange signs of life, and end this process when another one ends or is silent without having said that it is done.
+
+    Silence is counted in beats of this process: when all were stopped together and go on, nobody is lost.
+    """
+    silent = dict.fromkeys(peers, 0)
+    while silent and not stop.wait(BEAT_SECONDS):
         try:
-            for peer in select.select(list(open_peers), [], [], 1)[0]:
-                if peer.recv(len(DONE)) != DONE and not stop.wait(1):
-                    _end(
-                        f"process {open_peers[peer]} of {processes} is lost (killed, out of memory, or its machine gone)"
-                    )
-                del open_peers[peer]
-        except (
-            OSError,
-            ValueError,
-        ):  # keep-alive gave a machine up; or this process has closed its connections, being done
-            if not stop.wait(1):
-                _end(f"one of {processes} processes is lost (its machine does not answer)")
+            ready = select.select(list(silent), [], [], 0)[0]
+        except (OSError, ValueError):  # this process has closed its connections, being done
+            return
+        for peer in list(silent):
+            silent[peer] += 1
+            if peer in ready:
+                silent[peer] = 0
+                received = _receive(peer)
+                if DONE in received:
+                    del silent[peer]
+                    continue
+                if not received and not stop.wait(1):
+                    _end(f"process {peers[peer]} of {processes} is lost (killed, out of memory, or its machine gone)")
+            if silent[peer] > SILENT_BEATS:
+                _end(
+                    f"process {peers[peer]} of {processes} has been silent for {SILENT_BEATS * BEAT_SECONDS:.0f} s "
+                    "(stopped, or its machine does not answer)"
+                )
+            with suppress(OSError):  # a broken connection is seen when it is read
+                peer.send(BEAT)
+
+
+def _receive(peer: socket.socket) -> bytes:
+    """Return what has come over a connection; nothing where it is broken."""
+    try:
+        return peer.recv(4096)
+    except OSError:
+        return b""
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from cardiobench.core.errors import BadData, UnwritableOutput
+from cardiobench.embeddings.extract import SHARD
 from cardiobench.embeddings.store import Embeddings, EmbeddingStore, folder_name
 
 
@@ -87,6 +88,26 @@ def test_a_damaged_shard_is_set_aside_and_its_recordings_are_missing_again(tmp_p
             again.load(["a", "b", "c"], ["1"] * 3)
         aside.unlink()
     assert len(content) > 20 * 37 and second.exists()
+
+
+@pytest.mark.slow
+def test_of_1600_flipped_bits_none_is_silent_and_none_crashes(tmp_path):
+    rng = np.random.default_rng(0)
+    names, marks = [f"patient{n}" for n in range(SHARD)], ["1"] * SHARD
+    kept = store(tmp_path)
+    shard = kept.append(names, marks, [rng.normal(size=(3, 48)) for _ in names])
+    with pa.memory_map(str(shard)) as source:
+        assert pa.ipc.open_file(source).num_record_batches == 1, "the checksum of a shard is that of a record batch"
+    content, everything = shard.read_bytes(), list(range(SHARD))
+    kept.append(["other"], ["1"], [np.ones((1, 48))])
+    for position, bit in zip(rng.integers(len(content), size=1600), rng.integers(8, size=1600), strict=True):
+        flipped = bytearray(content)
+        flipped[position] ^= 1 << bit
+        shard.write_bytes(flipped)
+        again = store(tmp_path)
+        assert again.missing([*names, "other"], [*marks, "1"]).tolist() == everything
+        (aside,) = again.damaged
+        aside.unlink()
 
 
 def test_the_devices_of_the_vectors_that_are_asked_for_are_known(tmp_path):

@@ -1,15 +1,19 @@
 """Processes that come late, are lost, or were never started: every recording is encoded, and nobody waits for ever."""
 
 import os
+import queue
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 from cardiobench.core.errors import CardioBenchError
+from cardiobench.runner import processes
 from cardiobench.runner.processes import check_environment
 from tests.runner.test_processes import embeddings
 
@@ -51,8 +55,8 @@ def port() -> int:
 
 @pytest.mark.slow
 def test_a_late_process_leaves_no_recording_to_nobody(tmp_path, port):
-    processes = [start(tmp_path, rank, port, seconds=4 * rank) for rank in (0, 1)]
-    for process in processes:
+    started = [start(tmp_path, rank, port, seconds=4 * rank) for rank in (0, 1)]
+    for process in started:
         error = process.communicate(timeout=120)[1]
         assert process.returncode == 0, error
     assert len({name for name, _ in embeddings(tmp_path)}) == 116
@@ -60,18 +64,54 @@ def test_a_late_process_leaves_no_recording_to_nobody(tmp_path, port):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_killed_process_ends_the_other_with_a_message(tmp_path, port, victim):
-    processes = [start(tmp_path, rank, port, seconds=0, slow=0.5) for rank in (0, 1)]
+@pytest.mark.parametrize(("sent", "said"), [(signal.SIGKILL, "is lost"), (signal.SIGSTOP, "has been silent for 40 s")])
+def test_a_killed_or_stopped_process_ends_the_other_with_a_message(tmp_path, port, victim, sent, said):
+    started = [start(tmp_path, rank, port, seconds=0, slow=0.5) for rank in (0, 1)]
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob("cache/embeddings/*/*/*/*.arrow")):
-        assert time.monotonic() < deadline and not any(process.poll() for process in processes)
+        assert time.monotonic() < deadline and not any(process.poll() for process in started)
         time.sleep(0.1)
-    processes[victim].send_signal(signal.SIGKILL)
+    started[victim].send_signal(sent)
     killed = time.monotonic()
-    error = processes[1 - victim].communicate(timeout=60)[1]
-    assert processes[1 - victim].returncode != 0 and time.monotonic() - killed < 60
-    assert f"LostProcess: process {victim} of 2 is lost" in error and "Traceback" not in error
-    processes[victim].communicate()
+    error = started[1 - victim].communicate(timeout=60)[1]
+    assert started[1 - victim].returncode != 0 and time.monotonic() - killed < 60
+    assert f"LostProcess: process {victim} of 2 {said}" in error and "Traceback" not in error
+    started[victim].kill()
+    started[victim].communicate()
+
+
+@pytest.fixture
+def guarded(monkeypatch):
+    """A guard at one end of a connection; returns the other end, its stop event, and the message that it ends with."""
+    ended: queue.Queue = queue.Queue()
+    monkeypatch.setattr(processes, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(processes, "_end", lambda message: (ended.put(message), sys.exit()))
+    near, far = socket.socketpair()
+    stop = threading.Event()
+    guard = threading.Thread(target=processes._guard, args=({near: 1}, stop, 2), daemon=True)
+    guard.start()
+    yield far, ended, guard
+    stop.set()
+    guard.join(10)
+    near.close()
+    far.close()
+
+
+def test_a_machine_that_does_not_answer_is_lost(guarded):
+    assert re.match("process 1 of 2 has been silent", guarded[1].get(timeout=20))
+    assert processes.SILENT_BEATS * 1.0 < 60
+
+
+def test_a_process_that_beats_is_not_lost_and_one_that_is_done_need_not(guarded):
+    far, ended, guard = guarded
+    for _ in range(3 * processes.SILENT_BEATS):
+        far.send(processes.BEAT)
+        time.sleep(0.01)
+    assert guard.is_alive() and far.recv(4096).strip(processes.BEAT) == b""
+    far.send(processes.BEAT + processes.DONE)
+    far.close()
+    guard.join(10)
+    assert not guard.is_alive() and ended.empty()
 
 
 @pytest.mark.parametrize(
