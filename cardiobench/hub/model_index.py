@@ -41,6 +41,9 @@ def entry(result: ScoreResult, user: str, url: str, revision: str | None) -> dic
 
 def task_type(kind: str, modality: str) -> str:
     """Return a task type that the Hub knows; it has none for signals, nor for numbers read from pictures."""
+    dense = {"segmentation": "image-segmentation", "landmarks": "keypoint-detection"}
+    if kind in dense:
+        return dense[kind]
     return "image-classification" if modality == "echo" and kind != "regression" else "other"
 
 

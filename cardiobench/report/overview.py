@@ -148,6 +148,8 @@ def table_name(result: ScoreResult) -> str:
     if task is None:
         return f"{GENERATED} other tasks" if result.generated else "Other tasks"
     modality = {"echo": "Echo", "ecg": "ECG"}[catalog.modality(task)]
+    if task.dense:
+        return f"{GENERATED} {modality}: single frames" if result.generated else f"{modality}: single frames"
     kind = "views" if task.target == "view" else "measurements" if task.kind == "regression" else "diagnoses"
     return f"{GENERATED} {modality}: {kind}" if result.generated else f"{modality}: {kind}"
 
@@ -161,7 +163,7 @@ def overview_tables(entries: Sequence[Entry]) -> list[OverviewTable]:
 
 
 def _table_order(name: str) -> tuple[int, str]:
-    first = ("Echo: measurements", "Echo: diagnoses", "Echo: views")
+    first = ("Echo: measurements", "Echo: diagnoses", "Echo: views", "Echo: single frames")
     order = first.index(name) if name in first else len(first)
     return order + 10 * name.startswith(GENERATED), name
 

@@ -10,6 +10,8 @@ from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, S
 FRACTIONS = {
     *("f1_macro", "accuracy", "balanced_accuracy", "sensitivity", "specificity", "ppv", "npv", "auroc", "auprc"),
     *("auroc_macro", "auprc_macro"),
+    *("dice", "within_2", "within_5", "within_10"),
+    *(f"dice_{part}" for part in ("cavity", "myocardium", "atrium", "ed", "es", "a2c", "a4c", "psax")),
     *("sensitivity_le_40", "specificity_le_40", "sensitivity_lt_50", "specificity_lt_50"),
 }
 

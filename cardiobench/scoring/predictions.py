@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadPredictions, first_n
+from cardiobench.core.errors import BadPredictions, NotApplicable, first_n
 from cardiobench.core.tables import numbers_of, read_table, text_of, write_parquet
 from cardiobench.data.labels import label_cells, label_values, strange_labels
 from cardiobench.data.references import check_references, class_names_of
@@ -63,7 +63,12 @@ class Predictions:
         Raises:
             BadPredictions: ids are missing, extra or repeated, values not finite, labels unknown, or probabilities
                 outside [0, 1] or, where a unit has one class, not summing to 1.
+            NotApplicable: the task asks for masks or points.
         """
+        if task.dense:
+            raise NotApplicable(
+                f"{task.name} asks for {task.kind} of frames, which no table of answers per unit can hold."
+            )
         check_references(references, task)
         wanted = references[references["split"] == split]
         if wanted.empty:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from cardiobench import api
+from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog, open_dataset
 from cardiobench.data.builder import CardioBuilder, features
 from cardiobench.data.prompts import prompts
@@ -41,9 +42,9 @@ def test_builder_and_spec(name):
     assert {"id", "patient_id", "split", spec.media} <= set(columns)
     if spec.modality == "echo":
         assert "key_frame" in columns
-    names = [task.name for task in spec.tasks]
+    names = [task.name for task in spec.all_tasks]
     assert names and max(Counter(names).values()) == 1
-    for task in spec.tasks:
+    for task in spec.all_tasks:
         assert task.name.startswith(f"{name}/") and catalog.task(task.name) is task
         assert task.description and set(task.metrics) <= set(list_metrics())
         assert {task.unit_column, task.target, *task.where} <= set(columns)
@@ -93,7 +94,7 @@ def test_text_of_the_card(name):
         assert not set(SECTIONS) - set(headed)
         assert {"Tasks", "Labels"} & set(headed)
         assert "--data-dir" in body
-    for task in spec.tasks:
+    for task in spec.all_tasks:
         assert f"`{task.name}`" in body, "every task is explained"
     for count in spec.expected.values():
         assert f"{count:,}" in body, "the counts that are checked stand in the card"
@@ -107,13 +108,17 @@ def test_eval_file_has_an_entry_for_each_task_and_metric(name):
     assert content["name"] == spec.title and content["evaluation_framework"] == "cardiobench"
     assert content["tasks"] == [
         {"id": f"{task.name.replace('/', '_')}_{metric}", "config": "default", "split": "test"}
-        for task in spec.tasks
+        for task in spec.all_tasks
         for metric in task.metrics
     ]
 
 
 def test_no_entry_of_an_eval_file_is_ambiguous():
-    ids = [f"{name.replace('/', '_')}_{metric}" for name in TASKS for metric in catalog.task(name).metrics]
+    ids = [
+        f"{name.replace('/', '_')}_{metric}"
+        for name in (*TASKS, *catalog.list_dense_tasks())
+        for metric in catalog.task(name).metrics
+    ]
     assert max(Counter(ids).values()) == 1
 
 
@@ -128,6 +133,15 @@ def test_prompts_of_echo_tasks(name):
     texts = [text for texts in chosen.values() for text in texts]
     assert set(chosen) == set(task.classes) and all(len(chosen[label]) >= 2 for label in task.classes)
     assert max(Counter(text.casefold() for text in texts).values()) == 1, "no sentence speaks for two classes"
+
+
+@pytest.mark.parametrize("name", catalog.list_dense_tasks())
+def test_dense_tasks_are_apart_and_name_their_structures(name):
+    task = catalog.task(name)
+    assert task.dense and task.structures and not task.classes
+    assert task not in catalog.spec(task.dataset).tasks
+    with pytest.raises(NotApplicable, match="no table of answers"):
+        api.score(pd.DataFrame({"id": ["a"], "y_pred": [1]}), name, pd.DataFrame())
 
 
 @pytest.mark.parametrize("name", NAMES)
