@@ -194,6 +194,12 @@ class RunConfig(Settings):
     ] = None
     trust_remote_code: Annotated[bool, Setting("let a model repository run its own code", WHAT)] = False
     allow_missing: Annotated[bool, Setting("go on with an incomplete copy; the coverage is stamped", DATA)] = False
+    overlays: Annotated[
+        Literal["keep", "mask"],
+        Setting(
+            "mask: make black what is not ultrasound in the picture of a video, such as measured values as text", DATA
+        ),
+    ] = "keep"
     drop_duplicates: Annotated[
         bool, Setting("leave out all but one of the recordings that are known to be the same", DATA)
     ] = False

@@ -14,6 +14,7 @@ from cardiobench.core.io import sha256_of_json
 from cardiobench.data import catalog
 from cardiobench.data.dense import DenseLabel
 from cardiobench.data.media import METADATA, Clip, Ecg, FrameSampling
+from cardiobench.data.media.overlays import mask_overlays
 from cardiobench.data.rows import RowTable
 from cardiobench.data.spec import DatasetSpec, Task
 
@@ -29,12 +30,14 @@ class OpenDataset:
         raw: its raw folder; None for generated data.
         table: its checked rows and the count of what is missing.
         profile: "paper" represents the units of a task by the rows that the published benchmark chose (`Task.paper_rows`).
+        masked: text and graphics in the pictures of videos are made black (`media.overlays`).
     """
 
     spec: DatasetSpec
     raw: Path | None
     table: RowTable
     profile: Profile = "default"
+    masked: bool = False
 
     @property
     def generated(self) -> bool:
@@ -60,6 +63,13 @@ class OpenDataset:
         differs = any(task.paper_rows for task in self.spec.tasks)
         digest = sha256_of_json([self.table.digest, profile])[:16] if differs else self.table.digest
         return replace(self, profile=profile, table=replace(self.table, digest=digest))
+
+    def with_masked_overlays(self) -> Self:
+        """Return the dataset with text and graphics in its videos made black, under another digest; unchanged if it has no videos."""
+        if self.spec.media != "video":
+            return self
+        digest = sha256_of_json([self.table.digest, "masked overlays"])[:16]
+        return replace(self, masked=True, table=replace(self.table, digest=digest))
 
     def without_duplicates(self) -> Self:
         """Return the dataset with one recording of each group of duplicates: that of the last split, test before train."""
@@ -88,6 +98,8 @@ class OpenDataset:
         """Read the recording of row `number` of the frame; raises `BadMedia` naming the file."""
         row = self.frame.iloc[number].to_dict()
         recording = catalog.builder(self.spec.name).recording(self.raw, row, sampling)
+        if self.masked and isinstance(recording, Clip):
+            recording = mask_overlays(recording, row["id"])
         facts = {name: row[name] for name in METADATA if name in row and not pd.isna(row[name])}
         return replace(recording, facts=facts)
 

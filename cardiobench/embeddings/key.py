@@ -53,6 +53,7 @@ def embedding_key(model: LoadedModel, source: OpenDataset) -> dict[str, Any]:
         "dataset": source.spec.name,
         "dataset_version": source.spec.version,
         "dtype": "float32",
+        **({"overlays": "masked"} if source.masked else {}),
     }
 
 

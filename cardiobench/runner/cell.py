@@ -72,9 +72,13 @@ class BaseCell(ABC, Generic[Result]):
 
     @property
     def folder(self) -> Path:
-        """Folder of the model: its name, its revision and, where they are not the default, pooling, variant and precision."""
-        revision = self.model.revision[:12] + (f"+{self.model.setting}" if self.model.setting else "")
-        return self.config.output_dir / folder_name(self.model.name) / revision
+        """Folder of the model: its name, its revision and, where they are not the default, pooling, variant, precision and overlays."""
+        settings = (
+            self.model.revision[:12],
+            self.model.setting,
+            "overlays-mask" if self.config.overlays == "mask" else "",
+        )
+        return self.config.output_dir / folder_name(self.model.name) / "+".join(filter(None, settings))
 
     @property
     def path(self) -> Path:

@@ -80,7 +80,7 @@ def open_datasets(tasks: Sequence[Task], config: RunConfig) -> tuple[dict[str, O
     absent: dict[str, str] = {}
     for name in dict.fromkeys(task.dataset for task in tasks):
         try:
-            datasets[name] = open_dataset(
+            dataset = open_dataset(
                 name,
                 config.data_dir,
                 allow_missing=config.allow_missing,
@@ -88,6 +88,7 @@ def open_datasets(tasks: Sequence[Task], config: RunConfig) -> tuple[dict[str, O
                 drop_duplicates=config.drop_duplicates,
                 profile=config.profile,
             )
+            datasets[name] = dataset.with_masked_overlays() if config.overlays == "mask" else dataset
         except MissingData as error:
             if config.tasks and not config.suite:
                 raise

@@ -61,6 +61,8 @@ def data_warnings(dataset: OpenDataset, limit: int | None) -> list[str]:
     if dataset.duplicates:
         pairs = first_n(" = ".join(group) for group in dataset.duplicates)
         warnings.append(f"recordings that are the same byte for byte: {pairs}")
+    if dataset.masked:
+        warnings.append("text and graphics in the pictures were made black (--overlays mask)")
     if limit:
         warnings.append(f"only the first {limit} patients of each split were used")
     return warnings

@@ -13,7 +13,7 @@ from cardiobench.data.media.optional import require
 if TYPE_CHECKING:
     from pydicom import Dataset
 
-# What decoding and display need (PS3.3 C.7.6.3 pixels, C.7.6.5 cine, C.7.9 palettes, C.11.1-2 lookup tables), and nothing else.
+# What decoding and display need (PS3.3 C.7.6.3 pixels, C.7.6.5 cine, C.7.9 palettes, C.8.5.5 regions, C.11.1-2 lookup tables), and nothing else.
 KEPT = frozenset({
     "SOPClassUID", "Modality", "SamplesPerPixel", "PhotometricInterpretation", "PlanarConfiguration", "Rows", "Columns",
     "BitsAllocated", "BitsStored", "HighBit", "PixelRepresentation", "PixelAspectRatio", "NumberOfFrames",
@@ -23,6 +23,8 @@ KEPT = frozenset({
     "ModalityLUTSequence", "VOILUTSequence", "LUTDescriptor", "LUTData", "ModalityLUTType",
     *(f"{colour}PaletteColorLookupTable{part}" for colour in ("Red", "Green", "Blue") for part in ("Descriptor", "Data")),
     *(f"Segmented{colour}PaletteColorLookupTableData" for colour in ("Red", "Green", "Blue")),
+    "UltrasoundColorDataPresent", "SequenceOfUltrasoundRegions", "RegionSpatialFormat", "RegionDataType", "RegionFlags",
+    "RegionLocationMinX0", "RegionLocationMinY0", "RegionLocationMaxX1", "RegionLocationMaxY1",
     "LossyImageCompression", "PixelData", "ExtendedOffsetTable", "ExtendedOffsetTableLengths",
 })  # fmt: skip
 METHOD = "DICOM PS3.15 basic profile: all but pixels and what decoding needs is removed"

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from cardiobench.data.media.dicom_regions import ultrasound_boxes
 from cardiobench.data.media.file import MediaFile
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
@@ -63,7 +64,7 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
             frames = np.repeat(_grey(file, header, wanted, n_frames)[..., None], 3, axis=-1)
         else:
             raise file.bad(f"has the colour space {kind}, which is not read here", "Convert it to RGB.")
-        rate = _frame_rate(header)
+        rate, regions = _frame_rate(header), ultrasound_boxes(header)
     except (
         pydicom.errors.InvalidDicomError,
         pydicom.errors.BytesLengthException,
@@ -78,7 +79,7 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
         ValueError,
     ) as error:
         raise file.bad(f"cannot be decoded as DICOM ({' '.join(str(error).split())})") from error
-    return Clip(np.ascontiguousarray(frames), wanted, n_frames, rate)
+    return Clip(np.ascontiguousarray(frames), wanted, n_frames, rate, regions=regions)
 
 
 def _check_size(file: MediaFile, header: Any, n_frames: int, wanted: int) -> None:

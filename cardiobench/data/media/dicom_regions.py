@@ -7,14 +7,13 @@ from typing import Any
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.file import MediaFile
 from cardiobench.data.media.optional import require
+from cardiobench.data.media.types import Box
 
 TWO_DIMENSIONAL, COLOUR, SPECTRAL, STILL, UNREAD = "2D", "colour", "spectral", "still", "unread"
 KIND_TAGS = ("NumberOfFrames", "UltrasoundColorDataPresent", "SequenceOfUltrasoundRegions")
+CORNERS = ("RegionLocationMinX0", "RegionLocationMinY0", "RegionLocationMaxX1", "RegionLocationMaxY1")
 # PS3.3 C.8.5.5.1.1 and C.8.5.5.1.2
 SPECTRAL_FORMATS, COLOUR_FLOW = (2, 3), 2
-
-Box = tuple[int, int, int, int]
-"""Left, top, right, bottom in pixels; right and bottom are outside."""
 
 
 def recording_kind(path: Path) -> str:
@@ -35,16 +34,13 @@ def recording_kind(path: Path) -> str:
 
 
 def ultrasound_boxes(header: Any) -> tuple[Box, ...]:
-    """Return the boxes of a header's ultrasound regions; empty where it declares none.
+    """Return the boxes of a header's ultrasound regions; empty where it declares none, and without those that lack a corner.
 
     Source: DICOM PS3.3 C.8.5.5: the last column and row belong to the region.
     """
-    return tuple(
-        (
-            int(region.RegionLocationMinX0),
-            int(region.RegionLocationMinY0),
-            int(region.RegionLocationMaxX1) + 1,
-            int(region.RegionLocationMaxY1) + 1,
-        )
-        for region in header.get("SequenceOfUltrasoundRegions") or ()
-    )
+    boxes = []
+    for region in header.get("SequenceOfUltrasoundRegions") or ():
+        left, top, right, bottom = (region.get(tag) for tag in CORNERS)
+        if None not in (left, top, right, bottom):
+            boxes.append((int(left), int(top), int(right) + 1, int(bottom) + 1))
+    return tuple(boxes)

@@ -10,6 +10,8 @@ LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V
 METADATA = ("age", "sex", "machine", "device", "hospital")
 """Columns of the rows that say something of a patient or a machine, and nothing of the heart."""
 Facts = Mapping[str, str | float]
+Box = tuple[int, int, int, int]
+"""Left, top, right, bottom in pixels; right and bottom are outside."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Clip:
         n_frames: frames of the whole recording, whatever was decoded.
         fps: frames per second, or None where the recording does not say.
         facts: age, sex and machine, where the rows have them (`METADATA`); no model but the metadata baseline reads them.
+        regions: boxes that hold ultrasound, where the file declares any.
     """
 
     frames: np.ndarray
@@ -29,6 +32,7 @@ class Clip:
     n_frames: int
     fps: float | None = None
     facts: Facts = field(default_factory=dict)
+    regions: tuple[Box, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,15 @@
 """The twin of MIMIC-IV-ECHO, read by pydicom and pandas alone."""
 
+import numpy as np
 import pandas as pd
 import pydicom
 import pytest
 from pydicom.pixels import pixel_array
 
+from cardiobench.data import open_dataset
 from cardiobench.data.phantom.twins import mimic_iv_echo
+from cardiobench.embeddings.key import embedding_key
+from cardiobench.models.load import load_model
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +69,21 @@ def test_measurements_are_linked_to_studies(twin, records):
     assert fractions["lvef"].dropna().between(20, 75).all()
     tapse = measured[measured["measurement"] == "tapse"]
     assert {"cm", "mm"} == set(tapse["unit"]) and (tapse.loc[tapse["unit"] == "cm", "result"].astype(float) > 5).any()
+
+
+def test_the_text_above_a_spectrum_is_masked_and_the_result_stands_apart(twin, monkeypatch, tmp_path):
+    monkeypatch.setenv("CARDIOBENCH_CACHE", str(tmp_path))
+    plain = open_dataset("mimic_iv_echo", twin)
+    masked = plain.with_masked_overlays()
+    still = int(plain.frame.index[plain.frame["recording"] == "still"][0])
+    before, after = plain.recording(still).frames[0], masked.recording(still).frames[0]
+    assert before[:24].max() > 200 and not after[:26].any(), "no value is left to be read"
+    np.testing.assert_array_equal(before[26:], after[26:])
+    cine = masked.recording(0).frames
+    assert not cine[:, 122:].any() and cine[:, 30:90, 60:100].any(), "neither is the trace of the ECG below the sector"
+    assert masked.table.digest != plain.table.digest
+    model = load_model("cardiobench/random-vit")
+    keys = [embedding_key(model, one) for one in (plain, masked)]
+    assert keys[1] == {**keys[0], "overlays": "masked"}
+    ecg = open_dataset("phantom_ecg")
+    assert ecg.with_masked_overlays() is ecg
