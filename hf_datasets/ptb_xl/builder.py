@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.data import CardioBuilder, DatasetSpec, Group, Task, catalog
+from cardiobench.data import CardioBuilder, DatasetSpec, Group, Task, catalog, ptb_xl_plus
+from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
 from cardiobench.data.tables import Column, choice, identifier, integer, number, read_columns, text
 
@@ -40,6 +41,7 @@ SPEC = DatasetSpec(
             "ptb_xl/cd", "binary", "cd", ("f1_macro",), CD_CLASSES, groups=GROUPS, description="conduction disturbance"
         ),
         Task("ptb_xl/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"),
+        *ptb_xl_plus.interval_tasks(GROUPS),
     ),
     citation="Wagner et al., PTB-XL, a large publicly available electrocardiography dataset, Scientific Data 7:154 (2020)",
 )
@@ -106,6 +108,8 @@ class PtbXl(CardioBuilder):
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per record; `sex` is 0 = male, 1 = female in the release, and ages over 89 are marked, not used as numbers."""
         table = read_columns(raw / "ptbxl_database.csv", COLUMNS | {cls.FILENAME: text()})
+        features = ptb_xl_plus.find_features(raw)
+        intervals = ptb_xl_plus.measurements(features).to_dict("index") if features else {}
         for row in table.itertuples():
             scp_codes, codes = row.scp_codes
             hidden = row.age >= OVER_89
@@ -122,4 +126,12 @@ class PtbXl(CardioBuilder):
                 "cd_paper": conduction(codes, "scp", "paper"),
                 "cd": conduction(codes, "scp"),
                 "af": fibrillation(codes, "scp"),
+                **intervals.get(row.ecg_id, {}),
             }
+
+    @classmethod
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+        """Yield how far the algorithms of PTB-XL+ are apart, where it is here."""
+        features = ptb_xl_plus.find_features(raw)
+        if features:
+            yield from ptb_xl_plus.findings(features)

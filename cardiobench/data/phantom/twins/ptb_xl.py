@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data.phantom.ecg import EcgRecord, EcgTruth, ecg_patients, ecg_signal
+from cardiobench.data.phantom.twins import ptb_xl_plus
 from cardiobench.data.phantom.twins.splits import round_robin
 from cardiobench.data.phantom.twins.wfdb import write_format16
 
@@ -74,6 +75,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_format16(path.parent, path.name, fs, signal, LEADS)
     table.to_csv(out / "ptbxl_database.csv", index=False)
+    ptb_xl_plus.write(out / ptb_xl_plus.FOLDER, records)
     (out / "RECORDS").write_text("\n".join([*table["filename_lr"], *table["filename_hr"]]) + "\n")
     statements = pd.DataFrame([row[1:] for row in _STATEMENTS], index=[row[0] for row in _STATEMENTS])
     statements.columns = _STATEMENT_COLUMNS[: statements.shape[1]]

@@ -1,0 +1,80 @@
+"""PTB-XL+ 1.0.1: measurements of the ECGs of PTB-XL by two algorithms, joined to its rows where their folder is here."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.core.errors import BadData, first_n
+from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.spec import Group, Task
+from cardiobench.data.tables import integer, number, read_columns
+
+FOLDER = "ptb_xl_plus"
+TABLES = {"12SL": "features/12sl_features.csv", "Uni-G": "features/unig_features.csv"}
+"""Algorithm -> its table; the first gives the labels, the second is another opinion."""
+TARGETS = {
+    "pr": ("PR_Int_Global", "ms", "PR interval"),
+    "qrs": ("QRS_Dur_Global", "ms", "duration of the QRS complex"),
+    "qt": ("QT_Int_Global", "ms", "QT interval"),
+    "qtc": ("QT_IntBazett_Global", "ms", "QT interval corrected for the rate by Bazett's formula"),
+    "heart_rate": ("RR_Mean_Global", "bpm", "heart rate: 60,000 by the mean RR interval in ms"),
+}
+"""Target -> column of both tables (ms), unit and words."""
+LIMITS = {"ms": (0.0, 3000.0), "bpm": (0.0, 400.0)}
+
+
+def interval_tasks(groups: tuple[Group, ...]) -> tuple[Task, ...]:
+    """Return the tasks of the five measurements; their rows have no labels where PTB-XL+ is not here."""
+    return tuple(
+        Task(
+            f"ptb_xl/{target}",
+            "regression",
+            target,
+            ("mae",),
+            unit=unit,
+            label_range=LIMITS[unit],
+            groups=groups,
+            description=f"{words}, as the algorithm 12SL measured it",
+        )
+        for target, (_, unit, words) in TARGETS.items()
+    )
+
+
+def find_features(raw: Path) -> Path | None:
+    """Return the folder of PTB-XL+, in PTB-XL's raw folder or beside it; None where there is none."""
+    folders = (raw / FOLDER, raw.resolve().parent / FOLDER)
+    return next((folder for folder in folders if (folder / TABLES["12SL"]).is_file()), None)
+
+
+def measurements(folder: Path, algorithm: str = "12SL") -> pd.DataFrame:
+    """Return the measurements of one algorithm by the number of the ECG; what it did not find, as PR in fibrillation, is NaN.
+
+    Args:
+        folder: of PTB-XL+.
+        algorithm: a key of `TABLES`.
+
+    Raises:
+        BadData: the table lacks a column, or an ECG stands in it twice.
+    """
+    columns = {column: number(0, optional=True) for column, _, _ in TARGETS.values()}
+    table = read_columns(folder / TABLES[algorithm], {"ecg_id": integer(1), **columns}).set_index("ecg_id")
+    if table.index.has_duplicates:
+        repeated = table.index[table.index.duplicated()].unique()
+        raise BadData(
+            f"{folder / TABLES[algorithm]} has {len(repeated)} ECGs more than once: {first_n(repeated)}. Download it again."
+        )
+    values = pd.DataFrame({target: table[column] for target, (column, _, _) in TARGETS.items()}).astype("float64")
+    values = values.where(values > 0)
+    return values.assign(heart_rate=60_000 / values["heart_rate"])
+
+
+def findings(folder: Path) -> Iterator[AuditFinding]:
+    """Yield, for each measurement, how far the two algorithms are apart: no model can be expected to come nearer."""
+    if not (folder / TABLES["Uni-G"]).is_file():
+        return
+    one, other = measurements(folder), measurements(folder, "Uni-G")
+    for target, (_, unit, _) in TARGETS.items():
+        apart = (one[target] - other[target]).abs().dropna()
+        note = f"mean absolute difference {apart.mean():.1f} {unit}, median {apart.median():.1f}"
+        yield AuditFinding(f"ptb_xl/{target}: ECGs that Uni-G measured too", len(apart), "ECGs", note=note)
