@@ -6,6 +6,7 @@ falling spectrum, of which a few are informed by the label. Then every stage run
     OMP_NUM_THREADS=1 python benchmarks/full_size.py
     OMP_NUM_THREADS=1 python benchmarks/full_size.py --dim 1536 --stages probe
     OMP_NUM_THREADS=1 python benchmarks/full_size.py --recordings 172890    # half of it: how the time grows
+    OMP_NUM_THREADS=1 python benchmarks/full_size.py --stages frames        # EchoNet-Dynamic: 10,030 x 16 frames x 768
 
 The scores mean nothing.
 """
@@ -28,9 +29,17 @@ import pandas as pd
 FULL, PARTS, PATIENTS = 345_779, 18, 233_770
 DIAGNOSES = {"1dAVb": 0.016, "RBBB": 0.028, "LBBB": 0.017, "SB": 0.016, "ST": 0.022, "AF": 0.020}
 MODEL, TASK = "cardiobench/constant", "code15/af"
-STAGES = ("open", "load", "probe", "knn", "few_shot", "score", "default run")
+STAGES = ("open", "load", "probe", "knn", "few_shot", "score", "default run", "frames")
+CLIPS, FRAMES, FRAME_DIM = 10_030, 16, 768
 GOALS = {  # stage -> CPU seconds, MB; at 345,779 x 384, and at 345,779 x 1,536
-    384: {"default run": (200, 1600), "probe": (15, 900), "few_shot": (40, 1200), "score": (1, None), "open": (3, 500)},
+    384: {
+        "default run": (200, 1600),
+        "probe": (15, 900),
+        "few_shot": (40, 1200),
+        "score": (1, None),
+        "open": (3, 500),
+        "frames": (5, 1000),
+    },
     1536: {"probe": (150, 6000), "knn": (900, 6000)},
 }
 
@@ -125,6 +134,8 @@ def prepared(name: str, folder: Path, output: Path) -> Callable[[], str]:
     from cardiobench.protocols.base import TaskData
     from cardiobench.runner.run import run
 
+    if name == "frames":
+        return probe_frames(folder)
     if name not in ("open", "load", "score"):
         protocols = ("zero_shot", "probe", "knn") if name == "default run" else (name,)
         config = settings(folder, protocols, output)
@@ -165,12 +176,38 @@ def prepared(name: str, folder: Path, output: Path) -> Callable[[], str]:
     return scored
 
 
+def probe_frames(folder: Path) -> Callable[[], str]:
+    """Return the step that probes the frames of EchoNet-Dynamic at its full size, once random ones are stored."""
+    from cardiobench.data import catalog
+    from cardiobench.embeddings.store import EmbeddingStore
+    from cardiobench.protocols.base import TaskData
+    from cardiobench.protocols.knn import NearestNeighbours
+    from cardiobench.protocols.probe import LinearProbe
+
+    rng, task = np.random.default_rng(0), catalog.task("echonet_dynamic/ef")
+    names = [f"clip{number}" for number in range(CLIPS)]
+    rows = pd.DataFrame({"id": names, "patient_id": names, "split": "train", task.target: rng.normal(55, 12, CLIPS)})
+    rows.loc[7465:, "split"], rows.loc[8753:, "split"] = "validation", "test"
+    store = EmbeddingStore(folder, "org/frames", "echonet_dynamic", {"revision": "1"})
+    for start in range(0, CLIPS, 512) if len(store.missing(names, names)) else ():
+        shard = names[start : start + 512]
+        store.append(shard, shard, list(rng.standard_normal((len(shard), FRAMES, FRAME_DIM), dtype=np.float32)))
+
+    def probed() -> str:
+        data = TaskData(task, rows, store.load(names, names), "mean")
+        for protocol in (LinearProbe(), NearestNeighbours()):
+            protocol.predict(data, None, "")
+        return f"probe and knn of {CLIPS} x {FRAMES} x {FRAME_DIM}"
+
+    return probed
+
+
 def main() -> None:
     """Make the release, then measure the stages that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--recordings", type=int, default=FULL)
     parser.add_argument("--dim", type=int, default=384)
-    parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES)
+    parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES[:-1])
     parser.add_argument(
         "--folder", type=Path, help="where release and embeddings are kept (default: a temporary folder)"
     )
@@ -181,8 +218,9 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = (asked.folder or Path(temporary)) / f"{asked.recordings}x{asked.dim}"
-        make_release(folder, asked.recordings)
-        fill_store(folder, asked.dim)
+        if set(asked.stages) != {"frames"}:
+            make_release(folder, asked.recordings)
+            fill_store(folder, asked.dim)
         size = asked.recordings * asked.dim * 4 / 1e6
         print(f"{asked.recordings} x {asked.dim}, {size:.0f} MB of embeddings; one thread, one process per stage")
         print(
