@@ -18,7 +18,8 @@ def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
 
     Args:
         source: the dataset, opened from its raw folder.
-        media: also read every recording's file, to find duplicates by content and what `recording_findings` looks for.
+        media: also read every recording's file, to find duplicates by content and what `recording_findings` looks for; and
+            every mask and landmark.
 
     Returns:
         Findings in a fixed order; a check that found nothing says so with a count of 0.
@@ -43,6 +44,7 @@ def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
     if media and source.raw is not None:
         findings.append(_doubles(source.raw, source.frame))
         findings += builder.recording_findings(source.raw, source.frame)
+        findings += [bad_labels(source, task) for task in source.spec.dense_tasks]
     return findings
 
 
@@ -60,7 +62,7 @@ def audit_folder(name: str, data_dir: str | Path | None = None, *, media: bool =
 
 
 def _counts(source: OpenDataset) -> Iterator[AuditFinding]:
-    for task in source.spec.tasks:
+    for task in source.spec.all_tasks:
         references = source.references(task)
         for split in source.spec.splits:
             part = references[references["split"] == split]
@@ -90,6 +92,12 @@ def _patients(source: OpenDataset) -> Iterator[AuditFinding]:
                     "patients",
                     note="every score rests on them",
                 )
+
+
+def bad_labels(source: OpenDataset, task: Task) -> AuditFinding:
+    """Return the labels of a dense task that cannot be used, each with its file, row and reason."""
+    reasons = tuple(label.reason for label in source.dense_labels(task) if label.reason)
+    return AuditFinding(f"{task.name}: frames whose label cannot be used", len(reasons), "frames", reasons)
 
 
 def both_labels(references: pd.DataFrame, task: Task) -> AuditFinding:

@@ -192,12 +192,6 @@ class EchonetLvh(CardioBuilder):
         yield AuditFinding("videos measured in more than one diastolic frame", len(apart), "videos", tuple(apart))
         beyond = listed.loc[listed["key_frame"] >= listed["n_frames"], "id"]
         yield AuditFinding("key frames beyond the end, if counted from 0", len(beyond), "rows", tuple(beyond))
-        bad = [
-            f"{name} frame {frame}: {error}"
-            for (name, frame), rows in cls.measured(raw).groupby(["HashedFileName", "Frame"], sort=False)
-            if (error := caliper_error(raw, rows))
-        ]
-        yield AuditFinding("frames whose calipers contradict each other (no landmarks)", len(bad), "frames", tuple(bad))
 
 
 def read_calipers(raw: Path, calipers: pd.DataFrame) -> Reading:
@@ -242,12 +236,3 @@ def read_calipers(raw: Path, calipers: pd.DataFrame) -> Reading:
             )
     points = np.array([np.mean(pair, axis=0) if (pair := ends[point]) else [np.nan, np.nan] for point in POINTS])
     return {"points": points, "spacing": (spacing, spacing)}
-
-
-def caliper_error(raw: Path, calipers: pd.DataFrame) -> str:
-    """Return why the calipers of a frame are no label; empty where they are one."""
-    try:
-        read_calipers(raw, calipers)
-    except BadData as error:
-        return str(error)
-    return ""

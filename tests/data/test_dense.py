@@ -8,6 +8,7 @@ import pytest
 
 from cardiobench.core.errors import BadMedia, MissingData
 from cardiobench.data import catalog, open_dataset
+from cardiobench.data.audit import audit
 from cardiobench.data.media.write import avi
 from cardiobench.data.prepare import prepare
 from tests.data.recordings import write_avi
@@ -171,6 +172,10 @@ def test_tracings_of_echonet_dynamic(dynamic):
         labels[2].mask is None
         and "VolumeTracings.csv, line 14 (0X3C, frame 2): the tracing has 1 chords" in labels[2].reason
     )
+    counts = {finding.check: finding for finding in audit(source)}
+    assert counts["echonet_dynamic/lv_seg: frames whose label cannot be used"].examples == (labels[2].reason,)
+    assert counts["videos without two traced frames (no lv_seg)"].examples == ("0X2B", "0X4D")
+    assert counts["echonet_dynamic/lv_seg test"].count == 1
     with pytest.raises(BadMedia, match=r"0X3C\.avi has no frame 9"):
         source.labelled_frame(labels[3])
     write_avi(dynamic / "Videos" / "0X1A.avi")
