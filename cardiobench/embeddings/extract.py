@@ -14,9 +14,10 @@ from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.embeddings.decode import Decoded, decode
 from cardiobench.embeddings.store import EmbeddingStore
-from cardiobench.models.base import LoadedModel
+from cardiobench.models.base import LoadedModel, sampling_rate
 from cardiobench.models.device import name_of
 from cardiobench.models.safe_folder import without_tokens
+from cardiobench.models.signal import at_rate
 
 Item = TypeVar("Item")
 
@@ -81,7 +82,8 @@ class _Recordings(Sequence[Decoded]):
     def __getitem__(self, position: int) -> Decoded:  # type: ignore[override]  # no slices
         job = self.jobs[position]
         try:
-            return self.encoder.transform(job.source.recording(job.number, self.encoder.sampling))
+            recording = job.source.recording(job.number, self.encoder.sampling)
+            return self.encoder.transform(at_rate(recording, sampling_rate(self.encoder)))
         except BadMedia as error:
             return str(error)
         except MemoryError:

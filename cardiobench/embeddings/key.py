@@ -10,7 +10,7 @@ from typing import Any
 from cardiobench.core.source_digest import source_digest, source_files
 from cardiobench.data import builder, catalog, media
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.models.base import LoadedModel
+from cardiobench.models.base import LoadedModel, sampling_rate
 
 # Library as it is imported -> its distributions, of which one is installed. Whatever decodes recordings or computes with
 # their values; a library that is not here only reads tables, files or settings.
@@ -48,6 +48,7 @@ def embedding_key(model: LoadedModel, source: OpenDataset) -> dict[str, Any]:
         "weights": dict(model.weight_files) or model.revision,
         "configuration": dict(model.configuration),
         "preprocessing": dict(model.preprocessing),
+        "sampling_rate": sampling_rate(model.encoder),
         "code": source_digest(*sources),
         "libraries": library_versions(files),
         "dataset": source.spec.name,

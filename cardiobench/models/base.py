@@ -32,7 +32,8 @@ class Encoder(Protocol):
             and part of the embedding key.
         warnings: sentences that every result of the model carries.
 
-    Three further attributes are optional. `frame_wise = True` says that the parts are the frames of a clip, each encoded
+    Four further attributes are optional. `sampling_rate` is the rate in Hz that an ECG is brought to before `transform`; an
+    encoder without it resamples by itself. `frame_wise = True` says that the parts are the frames of a clip, each encoded
     by itself: clips whose frames are shown in another order are then not encoded again. `no_text_reason` says why an
     encoder without a text tower has none. An encoder that cuts a recording into several clips says how with
     `cut(recording) -> list[Clip]`, and its `transform` takes such a list too: where the order of frames is perturbed, it
@@ -59,6 +60,11 @@ class Encoder(Protocol):
     def to(self, device: "torch.device") -> "Encoder":
         """Move the network to a device and return the encoder."""
         ...
+
+
+def sampling_rate(encoder: Encoder) -> float | None:
+    """Return the rate in Hz that ECGs are brought to before `transform`; None where the encoder resamples by itself."""
+    return getattr(encoder, "sampling_rate", None)
 
 
 @runtime_checkable

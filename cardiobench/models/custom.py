@@ -27,6 +27,8 @@ class BaseEncoder(ABC):
         name: such as `lab/name`; results lie below it.
         pooling: how the vectors of a recording's parts become one.
         sampling: frames of a clip that `transform` gets.
+        sampling_rate: rate in Hz that an ECG is brought to before `transform`; None: as it was recorded, by which datasets
+            differ.
         preprocessing: facts about `transform`, printed and stamped.
         warnings: sentences that every result carries.
     """
@@ -34,6 +36,7 @@ class BaseEncoder(ABC):
     name: ClassVar[str]
     pooling: Literal["mean", "mean_l2"] = "mean"
     sampling: FrameSampling | None = FrameSampling()
+    sampling_rate: float | None = 500.0
     preprocessing: Mapping[str, Any] = {}
     warnings: tuple[str, ...] = ()
 

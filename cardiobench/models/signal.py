@@ -1,5 +1,6 @@
 """Steps between an ECG as recorded and the array that a model takes: rate, length, scale."""
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -7,7 +8,7 @@ import numpy as np
 from scipy.signal import firwin, resample_poly
 
 from cardiobench.core.errors import BadMedia
-from cardiobench.data.media.types import Ecg
+from cardiobench.data.media.types import Clip, Ecg
 
 
 def checked(ecg: Ecg) -> np.ndarray:
@@ -43,6 +44,16 @@ def resample(signal: np.ndarray, fs: float, target: float) -> np.ndarray:
         return signal
     taps = _low_pass(max(ratio.numerator, ratio.denominator)).astype(signal.dtype)
     return resample_poly(signal, ratio.numerator, ratio.denominator, axis=0, window=taps, padtype="edge")
+
+
+def at_rate(recording: Clip | Ecg, rate: float | None) -> Clip | Ecg:
+    """Return an ECG at a sampling rate in Hz, resampled where it was recorded at another; a clip, or with None, as it is.
+
+    Datasets differ in their rates: an encoder that sees them could tell where a patient comes from instead of what is wrong.
+    """
+    if rate is None or not isinstance(recording, Ecg) or recording.fs == rate:
+        return recording
+    return replace(recording, signal=resample(checked(recording), recording.fs, rate), fs=rate)
 
 
 def interpolate(signal: np.ndarray, samples: int) -> np.ndarray:

@@ -6,15 +6,21 @@ import signal
 import time
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.data.media import Ecg
+from cardiobench.data.open import open_dataset
 from cardiobench.embeddings.decode import decode
-from cardiobench.embeddings.extract import EncodeJob, PartEncoder, extract
+from cardiobench.embeddings.extract import EncodeJob, PartEncoder, _Recordings, extract
+from cardiobench.embeddings.key import embedding_key
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
+from cardiobench.models.custom import BaseEncoder
+from cardiobench.models.signal import at_rate
 
 CPU = torch.device("cpu")
 
@@ -153,3 +159,36 @@ def test_a_defect_in_a_worker_is_raised_and_no_worker_is_left():
     with pytest.raises(ZeroDivisionError):
         list(decode(Broken(range(4)), workers=2, timeout=10))
     assert not multiprocessing.active_children()
+
+
+def test_an_encoder_that_sees_the_rate_tells_hospitals_apart_unless_all_come_at_one():
+    """PTB-XL at 100 Hz beside Georgia at 500 Hz: the number of samples alone gave the dataset away."""
+
+    class Samples(BaseEncoder):
+        name = "lab/samples"
+
+        def transform(self, recording: Ecg):
+            return torch.tensor([[float(len(recording.signal)), recording.fs]])
+
+        def encode(self, parts):
+            return parts
+
+    class AsRecorded(Samples):
+        sampling_rate = None
+
+    beat = np.sin(np.linspace(0, 60, 10_000))[:, None] * np.ones(12)
+    sources = [
+        SimpleNamespace(recording=lambda number, sampling, step=step: Ecg(beat[::step], 1000 / step))
+        for step in (2, 10)
+    ]
+    jobs = [SimpleNamespace(source=source, number=0) for source in sources]
+
+    def vectors(encoder):
+        return [tuple(parts[0].tolist()) for parts in _Recordings(loaded(encoder), jobs)]
+
+    assert vectors(AsRecorded()) == [(5000, 500), (1000, 100)]
+    assert vectors(Samples()) == [(5000, 500), (5000, 500)]
+    signals = [at_rate(source.recording(0, None), 500.0).signal for source in sources]
+    assert np.abs(signals[0] - signals[1])[100:-100].max() < 0.02, "the same curve"
+    keys = [embedding_key(loaded(encoder), open_dataset("ptb_xl_sample")) for encoder in (Samples(), AsRecorded())]
+    assert keys[0]["sampling_rate"] == 500 and keys[1]["sampling_rate"] is None
