@@ -78,7 +78,7 @@ def notes(result: ScoreResult, metric: str) -> str:
         parts.append(f"{value}{verdict(result)}")
     parts.append(f"coverage {result.coverage['scored']}/{result.coverage['expected']}")
     parts.append(f"seen in pretraining: {known(result.seen_in_pretraining)}")
-    parts += [flag for flag in flags(result) if flag != "seen in pretraining"]
+    parts += [flag for flag in flags(result) if "pretraining" not in flag]
     return "; ".join(parts)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -20,6 +20,7 @@ from cardiobench.protocols.numeric_prompts import RULES
 
 PLACEHOLDER = "<#>"
 THRESHOLD = "threshold"
+MEAN_COSINE = "mean_cosine"
 MAX_CANDIDATES = 200  # thresholds that are tried
 
 
@@ -38,11 +39,17 @@ class ZeroShot(PredictionProtocol):
     Two classes have a second variant, `threshold`: the decision threshold is moved to where macro F1 on train and
     validation is best (test rows take no part), and the probabilities move with it.
 
+    `binary_rule="mean_cosine"` adds EchoCLIP's own rule for two classes as the variant `mean_cosine`: the mean cosine of the
+    single frames to the prompts of the positive class alone, with a threshold from train and validation
+    (Christensen et al., Nature Medicine 2024).
+
     Attributes:
         share: of the numeric prompts that count, the most similar ones.
+        binary_rule: "contrast" of the two classes' prompts, or also "mean_cosine".
     """
 
     share: Annotated[float, Field(gt=0, le=1)] = 0.2
+    binary_rule: Literal["contrast", "mean_cosine"] = "contrast"
 
     name = "zero_shot"
 
@@ -61,7 +68,9 @@ class ZeroShot(PredictionProtocol):
         """Return two decoding rules for numbers, two decision thresholds for two classes."""
         if task.kind == "regression":
             return tuple(RULES)
-        return ("", THRESHOLD) if task.kind == "binary" else ("",)
+        if task.kind != "binary":
+            return ("",)
+        return ("", THRESHOLD) if self.binary_rule == "contrast" else ("", THRESHOLD, MEAN_COSINE)
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test rows from the dataset's prompts."""
@@ -78,10 +87,11 @@ class ZeroShot(PredictionProtocol):
         if data.task.kind == "regression":
             values = self.predict_numbers(data, encoder, texts["templates"], test, variant)
         else:
-            values = self.predict_classes(data, encoder, texts, test)
-        if variant == THRESHOLD:
+            predict = self.predict_by_positive_prompts if variant == MEAN_COSINE else self.predict_classes
+            values = predict(data, encoder, texts, test)
+        if variant in (THRESHOLD, MEAN_COSINE):
             train = data.indices("train", "validation")
-            threshold = best_threshold(data, train, self.predict_classes(data, encoder, texts, train))
+            threshold = best_threshold(data, train, predict(data, encoder, texts, train))
             details |= {"threshold": threshold, "calibrated_on": len(train)}
             values = shift_threshold(values, threshold)
         return ProtocolOutput(test, values, details)
@@ -95,6 +105,17 @@ class ZeroShot(PredictionProtocol):
             [(pooled @ embed_texts(encoder, texts[name]).T).mean(axis=1) for name in data.task.classes], axis=1
         )
         return softmax(encoder.logit_scale * scores, axis=1)
+
+    def predict_by_positive_prompts(
+        self, data: TaskData, encoder: TextEncoder, texts: Mapping[str, Sequence[str]], indices: np.ndarray
+    ) -> np.ndarray:
+        """Return probabilities (n, 2) whose log odds are the scaled mean cosine of frames and positive prompts; 0 is no threshold."""
+        prompt_vectors = embed_texts(encoder, texts[data.task.classes[1]])
+        cosines = [
+            (l2_normalize(data.embeddings.parts(row).astype(np.float64)) @ prompt_vectors.T).mean() for row in indices
+        ]
+        odds = encoder.logit_scale * np.array(cosines)
+        return softmax(np.stack([np.zeros_like(odds), odds], axis=1), axis=1)
 
     def predict_numbers(
         self, data: TaskData, encoder: TextEncoder, templates: Sequence[str], indices: np.ndarray, rule: str

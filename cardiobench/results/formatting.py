@@ -79,6 +79,8 @@ def flags(result: ScoreResult) -> list[str]:
         marks.append("collapsed")
     if result.seen_in_pretraining:
         marks.append("seen in pretraining")
+    elif result.seen_in_pretraining is None and not result.generated:
+        marks.append("pretraining data not known")
     if result.coverage["scored"] < result.coverage["expected"]:
         marks.append("incomplete")
     if result.dataset.get("twin"):

@@ -90,6 +90,21 @@ def test_classes_are_softmax_of_scaled_mean_cosines(prompt_file):
     assert len(output.details["prompt_digest"]) == 16
 
 
+def test_echoclips_rule_for_two_classes_is_the_mean_cosine_of_frames_to_the_positive_prompts(prompt_file):
+    """Cosines of the frames to (sick, ill): (1, .8) and (0, .6), means .9 and .3; frames are not pooled before, nor is "well" read."""
+    protocol = ZeroShot(binary_rule="mean_cosine")
+    assert protocol.variants(BINARY) == ("", "threshold", "mean_cosine") and "mean_cosine" not in ZeroShot().variants(
+        BINARY
+    )
+    frames = [[[2.0, 0.0], [0.0, 0.5]], [[1.0, 0.0], [3.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]]]
+    splits, labels = ["test", "train", "train", "test"], ["yes", "yes", "no", "no"]
+    data = with_prompts(task_data(BINARY, frames, labels, splits, pooling="mean_l2"), prompt_file)
+    output = protocol.predict(data, Toy(), "mean_cosine")
+    odds = np.log(output.values[:, 1] / output.values[:, 0]) + output.details["threshold"]
+    np.testing.assert_allclose(odds, [10 * 0.6, 10 * 0.9], rtol=1e-6)
+    assert 10 * 0.3 < output.details["threshold"] < 10 * 0.9, "between the two training recordings"
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_a_picture_that_lies_on_the_numbers_axis_gets_its_number(prompt_file, rule):
     """Similarity falls evenly on both sides of the true number, so the likest 20 numbers lie around it; the lower median may be 1 below."""

@@ -1,8 +1,11 @@
 """What `--profile paper` fills in: the seed, poolings and preprocessing of each model, and what no paper defines."""
 
+from dataclasses import replace
+
 import pytest
 
 from cardiobench.core.config import RunConfig
+from cardiobench.data.twin import write_twin
 from cardiobench.models.cards import find_card
 from cardiobench.models.frames import frame_settings
 from cardiobench.models.load import facts_of, load_model
@@ -10,6 +13,7 @@ from cardiobench.protocols import protocol
 from cardiobench.runner import paper_profile
 from cardiobench.runner.paper_profile import apply_profile, model_choices, profile_warning, select_protocols
 from cardiobench.runner.plan import resolve_tasks
+from cardiobench.runner.run import run
 
 PAPER = RunConfig(models=("a/b",), profile="paper")
 
@@ -84,3 +88,28 @@ def test_protocols_and_tasks_of_the_papers():
     names = [task.name for task in resolve_tasks(["ptb_xl", "georgia/cd"], "paper")]
     assert names == ["ptb_xl/cd_paper", "georgia/cd"], "a task that is named stays as named"
     assert [task.name for task in resolve_tasks(["ptb_xl"])] == ["ptb_xl/cd", "ptb_xl/af"]
+
+
+@pytest.mark.slow
+def test_on_one_twin_the_profile_changes_what_the_papers_fix_and_nothing_else(tmp_path):
+    """Same patients, same vectors: other labels under another name, another rule for k, and few-shot as it was."""
+    write_twin("georgia", tmp_path / "georgia", patients=80)
+    config = RunConfig(
+        models=("cardiobench/ecg-morphology",),
+        tasks=("georgia/cd",),
+        protocols=("knn", "few_shot"),
+        data_dir=tmp_path,
+        output_dir=tmp_path / "default",
+        cache_dir=tmp_path / "cache",
+        seed=42,
+        resamples=20,
+        workers=0,
+    )
+    paper = replace(config, profile="paper", output_dir=tmp_path / "paper")
+    ours, theirs = run(config), run(paper)
+    ((knn,), (published,)) = ours.results, theirs.results
+    assert published.options["profile"] == "paper" != knn.options["profile"]
+    ((few_shot,), (same,)) = ours.analyses, theirs.analyses
+    assert few_shot.values == same.values, "it has no published setting"
+    named = {r.task for r in run(replace(paper, tasks=("georgia",), protocols=("knn",))).results}
+    assert {"georgia/cd_paper", "georgia/af_paper"} <= named and not named & {"georgia/cd", "georgia/af"}
