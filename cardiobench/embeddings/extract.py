@@ -83,7 +83,9 @@ class _Recordings(Sequence[Decoded]):
         job = self.jobs[position]
         try:
             recording = job.source.recording(job.number, self.encoder.sampling)
-            return self.encoder.transform(at_rate(recording, sampling_rate(self.encoder)))
+            if isinstance(recording, Ecg):
+                recording = at_rate(recording, sampling_rate(self.encoder))
+            return self.encoder.transform(recording)
         except BadMedia as error:
             return str(error)
         except MemoryError:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.signal import firwin, resample_poly
 
 from cardiobench.core.errors import BadMedia
-from cardiobench.data.media.types import Clip, Ecg
+from cardiobench.data.media.types import Ecg
 
 
 def checked(ecg: Ecg) -> np.ndarray:
@@ -46,14 +46,14 @@ def resample(signal: np.ndarray, fs: float, target: float) -> np.ndarray:
     return resample_poly(signal, ratio.numerator, ratio.denominator, axis=0, window=taps, padtype="edge")
 
 
-def at_rate(recording: Clip | Ecg, rate: float | None) -> Clip | Ecg:
-    """Return an ECG at a sampling rate in Hz, resampled where it was recorded at another; a clip, or with None, as it is.
+def at_rate(ecg: Ecg, rate: float | None) -> Ecg:
+    """Return an ECG at a sampling rate in Hz, resampled where it was recorded at another; as it is with None.
 
     Datasets differ in their rates: an encoder that sees them could tell where a patient comes from instead of what is wrong.
     """
-    if rate is None or not isinstance(recording, Ecg) or recording.fs == rate:
-        return recording
-    return replace(recording, signal=resample(checked(recording), recording.fs, rate), fs=rate)
+    if rate is None or ecg.fs == rate:
+        return ecg
+    return replace(ecg, signal=resample(checked(ecg), ecg.fs, rate), fs=rate)
 
 
 def interpolate(signal: np.ndarray, samples: int) -> np.ndarray:
