@@ -95,23 +95,49 @@ def _joined(
 
 
 def load_dataset(
-    name: str, data_dir: str | Path | None = None, *, split: str | None = None, allow_missing: bool = False, **options
-) -> "datasets.DatasetDict | datasets.Dataset":
-    """Load a dataset of the benchmark as a `datasets` object, built from its raw folder and cached.
+    name: str,
+    data_dir: str | Path | None = None,
+    *,
+    split: str | None = None,
+    streaming: bool = False,
+    allow_missing: bool = False,
+    **options,
+) -> "datasets.DatasetDict | datasets.Dataset | datasets.IterableDatasetDict | datasets.IterableDataset":
+    """Load a dataset of the benchmark as a `datasets` object: from its raw folder, a prepared one, or the Hub; cached.
+
+    Without data on this machine, the recordings are those that were published on the Hub at this version of the dataset.
 
     Args:
         name: such as "tmed2" or "cardiobench/tmed2".
-        data_dir: the raw folder; None = CARDIOBENCH_DATA. Generated and bundled data need none.
+        data_dir: raw or prepared folder; None = CARDIOBENCH_DATA, else the Hub. Generated and bundled data need none.
         split: one split only.
+        streaming: read rows as they are asked for; from the Hub without downloading the rest.
         allow_missing: go on with an incomplete copy.
-        options: of `DatasetBuilder.download_and_prepare`, such as `num_proc`.
+        options: of `DatasetBuilder.download_and_prepare`, such as `num_proc`; for a raw folder.
 
     Raises:
-        MissingData: the raw data is not here, or not complete.
+        MissingData: the data is neither here nor on the Hub, or not complete.
     """
-    from cardiobench.data import catalog
+    import datasets
 
-    kind = catalog.builder(name.removeprefix("cardiobench/"))
+    from cardiobench.data import catalog
+    from cardiobench.data.hub_data import stream_published
+    from cardiobench.data.open import absence, parquet_folder
+    from cardiobench.data.prepared import load_parquet
+
+    name = name.removeprefix("cardiobench/")
+    kind = catalog.builder(name)
+    if streaming and data_dir is None and (problem := absence(name)):
+        splits = stream_published(kind.SPEC, problem)
+        return splits if split is None else splits[split]
+    folder = parquet_folder(name, data_dir, published=True)
+    if folder is not None:
+        splits = load_parquet(folder, kind.SPEC)
+        if streaming:
+            splits = datasets.IterableDatasetDict({key: rows.to_iterable_dataset() for key, rows in splits.items()})
+        return splits if split is None else splits[split]
     builder = kind(data_dir=None if data_dir is None else str(data_dir), allow_missing=allow_missing)
+    if streaming:
+        return builder.as_streaming_dataset(split=split)
     builder.download_and_prepare(**options)
     return builder.as_dataset(split=split)

@@ -41,6 +41,14 @@ class Setting:
     flag: str = ""
 
 
+DEFAULT_NAMESPACE = "cardiobench"
+
+
+def hub_namespace() -> str:
+    """Return the user or organisation of the Hub whose datasets and metrics are meant: CARDIOBENCH_NAMESPACE, else ours."""
+    return os.environ.get("CARDIOBENCH_NAMESPACE") or DEFAULT_NAMESPACE
+
+
 def default_cache() -> Path:
     """Return the folder of embeddings: CARDIOBENCH_CACHE, else a folder of the user's cache."""
     return Path(os.environ.get("CARDIOBENCH_CACHE") or Path.home() / ".cache" / "cardiobench")
@@ -60,11 +68,32 @@ def parse_options(value: Any) -> Any:
         protocol, dot, option = name.partition(".")
         if not (equals and dot and protocol and option):
             raise ValueError("expected PROTOCOL.OPTION=VALUE, such as representation.refit=true")
-        try:
-            options.setdefault(protocol, {})[option] = json.loads(word)
-        except json.JSONDecodeError:
-            options.setdefault(protocol, {})[option] = word
+        options.setdefault(protocol, {})[option] = _json_or_word(word)
     return options
+
+
+def parse_facts(value: Any) -> Any:
+    """Read facts from texts `key=value`, each value JSON or a word; a mapping stays as it is.
+
+    >>> parse_facts(["fs=500", 'leads=["II", "V1"]', "layout=time_first"])
+    {'fs': 500, 'leads': ['II', 'V1'], 'layout': 'time_first'}
+    """
+    if not isinstance(value, (list, tuple)) or not all(isinstance(text, str) for text in value):
+        return value
+    facts: dict[str, Any] = {}
+    for text in value:
+        key, equals, word = text.partition("=")
+        if not (equals and key):
+            raise ValueError("expected KEY=VALUE, such as fs=500")
+        facts[key] = _json_or_word(word)
+    return facts
+
+
+def _json_or_word(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
 
 
 Name = Annotated[str, Field(min_length=1)]
@@ -73,6 +102,7 @@ Names = Annotated[tuple[Name, ...], BeforeValidator(lambda value: (value,) if is
 Positive = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
 Options = Annotated[Mapping[str, Mapping[str, Any]], BeforeValidator(parse_options)]
+Facts = Annotated[Mapping[str, Any], BeforeValidator(parse_facts)]
 
 _STRICT = ConfigDict(extra="forbid")
 
@@ -193,6 +223,15 @@ class RunConfig(Settings):
         Name | None, Setting("of the preprocessing; `cardiobench doctor --model ID` lists them", WHAT, "NAME")
     ] = None
     trust_remote_code: Annotated[bool, Setting("let a model repository run its own code", WHAT)] = False
+    preprocessing: Annotated[
+        Facts,
+        Setting(
+            "how a model without a card takes a recording, in place of its cardiobench.json: fs, seconds, leads, scale, "
+            "layout, length of an ECG; colour, zoom, border, frames, stride, start of a clip",
+            WHAT,
+            "KEY=VALUE",
+        ),
+    ] = field(default_factory=dict)
     allow_missing: Annotated[bool, Setting("go on with an incomplete copy; the coverage is stamped", DATA)] = False
     overlays: Annotated[
         Literal["keep", "mask"],

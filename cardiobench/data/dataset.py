@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import pandas as pd
 
@@ -43,6 +43,16 @@ class OpenDataset:
     def generated(self) -> bool:
         """Tell whether the recordings were generated: a phantom, or a synthetic twin of a release."""
         return self.spec.generated or self.table.twin
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Version and content, as stamped into results."""
+        return {
+            "name": self.spec.name,
+            "version": self.spec.version,
+            "digest": self.table.digest,
+            "twin": self.table.twin,
+        }
 
     @property
     def frame(self) -> pd.DataFrame:

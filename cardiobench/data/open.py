@@ -1,12 +1,15 @@
-"""Open a dataset from its raw folder, or from a folder made by `cardiobench prepare`."""
+"""Open a dataset from its raw folder, from a folder made by `cardiobench prepare`, or from the Hub."""
 
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 
+from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset, Profile
+from cardiobench.data.hub_data import fetch_published
 from cardiobench.data.media import METADATA
 from cardiobench.data.prepared import find_prepared, open_prepared
 from cardiobench.data.rows import RowTable
@@ -21,6 +24,7 @@ def open_dataset(
     verify: bool = False,
     drop_duplicates: bool = False,
     profile: Profile = "default",
+    published: bool = False,
 ) -> OpenDataset:
     """Find a dataset: a folder made by `cardiobench prepare`, or the raw folder, whose tables are then read and checked.
 
@@ -32,6 +36,7 @@ def open_dataset(
         verify: fingerprints of recordings by the content of their files, read now, instead of by size and change time.
         drop_duplicates: leave out all but one of the recordings that are known to be the same (`DatasetSpec.duplicates`).
         profile: "paper" represents the units of tasks by the rows that the published benchmark chose.
+        published: where neither is here and no `data_dir` is given, take the recordings published on the Hub.
 
     Raises:
         UnknownName: no such dataset.
@@ -39,7 +44,7 @@ def open_dataset(
         BadData: its tables break the dataset's own rules.
     """
     builder = catalog.builder(name)
-    folder = find_prepared(name, data_dir)
+    folder = parquet_folder(name, data_dir, published=published)
     dataset: OpenDataset
     if folder is not None:
         dataset = open_prepared(builder.SPEC, folder, verify=verify)
@@ -48,6 +53,33 @@ def open_dataset(
         dataset = OpenDataset(builder.SPEC, builder.find_raw(data_dir), table)
     dataset = replace(dataset, table=with_metadata(dataset.table))
     return (dataset.without_duplicates() if drop_duplicates else dataset).with_profile(profile)
+
+
+def parquet_folder(name: str, data_dir: str | os.PathLike | None = None, *, published: bool = False) -> Path | None:
+    """Return the folder of Parquet that a dataset is read from: prepared here, or published; None for its raw folder.
+
+    Args:
+        name: of the dataset.
+        data_dir: where its data may lie; what is given wins over what is published.
+        published: whether the Hub may be asked.
+
+    Raises:
+        MissingData: the Hub was asked, and the recordings are neither here nor there.
+    """
+    if published and data_dir is None and (problem := absence(name)):
+        return fetch_published(catalog.spec(name), problem)
+    return find_prepared(name, data_dir)
+
+
+def absence(name: str) -> MissingData | None:
+    """Return why a dataset is not on this machine, where nobody says in which folder; None where it is."""
+    if find_prepared(name, None) is not None:
+        return None
+    try:
+        catalog.builder(name).find_raw()
+    except MissingData as problem:
+        return problem
+    return None
 
 
 def with_metadata(table: RowTable) -> RowTable:

@@ -2,8 +2,9 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,16 @@ class PreparedDataset(OpenDataset):
 
     raw: Path
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Version and content, and the commit of a folder that comes from the Hub."""
+        from_hub = self.raw.parent.name == "snapshots"
+        return super().facts | ({"hub_commit": self.raw.name} if from_hub else {})
+
     @cached_property
     def dataset(self) -> Any:
         """All splits, one after the other, as one `datasets.Dataset`."""
-        return _load(self.raw, self.spec)
+        return _joined(self.raw, self.spec)
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
         """Read the recording of row `number` of the frame; raises `BadMedia` naming it."""
@@ -95,7 +102,7 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
         BadData: it was made by another version of the dataset.
     """
     note = read_note(folder, spec)
-    dataset = _load(folder, spec)
+    dataset = _joined(folder, spec)
     media = [name for name in ("video", "image", "ecg") if name in dataset.features]
     frame = dataset.remove_columns(media).to_pandas()
     for task in {task.target: task for task in spec.tasks if task.classes}.values():
@@ -130,9 +137,22 @@ def _class_cells(frame: pd.DataFrame, task: Task) -> list[str | None]:
     ]
 
 
-def _load(folder: Path, spec: DatasetSpec) -> Any:
+def load_parquet(folder: Path, spec: DatasetSpec) -> Any:
+    """Return the splits of a prepared folder as a `datasets.DatasetDict`."""
     import datasets
 
-    shards = {split: sorted(map(str, (folder / "data").glob(f"*{split}-*.parquet"))) for split in spec.splits}
-    shards_by_split = {split: files for split, files in shards.items() if files}
-    return datasets.concatenate_datasets(list(datasets.load_dataset("parquet", data_files=shards_by_split).values()))
+    shards = shards_by_split(spec, (f"{folder}/data/{path.name}" for path in (folder / "data").glob("*.parquet")))
+    return datasets.load_dataset("parquet", data_files=shards)
+
+
+def shards_by_split(spec: DatasetSpec, files: Iterable[str]) -> dict[str, list[str]]:
+    """Return split -> its Parquet files, in order; splits without any are left out."""
+    files = sorted(files)
+    shards = {split: [file for file in files if fnmatch(file, f"*/data/*{split}-*.parquet")] for split in spec.splits}
+    return {split: names for split, names in shards.items() if names}
+
+
+def _joined(folder: Path, spec: DatasetSpec) -> Any:
+    import datasets
+
+    return datasets.concatenate_datasets(list(load_parquet(folder, spec).values()))

@@ -1,9 +1,9 @@
 """Names of results on the Hub: ids, titles and the one line of notes beside a number."""
 
 import math
-import os
 import re
 
+from cardiobench.core.config import hub_namespace
 from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
 from cardiobench.results.formatting import flags, verdict
@@ -16,14 +16,9 @@ SPLIT = "test"
 SAFE = re.compile(r"[\w.-]+")
 
 
-def namespace() -> str:
-    """Return the user or organisation of the Hub whose datasets and metrics are meant: CARDIOBENCH_NAMESPACE, else ours."""
-    return os.environ.get("CARDIOBENCH_NAMESPACE") or "cardiobench"
-
-
 def dataset_id(result: ScoreResult) -> str:
     """Return the dataset's repository: `cardiobench/tmed2`."""
-    return f"{namespace()}/{result.task.partition('/')[0]}"
+    return f"{hub_namespace()}/{result.task.partition('/')[0]}"
 
 
 def task_id(result: ScoreResult, metric: str) -> str:

@@ -1,13 +1,17 @@
 """Dataset repositories: card, split ids, prompts, eval.yaml, builder; the recordings only where the licence lets them go."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from cardiobench.core.errors import LicenceError, MissingData, first_n
 from cardiobench.data import catalog
-from cardiobench.data.prepare import NOTE, companion_files
+from cardiobench.data.hub_data import data_tag
+from cardiobench.data.prepare import LEFT_OUT, NOTE, companion_files
 from cardiobench.data.prepared import changed_shards, find_prepared, read_note
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.hub.cards import front_matter_block, insert
@@ -74,10 +78,9 @@ def publications(
         _check_origin(folder, note, changed)
     create = RepoOptions(private)
     main = Target("dataset", repository)
+    tag = f"v{spec.version}" if folder is None else data_tag(spec)
     return [
-        Publication(
-            main, plan_main(name, folder, needs_private), create, f"CardioBench {spec.version}", f"v{spec.version}"
-        ),
+        Publication(main, plan_main(name, folder, needs_private), create, f"CardioBench {spec.version}", tag),
         Publication(
             Target("dataset", repository, SCRIPT),
             plan_script(name, repository),
@@ -118,7 +121,8 @@ def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChange
     if folder is not None:
         files |= {f"data/{path.name}": path for path in sorted((folder / "data").glob("*.parquet"))}
         note = read_note(folder, catalog.spec(name))
-        files[NOTE] = json.dumps(public_note(note), indent=2).encode()
+        published = {**public_note(note), "absent": _absent(folder, note)}
+        files[NOTE] = json.dumps(published, indent=2).encode()
         if note["twin"]:
             files["README.md"] = _after_front_matter(card, TWIN).encode()
 
@@ -136,6 +140,13 @@ def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChange
         return {**wanted, **dict.fromkeys(stale)}
 
     return plan_changes
+
+
+def _absent(folder: Path, note: Mapping[str, Any]) -> dict[str, int]:
+    """Return split -> rows of the release that a copy without `LEFT_OUT` lacks: what it leaves out stays unnamed, and counted."""
+    left_out = pd.read_parquet(folder / LEFT_OUT)["split"] if (folder / LEFT_OUT).is_file() else pd.Series(dtype=str)
+    counts = Counter({split: int(rows) for split, rows in left_out.value_counts().items()})
+    return {split: note["absent"].get(split, 0) + counts[split] for split in {**note["absent"], **counts}}
 
 
 def plan_script(name: str, repository: str) -> PlanChanges:

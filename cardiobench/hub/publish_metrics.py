@@ -7,7 +7,7 @@ import cardiobench
 from cardiobench.core import resources
 from cardiobench.hub.commit import RepoOptions, Target
 from cardiobench.hub.publish import Publication
-from cardiobench.scoring.metrics import list_metrics
+from cardiobench.scoring.metrics import own_metrics
 
 # The only place for it. The widget of `evaluate` calls `gradio.inputs`, which later major versions do not have.
 GRADIO = "3.19.1"
@@ -58,4 +58,4 @@ def source_commit(folder: Path) -> str:
 
 def publications(names: list[str], namespace: str, *, private: bool = False) -> list[Publication]:
     """Return the Spaces of these metrics; of all when none is named."""
-    return [publication(name, namespace, private=private) for name in names or list_metrics()]
+    return [publication(name, namespace, private=private) for name in names or own_metrics()]

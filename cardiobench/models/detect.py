@@ -8,6 +8,7 @@ from typing import Any
 from cardiobench.core.errors import BadModel, MissingExtra
 from cardiobench.models.base import Encoder
 from cardiobench.models.cards import ModelCard, card, find_card, list_models
+from cardiobench.models.ecg.signal_settings import POOLINGS, SIGNAL_KEYS, signal_settings
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.frames import FrameSettings, frame_settings
 from cardiobench.models.registry import adapter
@@ -24,7 +25,8 @@ RULES = (
     "weights alone -> the adapter whose network has such keys",
 )
 OWN = "cardiobench.json"
-OWN_KEYS = ("like", "pooling", "variant", "colour", "zoom", "border", "frames", "stride", "start", "nifti")
+FRAME_KEYS = ("colour", "zoom", "border", "frames", "stride", "start", "nifti")
+OWN_KEYS = ("like", "pooling", "variant", *FRAME_KEYS, *SIGNAL_KEYS)
 HUBERT_ECG = "Edoardo-BS/hubert-ecg-base"
 WEIGHTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 
@@ -144,19 +146,23 @@ def _own_code(source: ModelFiles, frames: FrameSettings) -> LoaderMatch:
     from cardiobench.models import from_transformers
 
     rule = "config.json has auto_map and its code was trusted -> transformers with the model's own code"
-    return _by_files(rule, source, frames, from_transformers.load, (), own_code=True)
+    signal = signal_settings(_own_facts(source), source.name)
+    poolings = POOLINGS if signal else ()
+    return _by_files(rule, source, frames, from_transformers.load, poolings, own_code=True, signal=signal)
 
 
 def _own_facts(source: ModelFiles) -> dict[str, Any]:
-    """Read the `cardiobench.json` beside the weights; {} if the file does not exist.
+    """Read the `cardiobench.json` beside the weights, under what the user gives; {} if there is neither.
 
     Raises:
         BadModel: a key that it does not have.
     """
-    facts = source.json(OWN)
+    facts = {**source.json(OWN), **source.facts}
     unknown = sorted(set(facts) - set(OWN_KEYS))
     if unknown:
-        raise BadModel(f"{source.name}: {OWN} has unknown keys {unknown}. It may have: {', '.join(OWN_KEYS)}.")
+        raise BadModel(
+            f"{source.name}: {OWN} or --preprocessing has unknown keys {unknown}. Known: {', '.join(OWN_KEYS)}."
+        )
     return facts
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cardiobench.core.errors import BadModel
 from cardiobench.core.io import sha256_of_file
@@ -51,6 +52,7 @@ class ModelFiles:
         files: paths of all files relative to the folder, or of the whole repository where the Hub told.
         commit: commit on the Hub; empty for files of the user's.
         single: True when the user gave one weights file, whatever its name, and not a folder.
+        facts: of the preprocessing, given by the user; they go before those of a `cardiobench.json` beside the weights.
         code: True when the model's own Python code may run.
         checksums: file name -> SHA-256 (or its first digits) that it must have, None where that is not known.
         used: weights files handed out so far -> SHA-256 of their content.
@@ -62,6 +64,7 @@ class ModelFiles:
     commit: str = ""
     single: bool = False
     code: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
     checksums: Mapping[str, str | None] = field(default_factory=dict)
     used: dict[str, str] = field(default_factory=dict)
 

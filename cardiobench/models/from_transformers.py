@@ -13,6 +13,9 @@ from huggingface_hub.errors import StrictDataclassError
 
 from cardiobench.core.errors import BadModel, CardioBenchError, MissingExtra
 from cardiobench.data.media.types import FrameSampling
+from cardiobench.models.base import Encoder
+from cardiobench.models.ecg.own_code import signal_encoder
+from cardiobench.models.ecg.signal_settings import SignalSettings
 from cardiobench.models.files import ModelFiles, digest, first_line
 from cardiobench.models.frames import WHOLE, FrameSettings
 from cardiobench.models.image import ImageEncoder, ImageTextEncoder, Prepare, on_device
@@ -77,7 +80,8 @@ def load(
     pooling: str = "",
     frames: FrameSettings = WHOLE,
     own_code: bool = False,
-) -> ImageEncoder:
+    signal: SignalSettings | None = None,
+) -> Encoder:
     """Load the encoder of a transformers model.
 
     Args:
@@ -85,6 +89,7 @@ def load(
         pooling: one of `poolings`; "" for the model's own.
         frames: steps in front of the model's own processor.
         own_code: run the Python code that comes with the model.
+        signal: the form in which a model of ECGs takes a record; None for a model of frames.
 
     Raises:
         BadModel: weights that do not fit the configuration to the last key, or a network that takes no frames.
@@ -99,6 +104,9 @@ def load(
     read = [*weights, source.folder / index] if index and len(weights) > 1 else weights
     hidden = without_tokens() if own_code else nullcontext()
     with _quiet(), hidden, safe_folder(source, TRANSFORMERS_RULES, read, own_code=own_code) as folder:
+        if signal is not None:
+            model, _ = _loaded(source, folder, weights, own_code)
+            return signal_encoder(model, source, weights, signal, pooling)
         return _encoder(source, folder, weights, pooling, frames, own_code)
 
 

@@ -2,10 +2,11 @@
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadModel
 from cardiobench.models.base import Encoder, LoadedModel
@@ -17,6 +18,7 @@ from cardiobench.models.registry import BY_FILES, NO_ADAPTER, adapter
 if TYPE_CHECKING:
     import torch
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 PRECISIONS = ("auto", "fp32", "bf16")
 
 
@@ -62,6 +64,7 @@ def load_model(
     variant: str | None = None,
     precision: str = "auto",
     trust_remote_code: bool = False,
+    preprocessing: Mapping[str, Any] = NOTHING,
     device: "torch.device | str | Callable[[], torch.device] | None" = None,
 ) -> LoadedModel:
     """Load the encoder of a registered name, of a Hub repository or of local files.
@@ -74,6 +77,7 @@ def load_model(
         variant: of the preprocessing, likewise.
         precision: of the network's arithmetic: fp32, bf16 (autocast), or auto: bf16 for echo networks on a GPU.
         trust_remote_code: run the Python code that comes with a model. Off unless the user asks for it.
+        preprocessing: facts that stand in for those of a `cardiobench.json`, such as `fs` and `leads` of an ECG model.
         device: where the network goes, or what says where; the CPU when not given. It is not asked for where nothing has
             imported PyTorch, since the model then has no network.
 
@@ -89,6 +93,7 @@ def load_model(
         pooling=pooling,
         variant=variant,
         trust_remote_code=trust_remote_code,
+        preprocessing=preprocessing,
     )
     encoder = plan.make()
     if plan.card and revision not in (None, encoder.revision) and plan.source is None:
@@ -112,17 +117,22 @@ def plan_model(
     pooling: str | None = None,
     variant: str | None = None,
     trust_remote_code: bool = False,
+    preprocessing: Mapping[str, Any] = NOTHING,
 ) -> ModelPlan:
     """Plan what `load_model` would do, fetching a repository's small files; weights only if there is nothing else to read."""
     name = str(name_or_path)
     card = find_card(name)
     warnings: tuple[str, ...] = ()
+    if card is not None and preprocessing:
+        raise BadModel(
+            f"{card.id} has its preprocessing in its card. Leave --preprocessing out, or give its files as a folder."
+        )
     if card is None:
         if weights is None:
             source = resolve_model_files(name, revision, code=trust_remote_code)
         else:
             source = given_files(name, Path(weights))
-        source = replace(source, code=trust_remote_code)
+        source = replace(source, code=trust_remote_code, facts=dict(preprocessing))
         match = detect(source)
     elif not card.weights:
         source, match = None, _without_weights(card, weights)

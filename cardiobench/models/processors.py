@@ -77,7 +77,8 @@ def _family_default(source: ModelFiles, config: Any) -> tuple[Any, tuple[str, ..
     if config.model_type not in FAMILY_DEFAULTS:
         raise BadModel(
             f"{source.name} has no image processor, and there is no default for '{config.model_type}'. "
-            f"Save one beside the weights (preprocessor_config.json). Files seen: {seen}."
+            f"Save one beside the weights (preprocessor_config.json). A model of ECGs with code of its own needs the form of "
+            f"its signal instead: fs, seconds, leads, scale, layout in cardiobench.json or --preprocessing. Files seen: {seen}."
         )
     name, how = FAMILY_DEFAULTS[config.model_type]
     vision = getattr(config, "vision_config", config)

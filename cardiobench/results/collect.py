@@ -93,8 +93,12 @@ class _ResultFiles:
     problems: list[Problem] = field(default_factory=list)
 
 
-def collect(folders: Sequence[Path]) -> Collection:
+def collect(folders: Sequence[Path], suite: str = "") -> Collection:
     """Read every result and record below the folders.
+
+    Args:
+        folders: of results.
+        suite: only results of runs of that suite are ranked; empty for those of any run.
 
     Raises:
         MissingData: no such folder, or nothing in it that looks like a result.
@@ -109,7 +113,17 @@ def collect(folders: Sequence[Path]) -> Collection:
     if not (files.entries or files.analyses or files.problems):
         named = " ".join(str(folder) for folder in folders)
         raise MissingData(f"no result in {named}. Run: accelerate launch -m cardiobench.eval --model ID")
+    if suite:
+        others = [entry for entry in files.entries if entry.result.stamp.get("suite") != suite]
+        files.entries = [entry for entry in files.entries if entry.result.stamp.get("suite") == suite]
+        files.problems += [_of_other_suite(entry, suite) for entry in others]
     return assemble(files.entries, files.analyses, files.problems)
+
+
+def _of_other_suite(entry: Entry, suite: str) -> Problem:
+    own = entry.result.stamp.get("suite") or "no suite"
+    message = f"it is of {own}, not of {suite}: run the model with --suite {suite}"
+    return Problem(str(entry.path), "other suite", message, f"{entry.setting}, {entry.result.task}")
 
 
 def assemble(

@@ -177,16 +177,7 @@ def _save(
 
 
 def _dataset_facts(cell: AnalysisCell) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "version": dataset.spec.version,
-            "digest": dataset.table.digest,
-            "twin": dataset.table.twin,
-            "limit": cell.config.limit,
-        }
-        for name, dataset in cell.datasets.items()
-    ]
+    return [{**dataset.facts, "limit": cell.config.limit} for dataset in cell.datasets.values()]
 
 
 def _warnings(cells: Sequence[AnalysisCell]) -> list[str]:

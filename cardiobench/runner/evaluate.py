@@ -124,7 +124,5 @@ def refit_scores(predictions: Predictions, data: TaskData, output: ProtocolOutpu
 
 def dataset_facts(cell: Cell) -> dict[str, Any]:
     """Return what a result says of its dataset."""
-    spec, table = cell.dataset.spec, cell.dataset.table
-    facts = {"name": spec.name, "version": spec.version, "digest": table.digest, "twin": table.twin}
-    facts |= {"overlays": "masked"} if cell.dataset.masked else {}
-    return {**facts, "limit": cell.config.limit, **cell.dataset.coverage()}
+    masked = {"overlays": "masked"} if cell.dataset.masked else {}
+    return {**cell.dataset.facts, **masked, "limit": cell.config.limit, **cell.dataset.coverage()}

@@ -45,9 +45,9 @@ def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
         references = read_references(config.references, task)
         dataset = {"name": task.dataset, "references": config.references.name}
     else:
-        source = open_dataset(task.dataset, config.data_dir, need_media=False)
+        source = open_dataset(task.dataset, config.data_dir, need_media=False, published=True)
         references = source.references(task)
-        dataset = {"name": task.dataset, "version": source.spec.version, "digest": source.table.digest}
+        dataset = source.facts
     rows = read_predictions(config.predictions, task)
     predictions = Predictions.join(references, rows, task, source=config.predictions.name)
     result = score(

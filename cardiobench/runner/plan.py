@@ -87,6 +87,7 @@ def open_datasets(tasks: Sequence[Task], config: RunConfig) -> tuple[dict[str, O
                 verify=config.verify,
                 drop_duplicates=config.drop_duplicates,
                 profile=config.profile,
+                published=bool(config.tasks) and not config.suite,
             )
             datasets[name] = dataset.with_masked_overlays() if config.overlays == "mask" else dataset
         except MissingData as error:

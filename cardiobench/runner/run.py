@@ -242,6 +242,7 @@ def load(
         variant=variant,
         precision=config.precision,
         trust_remote_code=config.trust_remote_code,
+        preprocessing=config.preprocessing,
         device=device,
     )
     if config.prompts and not isinstance(model.encoder, TextEncoder):

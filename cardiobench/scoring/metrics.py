@@ -128,9 +128,14 @@ class Metric:
         return {key: np.array([value.get(key, np.nan) for value in values]) for key in self.direction}
 
 
+def own_metrics() -> list[str]:
+    """Return the names of the metrics that come with this package, sorted."""
+    return sorted(path.parent.name for path in folder("hf_metrics").glob("*/formula.py"))
+
+
 def list_metrics() -> list[str]:
     """Return the names of all metrics, sorted."""
-    own = ((path.parent.name, path) for path in folder("hf_metrics").glob("*/formula.py"))
+    own = ((name, f"hf_metrics/{name}") for name in own_metrics())
     return sorted(plugins.by_name("metric", [*own, *plugins.entry_points("metrics").items()]))
 
 

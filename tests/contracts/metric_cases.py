@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from cardiobench.testing.metric import bad_inputs, spoiled
+
 _rng = np.random.default_rng(0)
 _n = 40
 _values = np.round(_rng.normal(55, 10, _n), 1)
@@ -46,64 +48,27 @@ CASES = {
     "landmark_error": {"references": _points, "predictions": _points + 1.5, "spacing": [0.5, 0.25]},
 }
 
-_WRONG = {"NaN": np.nan, "None": None, "inf": np.inf, "text": "n/a"}
-
-
-def _spoiled(values, value):
-    """The same list, or list of lists, with its first entry replaced."""
-    values = np.asarray(values).tolist()
-    if isinstance(values[0], list):
-        return [[value, *values[0][1:]], *values[1:]]
-    return [value, *values[1:]]
-
-
-def _changes(case: dict, key: str) -> dict:
-    """What every input of n rows must refuse: impossible cells, no rows, another shape, other rows than its partner."""
-    rows = np.asarray(case[key])
-    changes = {f"{name} in {key}": {key: _spoiled(rows, value)} for name, value in _WRONG.items()}
-    changes[f"deeper {key}"] = {key: rows.reshape(*rows.shape, 1, 1)}
-    changes[f"one number as {key}"] = {key: 3}
-    changes[f"no {key}"] = {key: []}
-    if len(case) > 1:
-        changes[f"shorter {key}"] = {key: rows[1:]}
-    return changes
-
-
-def _ragged(rows) -> list:
-    rows = np.asarray(rows).tolist()
-    return [rows[0][1:], *rows[1:]]
-
-
-BAD = {}
-for _name, _case in CASES.items():
-    _keys = [key for key in ("references", "predictions", "importances") if key in _case]
-    BAD[_name] = {change: value for key in _keys for change, value in _changes(_case, key).items()}
-    BAD[_name] |= {f"ragged {key}": {key: _ragged(_case[key])} for key in _keys if np.ndim(_case[key]) == 2}
-    if np.issubdtype(np.asarray(_case.get("references", 0.5)).dtype, np.integer):
-        BAD[_name]["fraction"] = {"references": _spoiled(_labels, 0.7)}
-        BAD[_name].pop("text in references")  # names are labels too; mixing them is tested below
-        BAD[_name]["mixed names"] = {"references": ["a", *_labels.tolist()[1:]]}
-
-BAD["f1_macro"]["probability"] = BAD["ari"]["probability"] = {"predictions": _spoiled(_guesses, 0.7)}
+BAD = {name: bad_inputs(case) for name, case in CASES.items()}
+BAD["f1_macro"]["probability"] = BAD["ari"]["probability"] = {"predictions": spoiled(_guesses, 0.7)}
 for _unmeasured in ("NaN in references", "None in references"):
     BAD["auroc_macro"].pop(_unmeasured)
 BAD["auroc_macro"] |= {
-    "share": {"references": _spoiled(_several, 0.7)},
+    "share": {"references": spoiled(_several, 0.7)},
     "other classes": {"predictions": CASES["auroc_macro"]["predictions"][:, 1:]},
     "average": {"average": "micro"},
 }
 BAD["classification_report"] |= {
     "not summing to 1": {"predictions": _probabilities * 0.9},
     "negative": {"predictions": _probabilities - 0.5},
-    "label beyond the classes": {"references": _spoiled(_labels, 3)},
-    "negative label": {"references": _spoiled(_labels, -1)},
+    "label beyond the classes": {"references": spoiled(_labels, 3)},
+    "negative label": {"references": spoiled(_labels, -1)},
     "other length": {"probabilities": _probabilities[1:], "predictions": _guesses},
 }
 BAD["calibration_report"] |= {
     "not summing to 1": {"predictions": _halves * 0.9},
     "negative": {"predictions": _halves - 0.5},
-    "label beyond the classes": {"references": _spoiled(_labels % 2, 2)},
-    "negative label": {"references": _spoiled(_labels % 2, -1)},
+    "label beyond the classes": {"references": spoiled(_labels % 2, 2)},
+    "negative label": {"references": spoiled(_labels % 2, -1)},
 }
 BAD["regression_report"]["range"] = {"value_range": 0.0}
 BAD["subgroup_gap"] |= {

@@ -17,12 +17,13 @@ from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, roc_a
 import cardiobench
 from cardiobench import api
 from cardiobench.core.config import RunConfig
-from cardiobench.data import catalog, decode
+from cardiobench.data import catalog
 from cardiobench.data.phantom.twins import TWINS
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
 from cardiobench.results.paths import predictions_path
 from cardiobench.runner.run import run
+from cardiobench.testing.dataset import check_loaded, check_rows
 
 BASELINE = {"echo": "cardiobench/pixel-motion", "ecg": "cardiobench/ecg-morphology"}
 PATIENTS = {"echo": 14, "ecg": 40}  # of a twin: enough for every task to have training and test rows of both classes
@@ -43,55 +44,6 @@ def mean_auroc(truth, said, classes) -> float:
         if 0 < has.sum() < len(has):
             scores.append(roc_auc_score(has, said[f"p_{name}"][known]))
     return float(np.mean(scores))
-
-
-def rows_of(loaded) -> pd.DataFrame:
-    """The rows of all splits without the recordings, classes by name."""
-    parts = []
-    for split, part in loaded.items():
-        frame = part.remove_columns([c for c in ("video", "image", "ecg") if c in part.features]).to_pandas()
-        for name, feature in part.features.items():
-            if isinstance(feature, datasets.ClassLabel):
-                frame[name] = [None if pd.isna(code) else feature.int2str(int(code)) for code in frame[name]]
-            elif isinstance(inner := getattr(feature, "feature", None), datasets.ClassLabel):
-                mark = "?" if name.endswith("_unmeasured") else ""
-                frame[name] = [
-                    None if codes is None else [mark + inner.names[c] for c in codes] for codes in frame[name]
-                ]
-        lists = [name for name, feature in part.features.items() if hasattr(getattr(feature, "feature", None), "names")]
-        for name in [name for name in lists if not name.endswith("_unmeasured")]:
-            names = part.features[name].feature.names
-            cells = frame[name] + frame[f"{name}_unmeasured"] if f"{name}_unmeasured" in frame else frame[name]
-            frame[name] = [
-                None if cell is None else ";".join(sorted(cell, key=lambda label: names.index(label.lstrip("?"))))
-                for cell in cells
-            ]
-        parts.append(frame.assign(loaded_as=split))
-    return pd.concat(parts, ignore_index=True)
-
-
-def check_loaded(name, loaded, raw):
-    """What the client read is what the raw folder says."""
-    spec, rows = catalog.spec(name), rows_of(loaded)
-    expected = catalog.builder(name).table(raw).frame
-    assert (rows["loaded_as"] == rows["split"]).all()
-    columns = ["id", "patient_id", "split", *(task.target for task in spec.tasks)]
-    columns = list(dict.fromkeys(columns))
-    left, right = (frame.set_index("id")[columns[1:]].sort_index() for frame in (rows, expected))
-    pd.testing.assert_frame_equal(left, right, check_dtype=False)
-    part = loaded[spec.splits[0]]
-    for task in spec.tasks:
-        feature = part.features[task.target]
-        labels = feature.feature if task.kind == "multilabel" else feature
-        assert labels.names == list(task.classes) if task.classes else labels == datasets.Value("float64")
-    row = part[0]
-    recording = decode(row)
-    if spec.media == "ecg":
-        assert np.shape(row["ecg"])[1] == 12 and recording.fs == row["fs"] > 0
-    else:
-        assert row[spec.media]["bytes"], "the recording itself travels with the row"
-        assert recording.frames.dtype == np.uint8 and recording.frames.ndim == 4
-    return rows
 
 
 def check_card(name):
@@ -136,6 +88,8 @@ def test_from_the_raw_folder_to_a_score(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     loaded = datasets.load_dataset(f"cardiobench/{name}")
     rows = check_loaded(name, loaded, raw)
+    check_rows(name, raw)
+    assert spec.media == "ecg" or loaded[spec.splits[0]][0][spec.media]["bytes"], "the recording travels with the row"
     check_card(name)
     streamed = datasets.load_dataset(f"cardiobench/{name}", split="test", streaming=True)
     # To the end: a process that ends on a half-read Parquet stream aborts now and then (huggingface/datasets#7566).

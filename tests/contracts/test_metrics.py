@@ -14,6 +14,7 @@ import yaml
 from cardiobench.core.errors import UnknownName
 from cardiobench.core.resources import folder
 from cardiobench.scoring.metrics import list_metrics, load_formula, load_metric
+from cardiobench.testing.metric import check_formula, check_refused, check_weights
 
 from .metric_cases import BAD, CASES
 
@@ -103,10 +104,8 @@ def test_card_says_what_a_reader_needs(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_formula_is_complete(name):
-    module = load_formula(name)
-    assert callable(module.compute) and (module.__doc__ or "").strip()
-    result = load_metric(name).compute(**CASES[name])
-    assert all(type(result[key]) is float for key in load_metric(name).direction)
+    assert (load_formula(name).__doc__ or "").strip()
+    check_formula(load_metric(name), CASES[name])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -135,27 +134,12 @@ def test_example_in_its_docstring_runs(name, at_root):
 
 @pytest.mark.parametrize(("name", "change"), [(name, change) for name in NAMES for change in BAD[name]])
 def test_bad_input_is_refused_with_a_count(name, change):
-    given = {**CASES[name], **BAD[name][change]}
-    with pytest.raises(ValueError, match=r"\d|shape"):
-        load_metric(name).compute(**given)
+    check_refused(load_metric(name), change, {**CASES[name], **BAD[name][change]})
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if load_metric(name).compute_resamples])
 def test_a_weight_is_a_repeated_row(name):
-    metric, rng = load_metric(name), np.random.default_rng(7)
-    rows = {key: value for key, value in CASES[name].items() if isinstance(value, np.ndarray)}
-    options = {key: value for key, value in CASES[name].items() if key not in rows}
-    n = len(rows["references"])
-    weights = rng.integers(0, 4, (25, n)).astype(float)
-    drawn = metric.compute_resamples(**rows, **options, weights=weights)
-    for at, counts in enumerate(weights.astype(int)):
-        if not counts.any():
-            continue
-        once = metric.compute(**{key: np.repeat(value, counts, axis=0) for key, value in rows.items()}, **options)
-        for key, value in once.items():
-            assert drawn[key][at] == pytest.approx(value, abs=1e-9, nan_ok=True), key
-    empty = metric.compute_resamples(**rows, **options, weights=np.zeros((1, n)))
-    assert all(np.isnan(values).all() for values in empty.values())
+    check_weights(load_metric(name), CASES[name])
 
 
 def test_unknown_metric():

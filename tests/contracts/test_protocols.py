@@ -4,11 +4,10 @@ import pytest
 
 from cardiobench.core.config import RunConfig
 from cardiobench.protocols import list_protocols, protocol
-from cardiobench.protocols.analysis import AnalysisProtocol
-from cardiobench.protocols.base import PredictionProtocol
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.run import run
+from cardiobench.testing import check_protocol
 
 # What a model of ECGs without text and without heads of its own cannot do, and the word that says so.
 CANNOT = {
@@ -23,11 +22,15 @@ CANNOT = {
 }
 
 
+# Of the cross-validation, one classifier on a flat grid: the others are tried in tests/protocols.
+SMALL = {"cross_validation": {"sizes": ("XS",), "classifiers": ("logistic",), "search": "flat", "folds": 3}}
+
+
 @pytest.mark.parametrize("name", list_protocols())
-def test_is_one_of_the_two_kinds(name):
-    made = protocol(name, RunConfig(models=()))
+def test_contract(name):
+    made = protocol(name, **SMALL.get(name, {}))
     assert made.name == name
-    assert isinstance(made, PredictionProtocol) != isinstance(made, AnalysisProtocol)
+    check_protocol(made)
 
 
 @pytest.mark.slow

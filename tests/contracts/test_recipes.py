@@ -88,3 +88,46 @@ def test_parts_run_from_folders_without_a_package(sources, root, tmp_path):
     (settings,) = tmp_path.glob("results/runs/*/run.yaml")
     again = call(root, root, root, "-m", "cardiobench.cli", "rerun", settings)
     assert again.returncode == 0, again.stderr
+
+
+CHECKS = """
+import numpy as np
+from cardiobench.testing import check_dataset, check_metric, check_model, check_protocol
+
+check_dataset("toy_echo", "toy")
+check_metric("within_five", {"references": np.linspace(30, 70, 20), "predictions": np.linspace(28, 77, 20)})
+check_model("toy/mean-picture")
+check_protocol("nearest_one")
+"""
+
+
+@pytest.mark.slow
+def test_the_installed_package_passes_the_contracts(sources, installed, root):
+    done = call(root, installed, sources, "-c", CHECKS)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "right", "wrong", "message"),
+    [
+        ("toy_echo/builder.py", 'description="ejection fraction per clip"', "", "toy_echo/ef has no description"),
+        ("toy_echo/README.md", "`toy_echo/ef`", "EF", "does not explain `toy_echo/ef`"),
+        ("within_five/formula.py", "if bad:", "if False:", "within_five takes NaN in references"),
+        ("within_five/formula.py", "weights.sum(axis=1)", "weights.shape[1]", "by weights and"),
+        ("mean_picture.py", "pool2d(picture, 16)", "pool2d(picture, picture.shape[-2:])", "have shapes"),
+        ("mean_picture.py", "parts.flatten(1)", "parts.flatten(1) - parts.mean()", "batch 1 and batch N differ"),
+        ("nearest_one.py", '"validation"), data', '"validation", "test"), data', "other labels of the test recordings"),
+        ("nearest_one.py", "np.eye(len(data.task.classes))", "2 * np.eye(len(data.task.classes))", "probabilities"),
+    ],
+)
+def test_each_mistake_is_named(installed, sources, root, tmp_path, file, right, wrong, message):
+    broken = shutil.copytree(installed, tmp_path / "broken")
+    path = broken / "cardiobench_toy" / file
+    text = path.read_text()
+    assert right in text
+    path.write_text(text.replace(right, wrong))
+    part = next(name for name in ("toy_echo", "within_five", "mean-picture", "nearest_one") if name[:4] in file)
+    lines = [line for line in CHECKS.splitlines() if "import" in line or part in line]
+    done = call(root, broken, sources, "-c", "\n".join(lines))
+    assert "AssertionError" in done.stderr and message in done.stderr, done.stderr

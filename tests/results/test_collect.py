@@ -36,6 +36,20 @@ def test_good_results_are_ranked_and_nothing_is_wrong(tmp_path):
     assert len(found.entries) == 1 and not found.problems and found.entries[0].predictions.is_file()
 
 
+def test_a_suite_ranks_its_own_results_only(tmp_path):
+    def stamped(suite):
+        return lambda content: content["stamp"].update(suite=suite)
+
+    for name, suite in (("a", "cardiobench_ecg_v1"), ("b", "quick"), ("c", "")):
+        edit(example_results.write_result(tmp_path / name), stamped(suite), sealed=True)
+    found = collect([tmp_path], "cardiobench_ecg_v1")
+    assert [entry.path.relative_to(tmp_path).parts[0] for entry in found.entries] == ["a"]
+    assert {(one.kind, one.message.split(",")[0]) for one in found.problems} == {
+        ("other suite", "it is of quick"),
+        ("other suite", "it is of no suite"),
+    }
+
+
 @pytest.mark.parametrize("text", ["", "{", '{"schema": 1}', "[1, 2]", '"x"', "\x00\x01", '{"schema": 1, "overall": 3}'])
 def test_a_damaged_file_is_named(tmp_path, text):
     path = example_results.write_result(tmp_path)

@@ -22,6 +22,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--variant", metavar="NAME", help="variant of the preprocessing")
     parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
     parser.add_argument("--trust-remote-code", action="store_true", help="let a model repository run its own code")
+    parser.add_argument(
+        "--preprocessing",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="how a model without a card takes a recording",
+    )
     parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
     parser.add_argument("--quick", action="store_true", help="neither download nor read the weights")
 
@@ -29,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print it; returns the exit code."""
     from cardiobench.cli.doctor import COLUMNS, examine, print_diagnosis
+    from cardiobench.core.config import RunConfig, make_config
     from cardiobench.core.console import Console
 
     diagnosis = examine(
@@ -40,6 +48,7 @@ def execute(arguments: argparse.Namespace) -> int:
         variant=arguments.variant,
         precision=arguments.precision,
         trust_remote_code=arguments.trust_remote_code,
+        preprocessing=make_config(RunConfig, {"preprocessing": arguments.preprocessing}, flags=True).preprocessing,
     )
     if arguments.json:
         tasks = [dict(zip(COLUMNS, row, strict=True)) for row in diagnosis.answers]

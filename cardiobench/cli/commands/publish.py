@@ -41,16 +41,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Show and write; returns the exit code."""
+    from cardiobench.core.config import hub_namespace
     from cardiobench.core.console import Console
     from cardiobench.core.registry import unknown_name
-    from cardiobench.data.catalog import list_datasets
-    from cardiobench.hub import naming, publish_datasets, publish_metrics, publish_models
+    from cardiobench.data.catalog import is_own, list_datasets
+    from cardiobench.hub import publish_datasets, publish_metrics, publish_models
     from cardiobench.hub.publish import publish
-    from cardiobench.scoring.metrics import list_metrics
+    from cardiobench.scoring.metrics import own_metrics
 
     names, private = arguments.names, arguments.private
-    namespace = arguments.namespace or naming.namespace()
-    known = {"datasets": list_datasets, "metrics": list_metrics}.get(arguments.what, lambda: names)()
+    namespace = arguments.namespace or hub_namespace()
+    known = {"datasets": list_datasets, "metrics": own_metrics}.get(arguments.what, lambda: names)()
     for name in names:
         if name not in known:
             raise unknown_name(arguments.what.rstrip("s"), name, known)
@@ -58,7 +59,7 @@ def execute(arguments: argparse.Namespace) -> int:
         rights = {"i_have_the_right": arguments.i_have_the_right, "prepared": arguments.prepared}
         wanted = [
             publication
-            for name in names or known
+            for name in names or filter(is_own, known)
             for publication in publish_datasets.publications(name, namespace, private=private, **rights)
         ]
     elif arguments.what == "metrics":

@@ -17,6 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("results", type=Path, nargs="*", default=[Path("results")], metavar="RESULTS")
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: the first results folder itself")
     parser.add_argument("--layout", choices=("page", "paper"), default="page", help="default: page")
+    parser.add_argument("--suite", default="", metavar="NAME", help="rank the results of that suite only")
     parser.add_argument("--png", action="store_true", help="pictures as PNG too")
     parser.add_argument(
         "--examples",
@@ -33,12 +34,14 @@ def execute(arguments: argparse.Namespace) -> int:
     """Write the report or the tables and print what was written; returns the exit code."""
     from cardiobench.cli.output import print_files, print_problems, print_results
     from cardiobench.core.console import Console
+    from cardiobench.scoring.suites import load_suite
 
     console, out = Console(), arguments.out or arguments.results[0]
+    suite = load_suite(arguments.suite).name if arguments.suite else ""
     if arguments.layout == "paper":
         from cardiobench.report.paper.write import write_tables
 
-        files, problems = write_tables(arguments.results, out)
+        files, problems = write_tables(arguments.results, out, suite)
         print_problems(console, problems)
         print_files(console, files, out)
         for file in files:
@@ -48,7 +51,12 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.report.page.write import write_report
 
     collection, (page, markdown, *others) = write_report(
-        arguments.results, out, png=arguments.png, examples=arguments.examples, data_dir=arguments.data_dir
+        arguments.results,
+        out,
+        png=arguments.png,
+        examples=arguments.examples,
+        data_dir=arguments.data_dir,
+        suite=suite,
     )
     print_results(console, collection.results)
     print_problems(console, collection.problems)

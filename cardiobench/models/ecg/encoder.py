@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from cardiobench.core.errors import BadMedia, BadModel
-from cardiobench.data.media.types import LEADS, Ecg
+from cardiobench.data.media.types import LEADS, Ecg, FrameSampling
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.pooling import pool
@@ -41,7 +41,7 @@ class SignalEncoder:
     warnings: tuple[str, ...] = ()
     pooling: Literal["mean", "mean_l2"] = "mean"
     modalities: tuple[str, ...] = ("ecg",)
-    sampling: None = None
+    sampling: FrameSampling | None = None
     dim: int = field(init=False)
 
     def __post_init__(self):

@@ -18,6 +18,7 @@ def write_report(
     png: bool = False,
     examples: Sequence[str] | None = None,
     data_dir: Path | None = None,
+    suite: str = "",
 ) -> tuple[Collection, list[Path]]:
     """Write the page, its Markdown twin and the figures.
 
@@ -28,6 +29,7 @@ def write_report(
         examples: tasks whose worst test items are shown with their recordings; all that have data here when empty, none
             when None. They stay on this machine.
         data_dir: raw data of those recordings.
+        suite: rank the results of that suite only.
 
     Returns:
         What the folders hold, and the files: page, Markdown page, and the rest.
@@ -36,7 +38,7 @@ def write_report(
         MissingData: no results there.
         UnwritableOutput: the report cannot be written.
     """
-    collection = collect(folders)
+    collection = collect(folders, suite)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

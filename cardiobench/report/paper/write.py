@@ -18,8 +18,13 @@ from cardiobench.results.collect import Problem, collect
 PAGE, LATEX = "paper_tables.md", "paper_tables.tex"
 
 
-def write_tables(folders: Sequence[Path], out: Path) -> tuple[list[Path], tuple[Problem, ...]]:
+def write_tables(folders: Sequence[Path], out: Path, suite: str = "") -> tuple[list[Path], tuple[Problem, ...]]:
     """Write every table that has a number of ours or a published one, and Figure 1 of the ECG paper.
+
+    Args:
+        folders: of results.
+        out: folder of the tables.
+        suite: show the results of that suite only.
 
     Returns:
         The files, and what is not in them.
@@ -28,7 +33,7 @@ def write_tables(folders: Sequence[Path], out: Path) -> tuple[list[Path], tuple[
         MissingData: no results there.
         UnwritableOutput: the folder cannot be written to.
     """
-    collection = collect(folders)
+    collection = collect(folders, suite)
     records = [record for _, record in collection.analyses]
     echo, ecg = echo_grids(collection.results), ecg_grids(best_cells(collection.results), records)
     tables = {

@@ -1,0 +1,72 @@
+"""The form in which an ECG model that brings its own code takes a record: rate, length, leads, scale, layout."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
+
+from cardiobench.core.errors import BadModel
+from cardiobench.data.media.types import LEADS
+from cardiobench.models.signal import fit_length, resample, standardise, windows
+
+POOLINGS = ("mean", "max", "last")
+"""Of the network's tokens; a network that gives one vector has one."""
+
+
+def known_lead(name: str) -> str:
+    """Return the name of a lead; `ValueError` if there is none of that name."""
+    if name not in LEADS:
+        raise ValueError(f"no lead '{name}', expected one of {' '.join(LEADS)}")
+    return name
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class SignalSettings:
+    """The form in which a network takes an ECG.
+
+    Attributes:
+        fs: its sampling rate in Hz; records are resampled.
+        seconds: of signal in one part.
+        leads: names in the network's order, of `cardiobench.data.media.types.LEADS`.
+        scale: units per millivolt (1: mV, 1000: microvolt), or "standardise": each lead to mean 0 and deviation 1.
+        layout: "leads_first" (leads, samples) or "time_first" (samples, leads).
+        length: "crop": the middle of a longer record; "windows": consecutive parts, whose vectors are averaged. Shorter
+            records are followed or surrounded by zeros.
+    """
+
+    fs: Annotated[float, Field(gt=0, le=2000)]
+    seconds: Annotated[float, Field(gt=0, le=600)] = 10.0
+    leads: Annotated[tuple[Annotated[str, AfterValidator(known_lead)], ...], Field(min_length=1)] = LEADS
+    scale: Annotated[float, Field(gt=0)] | Literal["standardise"] = 1.0
+    layout: Literal["leads_first", "time_first"] = "leads_first"
+    length: Literal["crop", "windows"] = "crop"
+
+    def __call__(self, signal: np.ndarray, fs: float) -> np.ndarray:
+        """Return the parts (P, leads, samples) or (P, samples, leads) of a signal (samples, 12) in millivolts."""
+        signal = resample(signal[:, [LEADS.index(lead) for lead in self.leads]], fs, self.fs)
+        signal = standardise(signal) if self.scale == "standardise" else signal * self.scale
+        samples = round(self.fs * self.seconds)
+        parts = fit_length(signal, samples)[None] if self.length == "crop" else windows(signal, samples)
+        return parts.transpose(0, 2, 1) if self.layout == "leads_first" else parts
+
+
+SIGNAL_KEYS = tuple(field.name for field in fields(SignalSettings))
+
+
+def signal_settings(facts: Mapping[str, Any], name: str) -> SignalSettings | None:
+    """Read the settings from the facts of a `cardiobench.json` or of `--preprocessing`; None for a model of frames.
+
+    Raises:
+        BadModel: a value that is none, or a signal without its rate.
+    """
+    chosen = {key: facts[key] for key in SIGNAL_KEYS if key in facts}
+    if not chosen:
+        return None
+    try:
+        return SignalSettings(**chosen)
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3])
+        raise BadModel(f"{name}: {problems}. Correct cardiobench.json or --preprocessing.") from None

@@ -1,0 +1,100 @@
+"""What every metric keeps to: numbers under its keys, refusal of bad rows, a weight that is a repeated row."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cardiobench.scoring.metrics import Metric, load_metric
+from cardiobench.testing.require import require
+
+ROWS = ("references", "predictions", "importances")
+"""Arguments with one entry per row, of which each cell must be possible."""
+WRONG = {"NaN": np.nan, "None": None, "inf": np.inf, "text": "n/a"}
+
+
+def check_metric(name: str, inputs: Mapping[str, Any]) -> None:
+    """Check a metric.
+
+    Args:
+        name: of a metric of this package or an installed one.
+        inputs: an ordinary call, such as `{"references": array (n,), "predictions": array (n,)}`; arrays have a row each.
+
+    Raises:
+        AssertionError: a check fails; says which, and the two values.
+    """
+    metric = load_metric(name)
+    inputs = {key: np.asarray(value) if key in ROWS else value for key, value in inputs.items()}
+    check_formula(metric, inputs)
+    for change, changed in bad_inputs(inputs).items():
+        check_refused(metric, change, {**inputs, **changed})
+    if metric.compute_resamples is not None:
+        check_weights(metric, inputs)
+
+
+def check_formula(metric: Metric, inputs: Mapping[str, Any]) -> None:
+    """Check that the metric gives an unrounded float under each key that it has a direction for, the same each time."""
+    result, again = metric.compute(**inputs), metric.compute(**inputs)
+    for key in metric.direction:
+        require(type(result.get(key)) is float, f"{metric.name}: {key} is {result.get(key)!r}, expected a float")
+        same = result[key] == again[key] or np.isnan(result[key])
+        require(same, f"{metric.name}: {key} is {result[key]}, then {again[key]}, of the same rows")
+
+
+def spoiled(values: Any, value: Any) -> list:
+    """Return the same list, or list of lists, with its first entry replaced."""
+    rows = np.asarray(values).tolist()
+    if isinstance(rows[0], list):
+        return [[value, *rows[0][1:]], *rows[1:]]
+    return [value, *rows[1:]]
+
+
+def bad_inputs(inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return change -> arguments that every metric must refuse: impossible cells, no rows, another shape, other rows."""
+    changes: dict[str, dict[str, Any]] = {}
+    for key in (key for key in ROWS if key in inputs):
+        rows = np.asarray(inputs[key])
+        changes |= {f"{name} in {key}": {key: spoiled(rows, value)} for name, value in WRONG.items()}
+        changes[f"deeper {key}"] = {key: rows.reshape(*rows.shape, 1, 1)}
+        changes[f"one number as {key}"] = {key: 3}
+        changes[f"no {key}"] = {key: []}
+        if len(inputs) > 1:
+            changes[f"shorter {key}"] = {key: rows[1:]}
+        if rows.ndim == 2:
+            changes[f"ragged {key}"] = {key: [rows[0, 1:].tolist(), *rows[1:].tolist()]}
+    references = np.asarray(inputs.get("references", 0.5))
+    if np.issubdtype(references.dtype, np.integer):  # classes: names are labels too, but not beside numbers
+        changes["fraction"] = {"references": spoiled(references, 0.7)}
+        del changes["text in references"]
+        changes["mixed names"] = {"references": ["a", *references.tolist()[1:]]}
+    return changes
+
+
+def check_refused(metric: Metric, change: str, inputs: Mapping[str, Any]) -> None:
+    """Check that bad rows are a `ValueError` that counts them or names their shape."""
+    try:
+        value = metric.compute(**inputs)
+    except ValueError as error:
+        counted = any(sign.isdigit() for sign in str(error)) or "shape" in str(error)
+        require(counted, f"{metric.name} refuses {change} without a count or a shape: {error}")
+        return
+    require(False, f"{metric.name} takes {change} and gives {value}; expected a ValueError")
+
+
+def check_weights(metric: Metric, inputs: Mapping[str, Any], draws: int = 25) -> None:
+    """Check `compute_resamples`: a row of weight w counts as w rows, and no rows give NaN."""
+    if metric.compute_resamples is None:
+        raise AssertionError(f"{metric.name} has no compute_resamples")
+    rng = np.random.default_rng(7)
+    rows = {key: value for key, value in inputs.items() if isinstance(value, np.ndarray)}
+    options = {key: value for key, value in inputs.items() if key not in rows}
+    count = len(next(iter(rows.values())))
+    weights = rng.integers(0, 4, (draws, count)).astype(float)
+    drawn = metric.compute_resamples(**rows, **options, weights=weights)
+    for at, counts in enumerate(weights.astype(int)):
+        once = metric.compute(**{key: np.repeat(value, counts, axis=0) for key, value in rows.items()}, **options)
+        for key, value in once.items():
+            same = np.isclose(drawn[key][at], value, rtol=1e-6, atol=1e-9, equal_nan=True)
+            require(same, f"{metric.name}: {key} is {drawn[key][at]} by weights and {value} of repeated rows")
+    empty = metric.compute_resamples(**rows, **options, weights=np.zeros((1, count)))
+    require(all(np.isnan(values).all() for values in empty.values()), f"{metric.name}: no rows give {empty}, not NaN")

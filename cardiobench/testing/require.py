@@ -1,0 +1,7 @@
+"""The one way in which a check fails."""
+
+
+def require(condition: object, message: str) -> None:
+    """Raise `AssertionError` with a message unless the condition holds."""
+    if not condition:
+        raise AssertionError(message)
