@@ -10,7 +10,7 @@ from cardiobench.testing.require import require
 
 ROWS = ("references", "predictions", "importances")
 """Arguments with one entry per row, of which each cell must be possible."""
-WRONG = {"NaN": np.nan, "None": None, "inf": np.inf, "text": "n/a"}
+WRONG: dict[str, Any] = {"NaN": np.nan, "None": None, "inf": np.inf, "text": "n/a"}
 
 
 def check_metric(name: str, inputs: Mapping[str, Any]) -> None:
@@ -71,11 +71,11 @@ def bad_inputs(inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def check_refused(metric: Metric, change: str, inputs: Mapping[str, Any]) -> None:
-    """Check that bad rows are a `ValueError` that counts them or names their shape."""
+    """Check that bad rows are a `ValueError` that counts them, names their shape or shows the cell."""
     try:
         value = metric.compute(**inputs)
     except ValueError as error:
-        counted = any(sign.isdigit() for sign in str(error)) or "shape" in str(error)
+        counted = any(sign.isdigit() for sign in str(error)) or "shape" in str(error) or WRONG["text"] in str(error)
         require(counted, f"{metric.name} refuses {change} without a count or a shape: {error}")
         return
     require(False, f"{metric.name} takes {change} and gives {value}; expected a ValueError")
