@@ -33,7 +33,7 @@ def models(tmp_path_factory) -> dict[str, LoadedModel]:
 
 
 def dataset(name):
-    return SimpleNamespace(spec=catalog.spec(name))
+    return SimpleNamespace(spec=catalog.spec(name), masked=False)
 
 
 @pytest.fixture

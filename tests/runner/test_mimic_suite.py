@@ -1,0 +1,51 @@
+"""The twin of MIMIC-IV-ECHO through its suite: every task answered under every protocol, and the mean over findings told."""
+
+import numpy as np
+import pytest
+
+from cardiobench.core.config import RunConfig
+from cardiobench.data import catalog
+from cardiobench.data.twin import write_twin
+from cardiobench.report.plots.draw import ReportFigures
+from cardiobench.runner.run import run
+from tests.models.tiny import tiny_open_clip
+
+TASKS = catalog.spec("mimic_iv_echo").tasks
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    write_twin("mimic_iv_echo", folder / "mimic_iv_echo", patients=14)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [True, False])
+def test_every_task_is_answered(text, data, tmp_path, monkeypatch):
+    monkeypatch.setattr("cardiobench.report.markdown.draw_report", lambda *args, **more: ReportFigures())
+    monkeypatch.setattr("cardiobench.runner.analyze.save_figures", lambda record, path: [])
+    model = str(tiny_open_clip(tmp_path / "clip")) if text else "cardiobench/random-vit"
+    outcome = run(
+        RunConfig(
+            models=(model,),
+            suite="mimic_echo_v1",
+            data_dir=data,
+            output_dir=tmp_path / "results",
+            cache_dir=tmp_path / "cache",
+            overlays="mask",
+            workers=0,
+            resamples=20,
+            jobs=1,
+        )
+    )
+    assert not outcome.failures
+    wanted = {(task.name, protocol) for task in TASKS for protocol in ("probe", "knn")}
+    wanted |= {(task.name, "zero_shot") for task in TASKS} if text else set()
+    assert {(result.task, result.protocol) for result in outcome.results} == wanted
+    for result in outcome.results:
+        assert result.dataset["overlays"] == "masked" and np.isfinite(result.score.value)
+        assert any("--overlays mask" in sentence for sentence in result.warnings)
+    assert [record.protocol for record in outcome.analyses] == ["retrieval"] * text
+    page = (tmp_path / "results" / "report.md").read_text(encoding="utf-8")
+    assert ("## Means over tasks" in page) == ("other labels, other images" in page) == text
