@@ -69,12 +69,13 @@ def fill_polygon(points: np.ndarray, height: int, width: int) -> np.ndarray:
     low = np.clip(np.ceil(points.min(axis=0)), 0, [width, height]).astype(int)
     high = np.clip(np.floor(points.max(axis=0)) + 1, 0, [width, height]).astype(int)
     x, y = np.arange(low[0], high[0])[None, :], np.arange(low[1], high[1])[:, None]
-    inside = np.zeros((y.size, x.size), bool)
-    edge = np.zeros_like(inside)
-    for (x1, y1), (x2, y2) in zip(points, np.roll(points, -1, axis=0), strict=True):
-        cross = (x2 - x1) * (y - y1) - (x - x1) * (y2 - y1)  # 0 on the line through both corners
-        edge |= (cross == 0) & (x >= min(x1, x2)) & (x <= max(x1, x2)) & (y >= min(y1, y2)) & (y <= max(y1, y2))
-        inside ^= ((y1 <= y) != (y2 <= y)) & ((cross > 0) == (y2 > y1))
+    (x1, y1), (x2, y2) = (ends.T[..., None, None] for ends in (points, np.roll(points, -1, axis=0)))
+    cross = (x2 - x1) * (y - y1) - (x - x1) * (y2 - y1)  # (n, h, w); 0 on the line through both corners
+    between = (
+        (x >= np.minimum(x1, x2)) & (x <= np.maximum(x1, x2)) & (y >= np.minimum(y1, y2)) & (y <= np.maximum(y1, y2))
+    )
+    edge = ((cross == 0) & between).any(axis=0)
+    inside = np.logical_xor.reduce(((y1 <= y) != (y2 <= y)) & ((cross > 0) == (y2 > y1)), axis=0)
     mask[low[1] : high[1], low[0] : high[0]] = inside | edge
     return mask
 
