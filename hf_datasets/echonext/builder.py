@@ -220,9 +220,9 @@ class EchoNext(CardioBuilder):
         beyond, flat = [], []
         touched = np.zeros((2, 12), bool)
         for media, part in rows.groupby("media"):
-            array = open_array(safe_join(raw, media), SHAPE)
             for name, record in zip(part["id"], part["record"], strict=True):
-                least, most = array[record, 0].min(axis=0), array[record, 0].max(axis=0)
+                stored = read_row(safe_join(raw, media), record, SHAPE)[0]
+                least, most = stored.min(axis=0), stored.max(axis=0)
                 if (least < low - 0.01).any() or (most > high + 0.01).any():
                     beyond.append(name)
                 if (least == most).any():

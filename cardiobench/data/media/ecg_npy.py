@@ -1,6 +1,5 @@
 """Rows of one NumPy array (`.npy`), read by memory map: an array larger than the memory is never loaded."""
 
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from cardiobench.data.media.limits import check_size
 
 
 def open_array(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
-    """Return the array of a file as a memory map, opened once a process for as long as the file stays the same.
+    """Return the array of a file as a memory map, which is let go with the array: what was read does not pile up in memory.
 
     Args:
         path: the file.
@@ -22,8 +21,7 @@ def open_array(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
     """
     try:
         refuse_special(path)
-        status = path.stat()
-        array = _opened(str(path), (status.st_size, status.st_mtime_ns))
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise BadMedia(
             f"{path} cannot be read as a NumPy array ({' '.join(str(error).split())}). {COPY_AGAIN}"
@@ -35,12 +33,6 @@ def open_array(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
             f"{path}: expected numbers of shape ({wanted}), got {array.dtype} of shape {array.shape}. {COPY_AGAIN}"
         )
     return array
-
-
-@lru_cache(maxsize=32)
-def _opened(path: str, version: tuple[int, int]) -> np.ndarray:
-    """Return the memory map of a file; `version`, its size and change time, opens a replaced one again."""
-    return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def read_row(path: Path, row: int, shape: tuple[int | None, ...]) -> np.ndarray:
