@@ -113,9 +113,15 @@ class OpenDataset:
         facts = {name: row[name] for name in METADATA if name in row and not pd.isna(row[name])}
         return replace(recording, facts=facts)
 
-    def dense_labels(self, task: Task) -> Iterator[DenseLabel]:
-        """Yield the labels of a dense task, one at a time, in the order of `task_rows`; bad ones carry their reason."""
-        yield from catalog.builder(self.spec.name).dense_labels(self.raw, task, self.task_rows(task))
+    def dense_labels(self, task: Task, rows: pd.DataFrame | None = None) -> Iterator[DenseLabel]:
+        """Yield the labels of a dense task, one at a time, in the order of the rows; bad ones carry their reason.
+
+        Args:
+            task: segmentation or landmarks.
+            rows: of `task_rows` whose labels are read; all of them unless given.
+        """
+        rows = self.task_rows(task) if rows is None else rows
+        yield from catalog.builder(self.spec.name).dense_labels(self.raw, task, rows)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -55,7 +55,7 @@ class PreparedDataset(OpenDataset):
         """Read the recording of row `number` of the frame; raises `BadMedia` naming it."""
         return decode(self.dataset[number], sampling)
 
-    def dense_labels(self, task: Task) -> Iterator[DenseLabel]:
+    def dense_labels(self, task: Task, rows: pd.DataFrame | None = None) -> Iterator[DenseLabel]:
         """Refuse: a prepared folder holds recordings and one value per row, no masks and no points.
 
         Raises:
@@ -65,7 +65,7 @@ class PreparedDataset(OpenDataset):
             raise MissingData(
                 f"{self.raw} was made by prepare and holds no labels of {task.name}. Give the raw folder."
             )
-        yield from super().dense_labels(task)
+        yield from super().dense_labels(task, rows)
 
 
 def read_note(folder: Path, spec: DatasetSpec) -> Mapping[str, Any]:

@@ -1,7 +1,8 @@
 """Embeddings on disk, under a key made of everything that could change them, found by sample id.
 
 Layout: `<root>/<org>__<model>/<dataset>/<key>/` holds `key.json` and any number of `*.arrow` shards (Arrow IPC files)
-with the columns id, stamp, part and vector: one row per part of a recording. A shard is one record batch, of the few
+with the columns id, stamp, part and vector: one row per part of a recording. Vectors are float32, or the float16 that the
+key names: a grid of tokens in one line is a long vector. A shard is one record batch, of the few
 recordings that are encoded between two writes. It is written under another name and then renamed, so a shard that is there
 is whole; two runs at once write different shards and disturb nobody. Its name ends in a digest of its bytes, which is
 checked before Arrow reads anything: a damaged shard is set aside, and its recordings, no others, are encoded again.
@@ -38,7 +39,7 @@ class Embeddings:
 
     Attributes:
         ids: recordings.
-        vectors: float32, (all parts of all recordings, dim).
+        vectors: float32, or float16 for tokens, (all parts of all recordings, dim).
         offsets: (len(ids) + 1,); the parts of recording i are `vectors[offsets[i]:offsets[i + 1]]`.
         devices: that they were computed on, as far as it is known.
     """
@@ -109,6 +110,7 @@ class EmbeddingStore:
         self.key = hashlib.sha256(text.encode()).hexdigest()[:12]
         self.folder = Path(root) / folder_name(model) / dataset / self.key
         self.damaged: list[Path] = []  # shards that were set aside
+        self.dtype = np.dtype(key.get("dtype", "float32"))
         self._text = text
 
     def missing(self, ids: Sequence[str], fingerprints: Sequence[str]) -> np.ndarray:
@@ -148,7 +150,7 @@ class EmbeddingStore:
             UnwritableOutput: the disk is full or read-only; what was written before is kept.
         """
         lengths = [len(vectors) for vectors in parts]
-        flat = np.ascontiguousarray(np.concatenate(parts), dtype=np.float32)
+        flat = np.ascontiguousarray(np.concatenate(parts), dtype=self.dtype)
         table = pa.table(
             {
                 "id": np.repeat(np.asarray(ids, dtype=object), lengths),
@@ -170,7 +172,7 @@ class EmbeddingStore:
             ) from error
 
     def load(self, ids: Sequence[str], fingerprints: Sequence[str]) -> Embeddings:
-        """Read the vectors of some recordings into one read-only float32 array, each shard once.
+        """Read the vectors of some recordings into one read-only array, each shard once.
 
         Args:
             ids: of recordings, each once; the vectors come in this order.
@@ -191,7 +193,7 @@ class EmbeddingStore:
                 f"{', '.join(absent)}. Run the line again."
             )
         offsets = np.r_[0, np.cumsum(lengths)]
-        vectors = np.empty((0, 0), dtype=np.float32)
+        vectors = np.empty((0, 0), dtype=self.dtype)
         devices = set()
         for match in matches:
             table = self._open(match.shard)
@@ -201,7 +203,7 @@ class EmbeddingStore:
             column = table["vector"].combine_chunks()
             stored = column.flatten().to_numpy().reshape(len(column), -1)
             if not vectors.size:
-                vectors = _allocate((int(offsets[-1]), stored.shape[1]), self.folder)
+                vectors = _allocate((int(offsets[-1]), stored.shape[1]), self.dtype, self.folder)
             step = np.arange(match.lengths.sum()) - np.repeat(np.cumsum(match.lengths) - match.lengths, match.lengths)
             source = np.repeat(match.starts, match.lengths) + step
             vectors[np.repeat(offsets[match.positions], match.lengths) + step] = stored[source]
@@ -243,13 +245,13 @@ class EmbeddingStore:
                 yield _Match(shard, positions, starts[good][first], lengths[good][first])
 
 
-def _allocate(shape: tuple[int, int], folder: Path) -> np.ndarray:
-    """Return an empty float32 matrix, in a nameless file of `folder` where it would fill half the memory."""
+def _allocate(shape: tuple[int, int], dtype: np.dtype, folder: Path) -> np.ndarray:
+    """Return an empty matrix, in a nameless file of `folder` where it would fill half the memory."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if shape[0] * shape[1] * 4 <= MEMORY_SHARE * memory:
-        return np.empty(shape, dtype=np.float32)
+    if shape[0] * shape[1] * dtype.itemsize <= MEMORY_SHARE * memory:
+        return np.empty(shape, dtype=dtype)
     with tempfile.TemporaryFile(dir=folder) as file:  # the mapping keeps the file until the last array is gone
-        return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
+        return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
 
 
 def _to_bytes(table: pa.Table) -> bytes:

@@ -10,8 +10,7 @@ from cardiobench.core.registry import unknown_name
 
 if TYPE_CHECKING:
     from cardiobench.core.config import RunConfig
-    from cardiobench.protocols.analysis import AnalysisProtocol
-    from cardiobench.protocols.base import PredictionProtocol
+    from cardiobench.protocols.base import BaseProtocol
 
 # Predictions first (protocols/base.py), then analyses (protocols/analysis.py), in the order in which they are run.
 _CLASSES = {
@@ -19,6 +18,7 @@ _CLASSES = {
     "native": "cardiobench.protocols.native:NativePrediction",
     "probe": "cardiobench.protocols.probe:LinearProbe",
     "knn": "cardiobench.protocols.knn:NearestNeighbours",
+    "dense": "cardiobench.protocols.dense.protocol:DensePrediction",
     "cross_validation": "cardiobench.protocols.cross_validation.protocol:CrossValidation",
     "few_shot": "cardiobench.protocols.few_shot:FewShot",
     "alignment": "cardiobench.protocols.alignment:Alignment",
@@ -46,7 +46,7 @@ def choose(names: Sequence[str]) -> tuple[str, ...]:
     return list_protocols() if ALL in names else tuple(dict.fromkeys(names))
 
 
-def protocol_class(name: str) -> "type[PredictionProtocol] | type[AnalysisProtocol]":
+def protocol_class(name: str) -> "type[BaseProtocol]":
     """Return the class of a protocol.
 
     Raises:
@@ -67,10 +67,10 @@ def protocol_class(name: str) -> "type[PredictionProtocol] | type[AnalysisProtoc
             f"{point.value} of {plugins.package_of(point)} is no protocol called '{name}'. Inherit from PredictionProtocol "
             f"or AnalysisProtocol, with name = '{name}'."
         )
-    return cls  # type: ignore[return-value]  # one of the two: nothing else inherits from the base
+    return cls
 
 
-def protocol(name: str, config: "RunConfig | None" = None, **options: Any) -> "PredictionProtocol | AnalysisProtocol":
+def protocol(name: str, config: "RunConfig | None" = None, **options: Any) -> "BaseProtocol":
     """Build a protocol.
 
     Args:

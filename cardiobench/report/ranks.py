@@ -76,6 +76,10 @@ def predictions_of(entry: Entry) -> Predictions:
     """Return the predictions beside a result; raises `BadPredictions` where there are none."""
     if entry.predictions is None:
         raise BadPredictions(f"there are no predictions beside {entry.path}. Run the line that made it again.")
+    if catalog.task(entry.result.task).dense:
+        raise BadPredictions(
+            "masks and landmarks are scored frame by frame, and pairs of models by their units' answers"
+        )
     result, frame = entry.result, load_predictions(entry.result, entry.predictions)
     return Predictions(catalog.task(result.task), frame, result.coverage["expected"], source=result.model["name"])
 

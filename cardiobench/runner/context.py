@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
     from cardiobench.runner.processes import SingleProcess
+    from cardiobench.scoring.dense import DenseScorer
 
 
 @dataclass
@@ -77,6 +78,7 @@ class RunContext:
         summary: filled by the steps of the run.
         console: silent on all processes but the main one.
         encoders: name -> what gives a model of the user's own.
+        dense_floors: scores of the floors of dense tasks, which are the same for all models.
     """
 
     config: RunConfig
@@ -84,3 +86,4 @@ class RunContext:
     summary: RunSummary
     console: Console
     encoders: Mapping[str, Callable[[], Encoder]] = field(default_factory=dict)
+    dense_floors: "dict[str, DenseScorer]" = field(default_factory=dict)

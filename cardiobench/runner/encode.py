@@ -1,8 +1,9 @@
 """Encode the recordings of a dataset that have no embedding yet, or assemble them from stored embeddings."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,9 @@ from cardiobench.protocols.analysis import Perturbation
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.processes import share
+
+if TYPE_CHECKING:
+    from cardiobench.embeddings.extract import EncodeJob
 
 
 def encode_missing(
@@ -41,9 +45,7 @@ def encode_missing(
     if processes == 1 and not any(len(plan.to_encode) for plan in plans.values()):
         return frozenset()
 
-    from accelerate.utils import gather_object
-
-    from cardiobench.embeddings.extract import EncodeJob, default_workers, extract
+    from cardiobench.embeddings.extract import EncodeJob
 
     dataset = next(iter(plans.values())).dataset
     cached = CachedDataset(dataset)
@@ -58,20 +60,43 @@ def encode_missing(
         jobs += [EncodeJob(source, int(index), plan.store) for index in indices]
     jobs.sort(key=lambda job: job.number)
     count = sum(perturbation is not None for perturbation in plans)
-    label = f"{dataset.spec.name} with {model.name}" + (f", {count} perturbations" if count else "")
-    with context.console.progress(label, len(jobs)) as advance:
+    note = f", {count} perturbations" if count else ""
+    return encode_jobs(model, jobs, dataset.spec.name, context, note)
+
+
+def encode_jobs(
+    model: LoadedModel, jobs: "Sequence[EncodeJob]", dataset: str, context: RunContext, note: str = ""
+) -> frozenset[str]:
+    """Encode the jobs of this process.
+
+    Args:
+        model: loaded, on the device.
+        jobs: of this process.
+        dataset: its name.
+        context: of the run; its summary gets what could not be encoded.
+        note: what is special, for the progress bar.
+
+    Returns:
+        Ids of what could not be encoded, the same on every process.
+    """
+    from accelerate.utils import gather_object
+
+    from cardiobench.embeddings.extract import default_workers, extract
+
+    accelerator, config = context.accelerator, context.config
+    with context.console.progress(f"{dataset} with {model.name}{note}", len(jobs)) as advance:
         failed = extract(
             model,
             jobs,
             device=accelerator.device,
-            rank=rank,
+            rank=accelerator.process_index,
             batch_size=config.batch_size,
-            workers=default_workers(processes) if config.workers is None else config.workers,
+            workers=default_workers(accelerator.num_processes) if config.workers is None else config.workers,
             recording_timeout=config.recording_timeout,
             advance=advance,
         )
     failures = sorted({(failure.id, failure.reason) for failure in gather_object(failed)})
-    context.summary.failures += [(model.name, dataset.spec.name, name, reason) for name, reason in failures]
+    context.summary.failures += [(model.name, dataset, name, reason) for name, reason in failures]
     return frozenset(name for name, _ in failures)
 
 

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from cardiobench.data.dataset import OpenDataset
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, aggregate
 from cardiobench.results.predictions_file import save_scored
@@ -86,7 +87,7 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
         protocol=protocol.name,
         variant=cell.result_variant,
         options={**protocol.get_params(), **output.details},
-        dataset=dataset_facts(cell),
+        dataset=dataset_facts(cell.dataset, config.limit),
         model=model_facts(cell.model),
         seen_in_pretraining=seen_in_pretraining(cell.model.name, cell.dataset.spec.name),
         refit_scores=refit_scores(predictions, data, output),
@@ -122,7 +123,7 @@ def refit_scores(predictions: Predictions, data: TaskData, output: ProtocolOutpu
     return scores
 
 
-def dataset_facts(cell: Cell) -> dict[str, Any]:
+def dataset_facts(dataset: OpenDataset, limit: int | None) -> dict[str, Any]:
     """Return what a result says of its dataset."""
-    masked = {"overlays": "masked"} if cell.dataset.masked else {}
-    return {**cell.dataset.facts, **masked, "limit": cell.config.limit, **cell.dataset.coverage()}
+    masked = {"overlays": "masked"} if dataset.masked else {}
+    return {**dataset.facts, **masked, "limit": limit, **dataset.coverage()}

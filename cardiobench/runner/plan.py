@@ -45,12 +45,14 @@ class DatasetPlan:
     to_encode: np.ndarray
 
 
-def resolve_tasks(names: Sequence[str], profile: str = "default") -> tuple[Task, ...]:
+def resolve_tasks(names: Sequence[str], profile: str = "default", *, dense: bool = False) -> tuple[Task, ...]:
     """Return the tasks of these names; a dataset's name stands for all its tasks, no name for every task there is.
 
     A pooled task stands for its members, whose answers are put together at the end.
 
     Under profile "paper" a dataset's tasks are those with the published definitions; a task that is named stays as named.
+
+    With `dense`, a dataset's name stands for its masks and landmarks too.
     """
     tasks: dict[str, Task] = {}
     for name in names or catalog.list_datasets():
@@ -59,7 +61,8 @@ def resolve_tasks(names: Sequence[str], profile: str = "default") -> tuple[Task,
             tasks |= {one.name: one for one in (catalog.members(task) if catalog.is_pooled(task) else (task,))}
         elif name in catalog.list_datasets():
             spec = catalog.spec(name)
-            tasks |= {task.name: task for task in (paper_tasks(spec) if profile == "paper" else spec.tasks)}
+            usual = paper_tasks(spec) if profile == "paper" else spec.tasks
+            tasks |= {task.name: task for task in (*usual, *(spec.dense_tasks if dense else ()))}
         else:
             raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
     return tuple(tasks.values())

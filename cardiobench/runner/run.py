@@ -12,6 +12,7 @@ from cardiobench.core.config import RunConfig, absolute, to_yaml
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadConfig, BadData, BadModel, CardioBenchError, NotApplicable, UnwritableOutput
 from cardiobench.core.io import remove_orphans, sha256_of_json, write_atomic, write_text
+from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.limits import set_limit
 from cardiobench.data.spec import Task
@@ -19,7 +20,8 @@ from cardiobench.models.base import Encoder, LoadedModel, TextEncoder
 from cardiobench.models.cards import find_card
 from cardiobench.protocols import choose, protocol
 from cardiobench.protocols.analysis import AnalysisProtocol
-from cardiobench.protocols.base import PredictionProtocol
+from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
+from cardiobench.protocols.dense.protocol import DensePrediction
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.runner.analyze import analyze_model, compare_models
 from cardiobench.runner.best_classifier import score_best_classifiers
@@ -44,8 +46,6 @@ from cardiobench.scoring.suites import load_suite
 
 if TYPE_CHECKING:
     import torch
-
-AnyProtocol = PredictionProtocol | AnalysisProtocol
 
 
 def run(config: RunConfig, console: Console | None = None, encoders: Sequence[Encoder] = ()) -> RunSummary:
@@ -112,7 +112,7 @@ class Request:
     """
 
     config: RunConfig
-    protocols: Sequence[AnyProtocol]
+    protocols: Sequence[BaseProtocol]
     tasks: Sequence[Task]
     datasets: Mapping[str, OpenDataset]
     absent: Mapping[str, str]
@@ -131,7 +131,7 @@ def resolve(config: RunConfig) -> Request:
     if config.max_recording_mb is not None:
         set_limit(config.max_recording_mb)
     protocols = make_protocols(config)
-    tasks = resolve_tasks(config.tasks, config.profile)
+    tasks = resolve_tasks(config.tasks, config.profile, dense=any(p.name == DensePrediction.name for p in protocols))
     here, absent = open_datasets(tasks, config)
     datasets, notes = real_or_quick(here, modalities_of(config.models), config)
     check_metrics([task for task in tasks if task.dataset in datasets], config.metrics)
@@ -169,7 +169,7 @@ def modalities_of(models: Sequence[str]) -> set[str]:
     return {modality for card in cards for modality in (card.modalities if card else ("echo", "ecg"))}
 
 
-def make_protocols(config: RunConfig) -> list[AnyProtocol]:
+def make_protocols(config: RunConfig) -> list[BaseProtocol]:
     """Return the protocols of a run with their options.
 
     Raises:
@@ -180,16 +180,23 @@ def make_protocols(config: RunConfig) -> list[AnyProtocol]:
             f"there is no prompt set {config.prompts}. Give --prompts a JSON file like a dataset's prompts.json, "
             "or a clone of the echo benchmark's repository."
         )
-    names = choose(config.protocols)
+    names = choose(config.protocols) if config.protocols else default_protocols(config.tasks)
     for name in config.options:
         if name not in names:
             raise CardioBenchError(f"--option sets {name}, which is not run. Add it to --protocols, or leave it out.")
     return [protocol(name, config) for name in names]
 
 
+def default_protocols(tasks: Sequence[str]) -> tuple[str, ...]:
+    """Return the protocols of a run that names none: the quick ones, and `dense` where masks or landmarks are asked for by name."""
+    dense = [name in catalog.list_dense_tasks() for name in tasks if "/" in name]
+    quick = () if tasks and len(dense) == len(tasks) and all(dense) else choose(())
+    return (*quick, DensePrediction.name) if any(dense) else quick
+
+
 def load_models(
-    config: RunConfig, protocols: Sequence[AnyProtocol], context: RunContext
-) -> Iterator[tuple[LoadedModel, list[AnyProtocol]]]:
+    config: RunConfig, protocols: Sequence[BaseProtocol], context: RunContext
+) -> Iterator[tuple[LoadedModel, list[BaseProtocol]]]:
     """Load the models of a run, one after the other, with each of their poolings; note those that cannot be loaded.
 
     Yields:
@@ -254,7 +261,7 @@ def run_model(
     model: LoadedModel,
     tasks: Sequence[Task],
     datasets: Mapping[str, OpenDataset],
-    protocols: Sequence[AnyProtocol],
+    protocols: Sequence[BaseProtocol],
     context: RunContext,
 ) -> list[AnalysisCell]:
     """Run all tasks of one model: every dataset is encoded once, then every protocol works from the stored embeddings.
@@ -274,6 +281,11 @@ def run_model(
             score_best_classifiers(made, context)
         context.accelerator.wait_for_everyone()
     pool_views(cells, context)
+    dense = [p for p in protocols if isinstance(p, DensePrediction)]
+    if dense:
+        from cardiobench.runner.dense import run_dense
+
+        run_dense(model, tasks, datasets, dense, context)
     analyzing = [p for p in protocols if isinstance(p, AnalysisProtocol)]
     return analyze_model(model, analyzing, plans, unreadable, context)
 

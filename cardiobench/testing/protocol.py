@@ -12,7 +12,8 @@ from cardiobench.data.spec import PromptGrid, Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.protocols import protocol as build
 from cardiobench.protocols.analysis import AnalysisProtocol
-from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.base import BaseProtocol, PredictionProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.dense.protocol import DensePrediction
 from cardiobench.protocols.options import validated
 from cardiobench.testing.require import require
 
@@ -34,10 +35,10 @@ class _Silent:
     transform = encode = to = staticmethod(lambda value: value)
 
 
-def check_protocol(protocol: str | PredictionProtocol | AnalysisProtocol) -> None:
+def check_protocol(protocol: str | BaseProtocol) -> None:
     """Check a protocol: its kind and options, and its predictions on small tasks of each kind with known embeddings.
 
-    What an analysis finds is seen in a run only.
+    What an analysis finds, and masks and landmarks, are seen in a run only.
 
     Args:
         protocol: name, or one with its options.
@@ -66,11 +67,11 @@ def task_data(task: Task, seed: int = 0) -> TaskData:
     return TaskData(task, rows, Embeddings(tuple(ids), features.astype(np.float32), np.arange(len(ids) + 1)), "mean")
 
 
-def check_options(protocol: PredictionProtocol | AnalysisProtocol) -> None:
-    """Check that it is one of the two kinds, and that its options, as stamped, make it again."""
+def check_options(protocol: BaseProtocol) -> None:
+    """Check that it is one of the kinds, and that its options, as stamped, make it again."""
     name = getattr(protocol, "name", None)
     require(isinstance(name, str) and name, f"{type(protocol).__name__} has the name {name!r}, expected a text")
-    kinds = isinstance(protocol, PredictionProtocol), isinstance(protocol, AnalysisProtocol)
+    kinds = [isinstance(protocol, kind) for kind in (PredictionProtocol, AnalysisProtocol, DensePrediction)]
     require(sum(kinds) == 1, f"{name} must be either a PredictionProtocol or an AnalysisProtocol")
     options = json.loads(json.dumps(protocol.get_params()))
     again = json.loads(json.dumps(validated(type(protocol), options).get_params()))

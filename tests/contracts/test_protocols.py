@@ -15,6 +15,7 @@ CANNOT = {
     "alignment": "",
     "prompt_sensitivity": "",
     "native": "head",
+    "dense": "single frames",
     "frame_similarity": "",
     "retrieval": "text",
     "confound": "two places",

@@ -130,6 +130,10 @@ def examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Exam
         task: of the predictions.
         frame: predictions: id, y_true, y_pred and p_<class> where known.
     """
+    if task.dense:
+        from cardiobench.report.page.dense_examples import dense_examples
+
+        return [Example(*facts) for facts in dense_examples(dataset, task, frame)]
     rows = dataset.task_rows(task)
     units = rows[task.unit_column].astype(str)
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -169,7 +169,12 @@ def _task_figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFram
         return
     best, frame = next(((e, frame) for e, frame in predictions if not e.result.collapsed), predictions[0])
     task = find_task(job.name)
-    if best.result.per_class:
+    if task and task.dense:
+        units = frame.drop_duplicates("id").dropna(subset=["y_true", "y_pred"])
+        if len(units):
+            of_masks = replace(best.result, task=f"{task.dataset}/ejection fraction of masks", unit="%")
+            yield agreement_figure(of_masks, units)
+    elif best.result.per_class:
         yield classes_figure([entry.result for entry, _ in predictions], best.result)
     elif task.kind == "regression" if task else not any(name.startswith("p_") for name in frame):
         yield agreement_figure(best.result, frame)

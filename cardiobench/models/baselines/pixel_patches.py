@@ -1,0 +1,40 @@
+"""Raw pixels as tokens: what a read-out of patches finds without any network."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from cardiobench.data.media.types import Clip
+from cardiobench.models.base import LoadedModel
+from cardiobench.models.custom import BaseEncoder, loaded
+
+SIZE, PATCH = 224, 16
+
+
+class PixelPatches(BaseEncoder):
+    """Raw pixels as tokens: the 16 x 16 grey levels of each patch of a frame of 224 x 224."""
+
+    name = "cardiobench/pixel-patches"
+    frame_wise = True
+    preprocessing: Mapping[str, Any] = {"size": SIZE, "patch": PATCH, "colour": "grey"}
+
+    def transform(self, recording: Clip) -> torch.Tensor:
+        """Resize frames to (T, 224, 224), grey levels in [0, 1]."""
+        grey = torch.from_numpy(recording.frames.mean(axis=-1, dtype=np.float32))[:, None]
+        small = torch.nn.functional.interpolate(grey, (SIZE, SIZE), mode="bilinear", antialias=True)
+        return small[:, 0] / 255
+
+    def encode(self, parts: torch.Tensor) -> torch.Tensor:
+        """Return the mean patch of frames (N, 224, 224), (N, 256)."""
+        return self.encode_tokens(parts).mean(dim=(1, 2, 3))
+
+    def encode_tokens(self, parts: torch.Tensor) -> torch.Tensor:
+        """Cut frames (N, 224, 224) into patches, (N, 1, 14, 14, 256)."""
+        return parts.unfold(1, PATCH, PATCH).unfold(2, PATCH, PATCH).flatten(3)[:, None]
+
+
+def pixel_patches() -> LoadedModel:
+    """Return raw pixels as a loaded model."""
+    return loaded(PixelPatches(), "raw pixels, a floor", "fp32", torch.device("cpu"))

@@ -1,0 +1,1 @@
+"""Dense prediction from frozen tokens: masks and landmarks of single frames."""

@@ -1,0 +1,141 @@
+"""The protocol `dense`: a linear read-out of frozen tokens, its penalty chosen on validation patients."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import PositiveInt
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data.dense import DenseLabel
+from cardiobench.data.spec import Task
+from cardiobench.protocols.base import BaseProtocol
+from cardiobench.protocols.dense.data import DenseData, first_by_hash
+from cardiobench.protocols.options import Penalty
+from cardiobench.scoring.metrics import load_formula
+
+if TYPE_CHECKING:
+    from cardiobench.protocols.dense.readouts import MeanMask, MeanPoints, ReadOut
+
+HELD_OUT = 0.15  # share of the training patients that stand in for validation patients where a release has none
+
+
+@dataclass(frozen=True)
+class FittedReadOut:
+    """A read-out with the penalty that did best on validation patients.
+
+    Attributes:
+        read_out: that answers.
+        mean: of the training masks or points: the floor.
+        details: what was chosen; stamped into the result.
+    """
+
+    read_out: "ReadOut"
+    mean: "MeanMask | MeanPoints"
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class DensePrediction(BaseProtocol):
+    """Masks and landmarks of single frames, from the tokens of a frozen network's last block.
+
+    The labelled frame alone is shown, letterboxed; a video model sees it as a clip that stands still. Each token answers
+    for s x s cells by multinomial logistic regression around the mean of the training frames; probabilities are
+    interpolated at the frame's own pixels. Landmarks are the peaks of one map each (`heatmap`), or come by ridge
+    regression from the mean token (`global`). No augmentation, no ensemble, no largest component. This says what a
+    linear read-out finds in the tokens, and cannot be compared with a fine-tuned network.
+
+    Attributes:
+        penalties: on the squared weights of standardised tokens, to choose from.
+        train_frames: labelled frames to learn from at most, of the first patients by a hash of their ids.
+        validation_frames: those that the penalty is chosen on, likewise.
+        full: keep grids of more than 16 rows or columns as they are.
+    """
+
+    penalties: tuple[Penalty, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+    train_frames: PositiveInt = 2000
+    validation_frames: PositiveInt = 600
+    full: bool = False
+
+    name = "dense"
+
+    def variants(self, task: Task) -> tuple[str, ...]:
+        """Return the read-outs of a task, one result each."""
+        return ("heatmap", "global") if task.kind == "landmarks" else ("",)
+
+    def check(self, task: Task) -> None:
+        """Refuse a task whose labels are not those of single frames."""
+        if not task.dense:
+            raise NotApplicable(
+                f"{task.name} asks for one answer per recording; dense takes masks and landmarks of single frames"
+            )
+
+    def select(self, labels: Sequence[DenseLabel]) -> list[DenseLabel]:
+        """Return the frames that take part, in their order: all test frames, and those of the first patients to learn from."""
+        kept: set[tuple[str, str]] = set()
+        for split, most in (("train", self.train_frames), ("validation", self.validation_frames), ("test", None)):
+            patients = [label.patient for label in labels if label.split == split and not label.reason]
+            kept |= {(split, patient) for patient in first_by_hash(patients, most)}
+        return [label for label in labels if not label.reason and (label.split, label.patient) in kept]
+
+    def patients(self, data: DenseData) -> tuple[list[str], list[str], str]:
+        """Return the patients to learn from, those to choose the penalty on, and the split of the latter."""
+        train, valid = data.patients("train"), data.patients("validation")
+        if valid:
+            return train, valid, "validation"
+        count = max(1, round(HELD_OUT * len(train)))
+        if len(train) < 2:
+            raise NotApplicable(f"{data.task.name} has {len(train)} training patients here, and dense needs two")
+        return train[count:], train[:count], "train"
+
+    def fit(self, data: DenseData, variant: str) -> FittedReadOut:
+        """Fit the read-out for every penalty and keep the one that answers validation patients best.
+
+        Raises:
+            NotApplicable: there are no training frames.
+        """
+        from cardiobench.protocols.dense.head import cells_per_token
+        from cardiobench.protocols.dense.readouts import read_outs, training_frames
+
+        train, valid, split = self.patients(data)
+        frames = training_frames(data, train)
+        candidates = read_outs(data, frames, variant, self.penalties)
+        errors = validation_errors(candidates, data, split, set(valid))
+        best = min(errors, key=lambda penalty: (errors[penalty], -penalty))
+        s = cells_per_token(data.grid)
+        details = {
+            "grid": list(data.grid),
+            "width": frames.tokens.shape[-1],
+            "cells": [s * side for side in data.grid],
+            "penalty": best,
+            "train_patients": len(train),
+            "train_frames": len(frames.tokens),
+            "chosen_on": f"{len(valid)} {'validation' if split == 'validation' else 'held-out training'} patients",
+            "validation_error": errors[best],
+        }
+        return FittedReadOut(candidates[best], frames.mean, details)
+
+
+def validation_errors(
+    candidates: "Mapping[float, ReadOut]", data: DenseData, split: str, patients: set[str]
+) -> dict[float, float]:
+    """Return the mean error of each candidate: 1 minus the mean Dice of a frame's structures, or the distance of its points.
+
+    Distances are in shares of the square's side, so that frames of any size count alike.
+    """
+    errors: dict[float, list[float]] = {penalty: [] for penalty in candidates}
+    structures = len(data.task.structures)
+    for label, box, window, tokens in data.with_tokens(split, patients):
+        for penalty, read_out in candidates.items():
+            answer = read_out.predict(box, window, tokens)
+            errors[penalty].append(frame_error(label, answer, structures, box.side))
+    return {penalty: float(np.nanmean(values)) if values else np.inf for penalty, values in errors.items()}
+
+
+def frame_error(label: DenseLabel, prediction: np.ndarray, structures: int, side: int) -> float:
+    """Return how wrong one answer is; see `validation_errors`."""
+    if label.mask is not None:
+        return 1.0 - float(np.nanmean(load_formula("dice").dice_of_frame(label.mask, prediction, structures)))
+    distances = load_formula("landmark_error").radial_errors(label.points, prediction, (1.0, 1.0))
+    return float(np.nanmean(distances)) / side

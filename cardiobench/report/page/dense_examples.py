@@ -1,0 +1,94 @@
+"""Frames with true and predicted outlines or points: the worst, the middle and the best of a model."""
+
+from base64 import b64encode
+from collections.abc import Iterator
+from io import BytesIO
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+from PIL import Image
+
+from cardiobench.core.errors import BadMedia
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.dense import DenseLabel
+from cardiobench.data.spec import Task
+from cardiobench.report.plots.style import figure_style, subplots
+
+SHOWN = 4  # frames of each kind
+TRUE, PREDICTED = "#ffd23f", "#3fd0ff"
+DESCRIPTION = "true in yellow, predicted in blue"
+
+
+def dense_examples(
+    dataset: OpenDataset, task: Task, frame: pd.DataFrame
+) -> Iterator[tuple[str, str, str, str, Markup | str, str]]:
+    """Yield the worst, the middle and the best frames.
+
+    Args:
+        dataset: with recordings and labels.
+        task: segmentation or landmarks.
+        frame: predictions, one row per frame: id, recording, frame, answer and the numbers of each structure.
+
+    Yields:
+        Unit, its frame, its score, its place, the picture or why there is none, and what the picture shows.
+    """
+    metric = task.metrics[0]
+    score = frame[[f"{metric}_{name}" for name in task.structures]].mean(axis=1)
+    order = frame.assign(score=score).dropna(subset=["score"]).sort_values("score", ascending=metric == "dice")
+    chosen = pick(len(order))
+    rows = dataset.task_rows(task)
+    wanted = {(row.recording, row.frame) for row in order.iloc[list(chosen)].itertuples()}
+    labels = {
+        (label.recording, label.frame): label
+        for label in dataset.dense_labels(task, rows[rows["id"].isin({name for name, _ in wanted})])
+    }
+    for position, place in chosen.items():
+        row = order.iloc[position]
+        label = labels.get((row["recording"], row["frame"]))
+        described = f"{row['recording']}, frame {row['frame']}"
+        unit = "" if metric == "dice" else f" {task.unit}"
+        picture = picture_of(dataset, label, row["answer"]) if label else "its label is not here"
+        yield str(row["id"]), described, f"{metric} {row['score']:.3f}{unit}", place, picture, DESCRIPTION
+
+
+def pick(count: int) -> dict[int, str]:
+    """Return the positions, among so many from the worst to the best, of the frames that are shown."""
+    middle = max(0, count // 2 - SHOWN // 2)
+    starts = {"worst": 0, "middle": middle, "best": max(0, count - SHOWN)}
+    places: dict[int, str] = {}
+    for name, start in starts.items():
+        for position in range(start, min(start + SHOWN, count)):
+            places.setdefault(position, name)
+    return places
+
+
+def picture_of(dataset: OpenDataset, label: DenseLabel, answer: bytes | np.ndarray) -> Markup | str:
+    """Draw a frame with its true and its predicted outlines or points; says why where it cannot be read."""
+    try:
+        grey = dataset.labelled_frame(label).frames[0]
+    except BadMedia as error:
+        return f"cannot be read: {error}"
+    height, width = grey.shape[:2]
+    with figure_style():
+        figure, axes = subplots(figsize=(3.0, 3.0 * height / width))
+        axes.imshow(grey)
+        axes.set_axis_off()
+        if label.mask is not None and isinstance(answer, bytes):
+            predicted = np.asarray(Image.open(BytesIO(answer)))
+            for mask, colour, line in ((label.mask, TRUE, "-"), (predicted, PREDICTED, "--")):
+                for value in np.unique(mask[mask > 0]):
+                    axes.contour(
+                        (mask == value).astype(float), levels=[0.5], colors=colour, linewidths=1.0, linestyles=line
+                    )
+        elif label.points is not None:
+            ends = np.asarray(answer, dtype=np.float64).reshape(-1, 2)
+            for true, predicted in zip(label.points, ends, strict=True):
+                axes.plot(*true, "+", color=TRUE, markersize=7)
+                axes.annotate(
+                    "", predicted, true, arrowprops={"arrowstyle": "->", "color": PREDICTED, "linewidth": 1.2}
+                )
+        content = BytesIO()
+        figure.savefig(content, format="jpeg", bbox_inches="tight", pad_inches=0)
+    code = b64encode(content.getvalue()).decode("ascii")
+    return Markup('<img alt="" src="data:image/jpeg;base64,{}">').format(code)

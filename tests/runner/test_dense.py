@@ -1,0 +1,110 @@
+"""Masks and landmarks through a whole run: tokens, fit, scores, floors, what is asked for and what is refused."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.core.config import RunConfig
+from cardiobench.data.twin import write_twin
+from cardiobench.results.paths import predictions_path
+from cardiobench.runner.run import default_protocols, run
+from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
+from tests.models.tiny import tiny_open_clip
+
+MASKS, POINTS = "phantom_echo/lv_seg", "phantom_echo/landmarks"
+
+
+def config(folder, **what):
+    """Settings of a small run."""
+    usual = {"output_dir": folder / "results", "cache_dir": folder / "cache", "resamples": 40, "workers": 0}
+    return RunConfig(**{**usual, "options": {"dense": {"penalties": [0.001, 0.1]}}, **what})
+
+
+@pytest.mark.slow
+def test_masks_and_landmarks_of_phantoms(tmp_path):
+    model = str(tiny_open_clip(tmp_path / "org" / "clip"))
+    settings = config(tmp_path, models=(model,), tasks=(MASKS, POINTS), limit=6)
+    outcome = run(settings)
+    assert outcome.exit_code == 0
+    assert {(result.task, result.variant) for result in outcome.results} == {
+        (MASKS, ""), (POINTS, "heatmap"), (POINTS, "global"),
+    }  # fmt: skip
+    for result in outcome.results:
+        assert {"best_uninformed", "pixel_patches", "random_vit", "cell_grid_oracle"} <= set(result.floors)
+        assert ("token_grid_oracle" in result.floors) == (result.task == MASKS)
+        value = result.overall[result.metric].value
+        assert np.isfinite(value)
+        assert result.options["grid"] == [4, 4]
+        assert result.options["cells"] == [56, 56]
+        assert result.options["unseen_share"] == pytest.approx(0, abs=0.02)
+        oracle = result.floors["cell_grid_oracle"].value
+        assert (value < oracle) if result.higher_is_better else (value > oracle)
+    again = run(settings)
+    assert [result.stamp for result in again.results] == [result.stamp for result in outcome.results]
+    file = next(path for path in outcome.files if path.suffix == ".json" and "lv_seg" in path.name)
+    frames = pd.read_parquet(predictions_path(file))
+    assert {"id", "patient_id", "recording", "frame", "dice_cavity", "dice_myocardium"} <= set(frames)
+
+
+def test_a_model_without_tokens_says_why(tmp_path):
+    outcome = run(config(tmp_path, models=("cardiobench/constant",), tasks=(MASKS,), limit=3))
+    assert not outcome.results
+    [(model, task, protocol, reason)] = outcome.not_applicable
+    assert (model, task, protocol) == ("cardiobench/constant", MASKS, "dense")
+    assert "no tokens" in reason
+
+
+def test_what_runs_without_being_named():
+    assert default_protocols(()) == ("zero_shot", "probe", "knn")
+    assert default_protocols(("phantom_echo",)) == ("zero_shot", "probe", "knn")
+    assert default_protocols((MASKS,)) == ("dense",)
+    assert default_protocols(("phantom_echo/ef", MASKS)) == ("zero_shot", "probe", "knn", "dense")
+
+
+@pytest.mark.slow
+def test_a_changed_option_is_another_result(tmp_path):
+    settings = config(tmp_path, models=("cardiobench/random-vit",), tasks=(MASKS,), limit=4)
+    first = run(settings)
+    assert "random_vit" not in first.results[0].floors  # it is the model
+    fewer = dataclasses.replace(settings, options={"dense": {"penalties": [0.1], "train_frames": 4}})
+    other = run(fewer)
+    assert other.results[0].stamp["key"] != first.results[0].stamp["key"]
+    assert other.results[0].options["train_frames"] <= 4
+
+
+TWINS = {
+    "camus": "camus/lv_seg",
+    "echonet_dynamic": "echonet_dynamic/lv_seg",
+    "echonet_pediatric": "echonet_pediatric/lv_seg",
+    "echonet_lvh": "echonet_lvh/landmarks",
+}
+VIDEO = ("echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cardiobench/random-vit", "org/clip", *VIDEO])
+def test_every_twin_with_every_kind_of_model(name, tmp_path, monkeypatch):
+    """Four releases as their twins write them, with images and videos, networks made smaller."""
+    for twin in TWINS:
+        write_twin(twin, tmp_path / "data" / twin, patients=10)
+    what = {"models": (name,)}
+    if name == "org/clip":
+        what = {"models": (str(tiny_open_clip(tmp_path / "org" / "clip")),)}
+    elif name in VIDEO:
+        (tmp_path / "files").mkdir()
+    with smaller_networks():
+        if name in VIDEO:
+            change_card(monkeypatch, name)
+            what["weights"] = CHECKPOINTS[name](tmp_path / "files")
+        outcome = run(
+            config(tmp_path, **what, tasks=tuple(TWINS.values()), data_dir=tmp_path / "data", allow_missing=True)
+        )
+    assert {(result.task, result.variant) for result in outcome.results} == {
+        *((task, "") for task in TWINS.values() if task.endswith("seg")),
+        *(("echonet_lvh/landmarks", variant) for variant in ("heatmap", "global")),
+    }
+    for result in outcome.results:
+        assert np.isfinite(result.overall[result.metric].value)
+        assert result.floors.keys() >= {"best_uninformed", "pixel_patches", "cell_grid_oracle"}
