@@ -11,11 +11,12 @@ from cardiobench.core.errors import BadData, BadMedia
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Task
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
+from cardiobench.data.labels import label_set
 from cardiobench.data.media.ecg_hdf5 import open_tracings, read_hdf5
 from cardiobench.data.tables import choice, flag, number, read_columns
 
 TRACINGS, PATIENTS, GOLD = "ecg_tracings.hdf5", "attributes.csv", "annotations/gold_standard.csv"
-DIAGNOSES = ("1dAVb", "RBBB", "LBBB", "SB", "AF", "ST")
+DIAGNOSES = ("1dAVb", "RBBB", "LBBB", "SB", "ST", "AF")
 LEADS = ("I", "II", "III", "aVL", "aVF", "aVR", "V1", "V2", "V3", "V4", "V5", "V6")
 """Order of the channels; in CODE-15% aVR comes first."""
 GROUPS = (SEX_GROUPS, AGE_GROUPS)
@@ -45,6 +46,15 @@ SPEC = DatasetSpec(
         ),
         Task(
             "code_test/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"
+        ),
+        Task(
+            "code_test/six",
+            "multilabel",
+            "six",
+            ("auroc_macro",),
+            DIAGNOSES,
+            groups=GROUPS,
+            description="six diagnoses, for what learned on CODE-15%",
         ),
     ),
     citation="Ribeiro et al., Automatic diagnosis of the 12-lead ECG using a deep neural network, Nature Communications 11:1760 (2020)",
@@ -91,6 +101,7 @@ class CodeTest(CardioBuilder):
                 "age": patients["age"].to_numpy(),
                 "dx": [",".join(row) or None for row in codes],
                 "cd": [conduction(frozenset(row), "code15") for row in codes],
+                "six": [label_set(row, DIAGNOSES) for row in codes],
                 "af": [fibrillation(frozenset(row), "code15") for row in codes],
             }
         )

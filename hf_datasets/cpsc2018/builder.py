@@ -10,6 +10,7 @@ from cardiobench.core.errors import BadMedia
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Task, cinc
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
+from cardiobench.data.labels import label_set
 from cardiobench.data.media.ecg_wfdb import header_path, parse_header
 from cardiobench.data.splits import hashed_split
 
@@ -56,6 +57,15 @@ SPEC = DatasetSpec(
         Task(
             "cpsc2018/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"
         ),
+        Task(
+            "cpsc2018/nine",
+            "multilabel",
+            "nine",
+            ("auroc_macro",),
+            tuple(CODES),
+            groups=GROUPS,
+            description="the nine classes of the release",
+        ),
     ),
     citation="Liu et al., An open access database for evaluating the algorithms of electrocardiogram rhythm and morphology "
     "abnormality detection, Journal of Medical Imaging and Health Informatics 8:1368 (2018)",
@@ -71,7 +81,10 @@ class Cpsc2018(CardioBuilder):
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per header."""
         for folder in cinc.record_folders(raw, FOLDERS) or (raw,):
-            yield from cinc.analysis_rows(raw, folder, RECORD)
+            for row in cinc.analysis_rows(raw, folder, RECORD):
+                codes = (row["dx"] or "").split(",")
+                nine = label_set([name for name, code in CODES.items() if code in codes], tuple(CODES))
+                yield {**row, "nine": nine if row["dx"] else None}
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from cardiobench.core.errors import BadData
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Group, Task
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.echonext import FS, SAMPLES, limits, to_millivolts
+from cardiobench.data.labels import label_set
 from cardiobench.data.media.ecg_npy import open_array, read_row
 from cardiobench.data.media.signal import twelve_leads
 from cardiobench.data.rows import safe_join
@@ -43,6 +45,7 @@ MEASUREMENTS: dict[str, tuple[str, ...]] = {
 NUMBERS = ("lvef_value", "ivs_measurement", "lvpw_measurement", "pasp_value", "tr_max_velocity_value")
 GRADES = tuple(name for names in MEASUREMENTS.values() for name in names if name not in NUMBERS)
 PRESUMED = "presumed none"
+FINDINGS = tuple(name.removesuffix("_flag") for name in MEASUREMENTS)
 TEST_POSITIVES = (962, 1061, 286, 66, 337, 353, 20, 419, 69, 699, 375)
 """Positives of the flags, in order, among the 5,442 of the test split."""
 
@@ -60,6 +63,19 @@ GROUPS = (
 def _binary(target: str, classes: tuple[str, str], description: str) -> Task:
     groups = tuple(group for group in GROUPS if group.column != target)
     return Task(f"echonext/{target}", "binary", target, ("f1_macro",), classes, groups=groups, description=description)
+
+
+def _findings(target: str, description: str) -> Task:
+    return Task(
+        f"echonext/{target}",
+        "multilabel",
+        target,
+        ("auroc_macro",),
+        FINDINGS,
+        groups=GROUPS,
+        partially_labelled=target == "findings_measured",
+        description=description,
+    )
 
 
 SPEC = DatasetSpec(
@@ -83,6 +99,10 @@ SPEC = DatasetSpec(
         _binary(
             "shd", SHD_CLASSES, "structural heart disease, moderate or greater: any of eleven findings of the echo"
         ),
+        _findings(
+            "findings", "eleven findings of the echo as the release has them: one without a measurement is absent"
+        ),
+        _findings("findings_measured", "eleven findings of the echo, each where it was measured"),
         Task(
             "echonext/lvef",
             "regression",
@@ -132,7 +152,8 @@ class EchoNext(CardioBuilder):
                     f"{path} has {len(open_array(path, SHAPE))} rows, and {TABLE} has {count} of split '{split}'. "
                     "Rows are matched by their order, so nothing can be read; download both again."
                 )
-        measured = table["lvef_value"].notna()
+        flags = table[list(MEASUREMENTS)]
+        known = table["lvef_value"].notna()
         reduced = table["lvef_lte_45_flag"]
         frame = pd.DataFrame(
             {
@@ -145,8 +166,10 @@ class EchoNext(CardioBuilder):
                 "age": table["age_at_ecg"].where(table["age_at_ecg"] < CAPPED),
                 **{name: table[name] for name in SPEC.columns if name != "sex"},
                 "shd": table[COMPOSITE].map(dict(zip((False, True), SHD_CLASSES, strict=True))),
+                "findings": _cells(flags, flags & False),
+                "findings_measured": _cells(flags, ~measured(table) & ~flags),
                 "lvef": table["lvef_value"],
-                "lvef45": reduced.map(dict(zip((False, True), LVEF_CLASSES, strict=True))).where(measured | reduced),
+                "lvef45": reduced.map(dict(zip((False, True), LVEF_CLASSES, strict=True))).where(known | reduced),
             }
         )
         return frame[frame["split"].notna()].reset_index(drop=True)
@@ -177,12 +200,12 @@ class EchoNext(CardioBuilder):
         table = metadata(raw)
         used = table[table["split"] != "no_split"]
         test = used[used["split"] == "test"]
-        for (name, sources), published in zip(MEASUREMENTS.items(), TEST_POSITIVES, strict=True):
-            measured = used[list(sources)].notna().all(axis=1)
-            without = used.loc[~measured & used[name], "ecg_key"]
+        lacking = ~measured(used)
+        for name, published in zip(MEASUREMENTS, TEST_POSITIVES, strict=True):
+            without = used.loc[lacking[name] & used[name], "ecg_key"]
             note = f"negative in the release; positive without one: {len(without)}; "
             note += f"positives of the test split: {test[name].sum()} (complete release: {published})"
-            yield AuditFinding(f"{name}: ECGs without the measurement", int((~measured).sum()), "ECGs", note=note)
+            yield AuditFinding(f"{name}: ECGs without the measurement", int(lacking[name].sum()), "ECGs", note=note)
         flags = used[list(MEASUREMENTS)].any(axis=1)
         odd = used.loc[flags != used[COMPOSITE], "ecg_key"]
         yield AuditFinding(f"{COMPOSITE}: not as the eleven flags say", len(odd), "ECGs", tuple(odd))
@@ -238,6 +261,20 @@ class EchoNext(CardioBuilder):
 def waveforms(split: str) -> str:
     """Return the name of the array of a split."""
     return f"EchoNext_{split}_waveforms.npy"
+
+
+def measured(table: pd.DataFrame) -> pd.DataFrame:
+    """Return whether what decides each flag was measured: (ECGs, flags) bool."""
+    return pd.DataFrame({flag: table[list(names)].notna().all(axis=1) for flag, names in MEASUREMENTS.items()})
+
+
+def _cells(present: pd.DataFrame, unmeasured: pd.DataFrame) -> list[str]:
+    """Return the cells of a task of findings, worked out once for each combination."""
+    both = np.concatenate([present.to_numpy(bool), unmeasured.to_numpy(bool)], axis=1)
+    codes, rows = pd.factorize(pd.MultiIndex.from_arrays(both.T))
+    n = len(FINDINGS)
+    cells = [label_set([*compress(FINDINGS, row[:n])], FINDINGS, [*compress(FINDINGS, row[n:])]) for row in rows]
+    return [cells[code] for code in codes]
 
 
 _GRADE = replace(text(optional=True), empty=EMPTY - {"none"})  # "none" is a grade here

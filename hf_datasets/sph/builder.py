@@ -12,6 +12,7 @@ from cardiobench.core.errors import BadMedia
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Task
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.ecg_labels import aha_statements
+from cardiobench.data.labels import label_set
 from cardiobench.data.media.ecg_hdf5 import read_single_hdf5
 from cardiobench.data.rows import safe_join
 from cardiobench.data.spec import TOTAL
@@ -22,6 +23,7 @@ TABLE = "metadata.csv"
 FS = 500.0
 SEX_CLASSES = ("F", "M")
 STATEMENT = re.compile(r"(?P<primary>\d+)(\+\d+)*")
+RARE = 10  # records; a statement that fewer carry is not asked for
 IMPOSSIBLE = 100.0  # mV; no heart has so much
 
 SPEC = DatasetSpec(
@@ -37,6 +39,16 @@ SPEC = DatasetSpec(
     expected={TOTAL: 25_770},
     columns={"age": "float64", "dx": "string"},
     tasks=(
+        Task(
+            "sph/aha",
+            "multilabel",
+            "aha",
+            ("auroc_macro",),
+            tuple(aha_statements().values()),
+            groups=(SEX_GROUPS, AGE_GROUPS),
+            partially_labelled=True,
+            description=f"primary statements of AHA/ACC/HRS that {RARE} records or more carry",
+        ),
         Task(
             "sph/age",
             "regression",
@@ -96,8 +108,21 @@ class Sph(CardioBuilder):
                 "sex": table["Sex"],
                 "age": table["Age"],
                 "dx": table["AHA_Code"].str.join(","),
+                "aha": _cells(table["AHA_Code"]),
             }
         ).reset_index(drop=True)
+
+    @classmethod
+    def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
+        """Yield the statements that too few records carry."""
+        rare = rare_statements(listed["dx"].str.split(","))
+        yield AuditFinding(
+            f"statements that fewer than {RARE} records carry",
+            len(rare),
+            "statements",
+            tuple(rare),
+            "not asked; 9 of 44 in the release",
+        )
 
     @classmethod
     def recording(cls, raw: Path, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Ecg:
@@ -128,3 +153,25 @@ class Sph(CardioBuilder):
             f"records with more than {IMPOSSIBLE:g} mV", len(beyond), "records", tuple(beyond), "45 in the release"
         )
         yield AuditFinding("records of another length than the table says", len(other), "records", tuple(other))
+
+
+def rare_statements(codes: pd.Series) -> list[str]:
+    """Return the statements that too few records carry to be asked for.
+
+    Args:
+        codes: of each record.
+    """
+    counts = codes.explode().map(aha_statements()).value_counts()
+    return [name for name in aha_statements().values() if counts.get(name, 0) < RARE]
+
+
+def _cells(codes: pd.Series) -> list[str]:
+    """Return the cells of the task of all statements, worked out once for each combination."""
+    names, rare = aha_statements(), rare_statements(codes)
+    classes = tuple(names.values())
+    numbers, combinations = pd.factorize(codes)
+    cells = []
+    for combination in combinations:
+        present = {names[code] for code in combination} - set(rare)
+        cells.append(label_set(present, classes, rare))
+    return [cells[number] for number in numbers]

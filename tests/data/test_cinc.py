@@ -312,6 +312,7 @@ def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
     assert sum(catalog.spec("cpsc2018").expected.values()) == 6_877
     source = opened(tmp_path, "cpsc2018")
     assert source.frame["dx"].tolist() == ["164884008,164889003", "426783006"]
+    assert source.frame["nine"].tolist() == ["AF;PVC", "NSR"]
     assert source.frame["af"].tolist() == ["AF", "no AF"] and source.frame["cd"].tolist() == ["no CD", "no CD"]
     assert source.frame["age"].isna().tolist() == [True, False]
     lengths = found(source)["records of another length than 10 s"]

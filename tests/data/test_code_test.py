@@ -46,6 +46,7 @@ def test_rows_labels_and_the_one_split(raw):
     assert frame["id"].tolist() == ["000", "001", "002"] and set(frame["split"]) == {"test"}
     assert frame["dx"].fillna("").tolist() == ["", "LBBB,AF", "SB"]
     assert frame["cd"].tolist() == ["no CD", "CD", "no CD"] and frame["af"].tolist() == ["no AF", "AF", "no AF"]
+    assert frame["six"].tolist() == ["", "LBBB;AF", "SB"]
     assert frame["sex"].tolist() == ["M", "F", "F"]
 
 

@@ -178,3 +178,12 @@ def test_the_twin_gives_back_its_phantoms(tmp_path):
         assert inside.mean() > 0.9
         np.testing.assert_allclose(signal[inside], expected[inside], atol=1e-5)
     assert source.generated and source.table.absent == {}
+
+
+def test_findings_with_and_without_what_was_not_measured(raw):
+    frame = opened(raw).frame.set_index("id")
+    assert frame["findings"].tolist() == ["lvef_lte_45", "", "", ""]
+    assert frame["findings_measured"].tolist() == ["lvef_lte_45", "?lvef_lte_45", "?tr_max_gte_32", ""]
+    tasks = [catalog.task(f"echonext/{name}") for name in ("findings", "findings_measured")]
+    assert [len(task.classes) for task in tasks] == [11, 11]
+    assert [task.partially_labelled for task in tasks] == [False, True]

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from cardiobench.core.errors import BadData, BadMedia, MissingData
-from cardiobench.data import open_dataset
+from cardiobench.data import catalog, open_dataset
 from cardiobench.data.audit import audit
 from cardiobench.data.ecg_labels import aha_statements
 from cardiobench.data.phantom.ecg import ecg_patients, ecg_signal
@@ -108,3 +108,15 @@ def test_the_twin_holds_its_phantoms(tmp_path):
         assert ("50" in codes) == record.truth.af
         assert bool(codes & {"104", "106", "82"}) == record.truth.cd
         assert (row["sex"], row["age"]) == (record.truth.sex, record.truth.age)
+
+
+def test_statements_that_few_records_carry_are_not_asked_for(tmp_path):
+    source = opened(
+        write(tmp_path, [("1", f"S{number}") for number in range(10)] + [("50", "T"), ("104+308;1", "U")], samples=50)
+    )
+    cells = source.frame["aha"].str.split(";")
+    assert all(len(cell) == 44 for cell in cells[[0, 11]]) and len(cells[10]) == 43
+    assert [name for name in cells[11] if not name.startswith("?")] == ["Normal ECG"]
+    assert [name for name in cells[10] if not name.startswith("?")] == [], "ten records carry one statement alone"
+    findings = catalog.builder("sph").findings(source.raw, source.table.listed)
+    assert [finding.count for finding in findings] == [43]
