@@ -267,6 +267,13 @@ class RunConfig(Settings):
         Literal["auto", "fp32", "bf16"],
         Setting("of the network's arithmetic (default: auto, bf16 for echo networks on a GPU)", HOW),
     ] = "auto"
+    shard: Annotated[
+        Name | None,
+        Field(pattern=r"^\d{1,6}/\d{1,6}$"),
+        Setting(
+            "share of the pairs of a model and a dataset, for a job array; a run without it ends the whole", HOW, "I/N"
+        ),
+    ] = None
     overwrite: Annotated[bool, Setting("score again what has a result already", HOW)] = False
     push_to_hub: Annotated[
         bool, Setting("write the results to each model's card on the Hub (a pull request where it is not yours)", HOW)

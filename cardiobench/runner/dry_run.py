@@ -55,10 +55,10 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
     context = RunContext(config, start_processes(), RunSummary(), console)
     print_data(request, console)
     plan = DryRun(free_bytes=free_bytes(config.cache_dir), absent=dict(request.absent))
-    for model, protocols in load_models(config, request.protocols, context):
+    for model, protocols, datasets in load_models(request, context):
         names = [protocol.name for protocol in protocols]
         predicting = [protocol for protocol in protocols if isinstance(protocol, PredictionProtocol)]
-        for name, dataset in plan_model(model, request.tasks, request.datasets, names, context).items():
+        for name, dataset in plan_model(model, request.tasks, datasets, names, context).items():
             cells = make_cells(model, dataset, predicting, frozenset(), context)
             seconds, size = price(model, dataset, context.accelerator.device)
             row = {"model": model.name, "dataset": name, "to_encode": len(dataset.to_encode), "seconds": seconds}

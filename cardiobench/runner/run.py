@@ -17,7 +17,6 @@ from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.limits import set_limit
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder, LoadedModel, TextEncoder
-from cardiobench.models.cards import find_card
 from cardiobench.protocols import choose, protocol
 from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
@@ -40,6 +39,7 @@ from cardiobench.runner.plan import (
 )
 from cardiobench.runner.pooled import pool_views
 from cardiobench.runner.processes import start_processes, watch
+from cardiobench.runner.shard import datasets_of, modalities_of, parse_shard
 from cardiobench.runner.summarize import finalize
 from cardiobench.scoring.metrics import check_metrics
 from cardiobench.scoring.suites import load_suite
@@ -65,7 +65,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     given = config
     own = {getattr(encoder, "name", type(encoder).__name__): partial(_same, encoder) for encoder in encoders}
     request = resolve(replace(config, models=(*config.models, *own)))
-    config, protocols, tasks, datasets = request.config, request.protocols, request.tasks, request.datasets
+    config = request.config
     check_writable(config.output_dir)
     accelerator = start_processes()
     console = console or Console(main=False)
@@ -82,11 +82,15 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         for line in check_before_run(config.models):
             console.print(line)
     print_data(request, console)
+    if config.shard:
+        console.print(
+            f"shard {config.shard}: what joins datasets or models, and the report, are left to the run without --shard"
+        )
     with watch(accelerator):
         analyses: list[AnalysisCell] = []
-        for model, chosen in load_models(config, protocols, context):
-            analyses += run_model(model, tasks, datasets, chosen, context)
-        if accelerator.is_main_process:
+        for model, chosen, here in load_models(request, context):
+            analyses += run_model(model, request.tasks, here, chosen, context)
+        if accelerator.is_main_process and not config.shard:
             compare_models(analyses, context)
             finalize(context)
         accelerator.wait_for_everyone()
@@ -128,6 +132,8 @@ def resolve(config: RunConfig) -> Request:
     plugins.add_folder("hf_datasets", config.datasets_dir)
     plugins.add_folder("model_cards", config.models_dir)
     config = apply_suite(apply_profile(config))
+    if config.shard:
+        parse_shard(config.shard)
     if config.max_recording_mb is not None:
         set_limit(config.max_recording_mb)
     protocols = make_protocols(config)
@@ -163,12 +169,6 @@ def apply_suite(config: RunConfig) -> RunConfig:
     return replace(config, tasks=suite.tasks, protocols=suite.protocols, options=suite.options)
 
 
-def modalities_of(models: Sequence[str]) -> set[str]:
-    """Return the modalities that models take, by their cards; all of them for a model without one."""
-    cards = [find_card(name) for name in models]
-    return {modality for card in cards for modality in (card.modalities if card else ("echo", "ecg"))}
-
-
 def make_protocols(config: RunConfig) -> list[BaseProtocol]:
     """Return the protocols of a run with their options.
 
@@ -195,25 +195,29 @@ def default_protocols(tasks: Sequence[str]) -> tuple[str, ...]:
 
 
 def load_models(
-    config: RunConfig, protocols: Sequence[BaseProtocol], context: RunContext
-) -> Iterator[tuple[LoadedModel, list[BaseProtocol]]]:
+    request: Request, context: RunContext
+) -> Iterator[tuple[LoadedModel, list[BaseProtocol], dict[str, OpenDataset]]]:
     """Load the models of a run, one after the other, with each of their poolings; note those that cannot be loaded.
 
     Yields:
-        A model, and the protocols that it takes part in.
+        A model, the protocols that it takes part in, and the datasets that it is evaluated on.
 
     Raises:
         BadModel: the only model of the run cannot be loaded.
         NotApplicable: prompts were given, and the only model has no text tower.
     """
+    config = request.config
     for name in config.models:
+        datasets = datasets_of(name, config.models, request.datasets, config.shard)
+        if not datasets:
+            continue
         try:
             choices = model_choices(name, config)
             variants = [variant or "" for _, variant in choices]
             for pooling, variant in choices:
-                if chosen := select_protocols(protocols, variants, variant or ""):
+                if chosen := select_protocols(request.protocols, variants, variant or ""):
                     model = load(name, config, lambda: context.accelerator.device, pooling, variant, context.encoders)
-                    yield profile_warning(model, variant, config), chosen
+                    yield profile_warning(model, variant, config), chosen, datasets
         except (BadModel, NotApplicable) as error:
             if len(config.models) == 1:
                 raise
@@ -280,7 +284,8 @@ def run_model(
             evaluate_cells(made, context)
             score_best_classifiers(made, context)
         context.accelerator.wait_for_everyone()
-    pool_views(cells, context)
+    if not context.config.shard:
+        pool_views(cells, context)
     dense = [p for p in protocols if isinstance(p, DensePrediction)]
     if dense:
         from cardiobench.runner.dense import run_dense

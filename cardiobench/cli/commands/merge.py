@@ -1,0 +1,31 @@
+"""`cardiobench merge`."""
+
+import argparse
+from pathlib import Path
+
+HELP = "put the result folders of several machines into one"
+EXAMPLES = """\
+examples
+  shares of a job array on machines without a common disk
+      cardiobench eval --model org/a org/b --tasks ptb_xl georgia --shard 1/2 --output-dir part1
+      cardiobench eval --model org/a org/b --tasks ptb_xl georgia --shard 2/2 --output-dir part2
+      cardiobench merge part1 part2 --out results
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="--output-dir of each run")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where all results go; may hold some")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Merge them; returns the exit code."""
+    from cardiobench.core.console import Console
+    from cardiobench.results.merge import merge
+
+    merged = merge(arguments.folders, arguments.out)
+    console = Console()
+    console.print(f"{merged.copied} results copied to {arguments.out}, {merged.kept} were there already")
+    console.print(f"next: cardiobench report {arguments.out}")
+    return 0

@@ -1,0 +1,57 @@
+"""Result folders of several machines in one: checked first, nothing overwritten, nothing half."""
+
+import shutil
+
+import pandas as pd
+import pytest
+
+from cardiobench.core.errors import BadData, BadPredictions, MissingData
+from cardiobench.results.merge import merge
+from cardiobench.results.paths import predictions_path, result_path
+from cardiobench.results.predictions_file import save_scored
+from cardiobench.results.score_result import ScoreResult
+from tests.report.test_ecg_tables import result
+
+
+def write(folder, task, key="1"):
+    """Write a result with its predictions and a figure; returns its path."""
+    path = result_path(folder / "a__b" / "0", "probe", task)
+    made = result(task=task)
+    stamped = type(made)(**{**vars(made), "stamp": {"key": key}})
+    frame = pd.DataFrame({"id": ["1"], "patient_id": ["1"], "y_true": ["no"], "y_pred": ["no"]})
+    save_scored(stamped, frame, path)
+    path.with_name(f"{path.stem}.curve.png").write_bytes(b"png")
+    return path
+
+
+def files(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_two_folders_become_one_and_a_second_time_changes_nothing(tmp_path):
+    one, two, out = (tmp_path / name for name in ("one", "two", "out"))
+    write(one, "ptb_xl/cd"), write(two, "ptb_xl/cd"), write(two, "ptb_xl/cd_paper")
+    merged = merge([one, two], out)
+    assert (merged.copied, merged.kept) == (2, 1) and files(out) == files(one) | files(two)
+    again = merge([one, two], out)
+    assert (again.copied, again.kept, again.files) == (0, 3, ())
+    path = next(out.rglob("ptb_xl__cd.json"))
+    assert ScoreResult.load(path).task == "ptb_xl/cd" and predictions_path(path).is_file()
+
+
+def test_what_differs_or_was_edited_is_refused_before_anything_is_written(tmp_path):
+    one, two, out = (tmp_path / name for name in ("one", "two", "out"))
+    write(one, "ptb_xl/cd", key="1")
+    path = write(two, "ptb_xl/cd", key="2")
+    with pytest.raises(BadData, match="1 results of one place were made from different things"):
+        merge([one, two], out)
+    path.write_text(path.read_text().replace('"key": "2"', '"key": "1"'))
+    with pytest.raises(BadData, match="checksum does not hold"):
+        merge([one, two], out)
+    shutil.copy(one / path.relative_to(two), path)
+    predictions_path(path).write_bytes(b"other")
+    with pytest.raises(BadPredictions, match="checksum differs"):
+        merge([one, two], out)
+    with pytest.raises(MissingData, match="there is no folder"):
+        merge([tmp_path / "none"], out)
+    assert not out.exists()
