@@ -14,6 +14,7 @@ from rich.markup import escape
 from cardiobench.core.io import to_plain
 
 PIPE_WIDTH = 200  # of a table that goes into a file or a pipe
+WIDEST_NAME = 60  # characters of a first column that other columns make room for
 
 
 def _screen(stream: TextIO) -> rich.console.Console:
@@ -54,8 +55,9 @@ class Console:
         if not self.main or not rows:
             return
         table = rich.table.Table(title=title, title_justify="left", box=rich.table.box.SIMPLE_HEAD, pad_edge=False)
-        for column in columns:
-            table.add_column(column, overflow="fold")
+        longest = max(len(str(row[0])) for row in rows)  # a name is not broken while other columns can be
+        for number, column in enumerate(columns):
+            table.add_column(column, overflow="fold", min_width=None if number else min(longest, WIDEST_NAME))
         for row in rows:
             table.add_row(*(escape(str(cell)) for cell in row))
         self.out.print(table)
