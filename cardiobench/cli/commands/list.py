@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cardiobench.core.errors import first_n
-
 if TYPE_CHECKING:
     from cardiobench.core.console import Console
 
@@ -136,7 +134,7 @@ def _model_row(record: dict[str, Any]) -> tuple[str, ...]:
         record["model"],
         " + ".join(record["modalities"]),
         "yes" if record["text"] else "no",
-        first_n(record["native"], 6) or "none",
+        ", ".join(record["native"]) or "none",
         "yes" if record["public_weights"] else "no",
         ", ".join(families(record["datasets_seen"])) or "none",
     )
