@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -144,6 +144,11 @@ def _row(record: str, media: str, patient: Patient) -> dict:
         "cd_paper": conduction(codes, "snomed", "paper") if known else None,
         "af_paper": fibrillation(codes, "snomed", "paper") if known else None,
     }
+
+
+def codes_of(row: Mapping[str, object]) -> frozenset[str]:
+    """Return the SNOMED codes of a row of `analysis_rows`."""
+    return frozenset(str(row["dx"]).split(",")) if row["dx"] else frozenset()
 
 
 def unknown_codes(dx: Iterable[str | None]) -> dict[str, int]:

@@ -1,12 +1,13 @@
-"""Count the rows of the complete release that a copy lacks, split by split."""
+"""Counts of the complete release: the rows that a copy lacks, split by split, and the rows of each class."""
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from cardiobench.data.spec import TOTAL, DatasetSpec
+from cardiobench.core.errors import BadData, first_n
+from cardiobench.data.spec import LABEL_SEPARATOR, ROWS, TOTAL, DatasetSpec
 from cardiobench.data.splits import SPLIT_OF_TENTH, hashed_split
 
 
@@ -39,3 +40,47 @@ def absent_rows(spec: DatasetSpec, listed: pd.DataFrame, candidates: Iterable[st
     if lacking == total:
         return {split: count for split in spec.splits if (count := shares[split])}
     return {split: max(1, math.ceil(lacking * shares[split] / total)) for split in spec.splits}
+
+
+def expected_counts(text: str, splits: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Return `Task.expected` from a text such as `rows 100/20/30, NORM 50/10/15`, one number a split, or one for all.
+
+    Args:
+        text: names and counts.
+        splits: in the order of the counts.
+    """
+    counts = {}
+    for entry in text.split(","):
+        name, _, numbers = entry.strip().rpartition(" ")
+        values = [int(number) for number in numbers.split("/")]
+        counts[name] = dict(zip(splits if len(values) > 1 else (TOTAL,), values, strict=True))
+    return counts
+
+
+def check_class_counts(spec: DatasetSpec, listed: pd.DataFrame) -> None:
+    """Check how many rows of a complete release have each class.
+
+    Raises:
+        BadData: another number than the release is known to have.
+    """
+    none = pd.Series(dtype=int)
+    for task in spec.tasks:
+        if not task.expected:
+            continue
+        rows = listed.loc[listed[task.target].notna(), ["split", task.target]].set_axis(["split", "name"], axis=1)
+        of_rows = rows["split"].value_counts()
+        if task.kind == "multilabel":
+            rows = rows.assign(name=rows["name"].str.split(LABEL_SEPARATOR)).explode("name")
+        counts = rows.value_counts()
+        wrong = []
+        for name, by_split in task.expected.items():
+            here = of_rows if name == ROWS else counts.xs(name, level="name") if (rows["name"] == name).any() else none
+            for split, number in by_split.items():
+                found = int(here.sum() if split == TOTAL else here.get(split, 0))
+                if found != number:
+                    wrong.append(f"{name} in {split}: {found} instead of {number}")
+        if wrong:
+            raise BadData(
+                f"{task.name}: the labels are not those of the release: {first_n(wrong)}. Download its tables from {spec.access} "
+                "again; where they are new, this version of the benchmark does not know them."
+            )

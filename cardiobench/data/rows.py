@@ -14,7 +14,7 @@ import pandas as pd
 from cardiobench.core.errors import BadData, MissingData, first_n
 from cardiobench.core.io import sha256_of_file
 from cardiobench.data.labels import strange_labels
-from cardiobench.data.release_counts import absent_rows
+from cardiobench.data.release_counts import absent_rows, check_class_counts
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.data.twin_manifest import TwinManifest, find_manifest
 
@@ -228,6 +228,8 @@ def row_table(
         frame["media"] = frame["media"].map(spelled)
     listed = frame
     absent = {} if manifest else absent_rows(spec, listed, candidates)
+    if raw is not None and not absent and not manifest and not allow_missing:
+        check_class_counts(spec, listed)
     lacking = (*missing_tables, *missing.values())
     if need_media and not allow_missing:
         _refuse_incomplete(spec, listed, raw, lacking, absent)

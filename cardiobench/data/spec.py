@@ -16,6 +16,9 @@ LABEL_SEPARATOR, UNMEASURED = ";", "?"
 TOTAL = "total"
 """Key of `DatasetSpec.expected` for a release whose count is known as a whole and not by split."""
 
+ROWS = "rows"
+"""Key of `Task.expected` for all rows that have a label."""
+
 VIEWS = ("A2C", "A3C", "A4C", "PSAX", "PLAX", "Other")
 
 
@@ -80,6 +83,8 @@ class Task:
             By default all of them do: a model would not know what the column says.
         groups: breakdowns of the score.
         prompt_grid: numbers of the prompts for zero-shot regression.
+        expected: class, or `ROWS` for all labelled rows -> split, or `TOTAL` for their sum -> rows of the complete release;
+            checked at build, as far as they are known.
         partially_labelled: of a multilabel task: a recording may have classes that nobody measured; they are neither
             learned from nor scored.
     """
@@ -97,6 +102,7 @@ class Task:
     paper_rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: tuple[Group, ...] = ()
     prompt_grid: PromptGrid | None = None
+    expected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     partially_labelled: bool = False
     description: str = ""
 

@@ -119,7 +119,8 @@ class NativeHeads(Encoder, Protocol):
 
         Returns:
             float64: numbers (n,) in the task's unit; for two classes the probability (n,) of the positive one; for
-            `view` probabilities (n, 6) in the order of `cardiobench.data.spec.VIEWS`.
+            `view` probabilities (n, 6) in the order of `cardiobench.data.spec.VIEWS`; for a multilabel task the
+            probability of each class by itself, (n, classes).
         """
         ...
 

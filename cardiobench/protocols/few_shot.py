@@ -25,6 +25,9 @@ from cardiobench.scoring.bootstrap import percentile_interval
 class FewShot(AnalysisProtocol):
     """The score of a probe fitted on 1, 2, 4, ... patients of each class (of a regression: patients in all).
 
+    Of a multilabel task so many patients that have each class, all of them where fewer have it; one who has several counts
+    for each, and a class that no drawn patient has, or all have, is not learned.
+
     Patients are drawn from train and validation, several times. So few cannot choose a penalty, so it is the same for
     all: `penalty` per feature, which shrinks alike whatever the length of the embedding. The scale of the
     features is learned from all recordings of train and validation, without their labels.
@@ -89,15 +92,22 @@ class FewShot(AnalysisProtocol):
 
 
 def n_patients(data: TaskData, pool: np.ndarray) -> int:
-    """Return the number of patients of the rarest class; of a regression the number of all patients."""
+    """Return the number of patients of the rarest class, of a multilabel task of the most frequent one; of a regression of all."""
     if not data.task.classes:
         return len(np.unique(data.patient_codes[pool]))
     labels = data.labels[pool]
+    if data.task.kind == "multilabel":
+        return max(len(np.unique(data.patients[pool][column == 1])) for column in labels.T)
     return min(len(np.unique(data.patient_codes[pool[labels == label]])) for label in np.unique(labels))
 
 
 def draw_patients(data: TaskData, pool: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw `size` patients of each class and return their rows of that class; of a regression all rows of `size` patients."""
+    """Draw `size` patients of each class and return their rows of that class; of a regression all rows of `size` patients.
+
+    Of a multilabel task all rows of the drawn patients.
+    """
+    if data.task.kind == "multilabel":
+        return _draw_with_each_class(data, pool, size, rng)
     labels = data.labels[pool] if data.task.classes else np.zeros(len(pool), dtype=int)
     chosen = []
     for label in np.unique(labels):
@@ -106,6 +116,14 @@ def draw_patients(data: TaskData, pool: np.ndarray, size: int, rng: np.random.Ge
         patients = rng.choice(np.unique(codes), size, replace=False)
         chosen.append(of_class[np.isin(codes, patients)])
     return np.concatenate(chosen)
+
+
+def _draw_with_each_class(data: TaskData, pool: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    drawn = []
+    for column in data.labels[pool].T:
+        patients = np.unique(data.patients[pool][column == 1])
+        drawn.append(rng.choice(patients, min(size, len(patients)), replace=False))
+    return pool[np.isin(data.patients[pool], np.concatenate(drawn))]
 
 
 def pool_draws(scored: Sequence[ScoreDraws]) -> Estimate:

@@ -47,7 +47,8 @@ def check_outputs(outputs: np.ndarray, task: Task, model: str) -> np.ndarray:
     Raises:
         BadModel: not finite, of another shape than `NativeHeads.predict_native` promises, or no probabilities.
     """
-    expected = (len(VIEWS),) if task.kind == "multiclass" else ()
+    width = {"multiclass": len(VIEWS), "multilabel": len(task.classes)}.get(task.kind)
+    expected = (width,) if width else ()
     if outputs.shape[1:] != expected or not np.isfinite(outputs).all():
         raise BadModel(
             f"the heads of {model} gave shape {outputs.shape} for {task.name}, expected (n, {', '.join(map(str, expected))}), "
@@ -59,6 +60,8 @@ def check_outputs(outputs: np.ndarray, task: Task, model: str) -> np.ndarray:
         raise BadModel(
             f"the heads of {model} gave numbers outside [0, 1] for {task.name}, which asks for probabilities."
         )
+    if task.kind == "multilabel":
+        return outputs
     if task.kind == "binary":
         return np.stack([1 - outputs, outputs], axis=1)
     chosen = outputs[:, [VIEWS.index(name) for name in task.classes]]

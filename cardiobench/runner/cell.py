@@ -226,12 +226,20 @@ def load_or_compute(
     """
     cached = None if context.config.overwrite else cell.load_cached()
     try:
+        check_not_given(cell)
         record, files = (cached, ()) if cached else compute(cell)
     except NotApplicable as error:
         not_applicable(cell, str(error), context)
         return None
     context.summary.add(record, files)
     return record
+
+
+def check_not_given(cell: BaseCell[Any]) -> None:
+    """Refuse a task whose answer the model is told beside the recording, as the metadata baseline is told the age."""
+    told = {task.target for task in cell.tasks} & set(getattr(cell.model.encoder, "given", ()))
+    if told:
+        raise NotApplicable(f"{cell.model.name} is told the {', '.join(sorted(told))} that {cell.subject} asks for")
 
 
 def not_applicable(cell: BaseCell[Any], reason: str, context: RunContext) -> None:

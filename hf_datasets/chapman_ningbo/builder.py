@@ -8,8 +8,11 @@ import pandas as pd
 
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Group, Task, cinc
 from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.cinc_classes import CHAPMAN, NINGBO, scored_labels
+from cardiobench.data.demographics import age_task, sex_task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
 from cardiobench.data.spec import TOTAL
+from cardiobench.data.splits import hashed_split
 
 HOSPITALS = ("chapman_shaoxing", "ningbo")
 FIRST_NINGBO, LAST = 10_646, 45_550
@@ -17,6 +20,10 @@ FIRST_NINGBO, LAST = 10_646, 45_550
 FOLDERS = (*HOSPITALS, "WFDB_ChapmanShaoxing", "WFDB_Ningbo", "WFDBRecords")
 RECORD = re.compile(r"J?S\d{5}")
 CLASSES = {"cd": CD_CLASSES, "af": AF_CLASSES}
+SCORED = {"cinc_chapman": ("chapman_shaoxing", CHAPMAN), "cinc_ningbo": ("ningbo", NINGBO)}
+"""Target -> its hospital and its classes: those of both together would tell the hospital."""
+GROUPS = (SEX_GROUPS, AGE_GROUPS)
+BOTH = (*GROUPS, Group("hospital", "hospital"))
 
 
 def _task(name: str, target: str, description: str, hospital: str | None = None) -> Task:
@@ -28,15 +35,30 @@ def _task(name: str, target: str, description: str, hospital: str | None = None)
         ("f1_macro",),
         CLASSES[target],
         where={"hospital": (hospital,)} if hospital else {},
-        groups=(SEX_GROUPS, AGE_GROUPS) if hospital else (SEX_GROUPS, AGE_GROUPS, Group("hospital", "hospital")),
+        groups=GROUPS if hospital else BOTH,
         description=description,
+    )
+
+
+def _scored(target: str) -> Task:
+    """Return the task of the diagnoses that the Challenge scores, of one hospital."""
+    hospital, classes = SCORED[target]
+    return Task(
+        f"chapman_ningbo/{target}",
+        "multilabel",
+        target,
+        ("auroc_macro",),
+        classes,
+        where={"hospital": (hospital,)},
+        groups=GROUPS,
+        description=f"{len(classes)} diagnoses that the Challenge scores, {hospital.split('_')[0].capitalize()} alone",
     )
 
 
 SPEC = DatasetSpec(
     name="chapman_ningbo",
     title="Chapman-Shaoxing and Ningbo 12-lead ECG (CinC 2021)",
-    version="1.0.0",
+    version="1.1.0",
     modality="ecg",
     media="ecg",
     licence="CC BY 4.0",
@@ -52,6 +74,9 @@ SPEC = DatasetSpec(
         _task("cd_chapman", "cd", "conduction disturbance, Chapman-Shaoxing alone", "chapman_shaoxing"),
         _task("cd_ningbo", "cd", "conduction disturbance, Ningbo alone", "ningbo"),
         _task("af_chapman", "af", "atrial fibrillation, Chapman-Shaoxing alone", "chapman_shaoxing"),
+        *map(_scored, SCORED),
+        age_task("chapman_ningbo", BOTH),
+        sex_task("chapman_ningbo", BOTH),
     ),
     citation="Zheng et al., A 12-lead electrocardiogram database for arrhythmia research covering more than 10,000 patients, "
     "Scientific Data 7:48 (2020); Zheng et al., Optimal multi-stage arrhythmia classification approach, Scientific Reports 10:2898 (2020)",
@@ -65,10 +90,17 @@ class ChapmanNingbo(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """Yield one row per header."""
+        """Yield one row per header; the one record that a copy may call `S23074` is JS23074, in the same split."""
         for folder in cinc.record_folders(raw, FOLDERS):
             for row in cinc.analysis_rows(raw, folder, RECORD):
-                yield {**row, "hospital": HOSPITALS[int(row["id"].lstrip("JS")) >= FIRST_NINGBO]}
+                number = row["id"].lstrip("JS")
+                name, hospital = f"JS{number}", HOSPITALS[int(number) >= FIRST_NINGBO]
+                labels = {
+                    target: scored_labels(cinc.codes_of(row), classes) if hospital == source else None
+                    for target, (source, classes) in SCORED.items()
+                }
+                ids = {"id": name, "patient_id": name, "split": hashed_split(name)}
+                yield {**row, **ids, "hospital": hospital, **labels}
 
     @classmethod
     def candidates(cls) -> Iterator[str]:

@@ -10,8 +10,11 @@ import pandas as pd
 
 from cardiobench.core.errors import BadData, BadMedia, first_n
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Task
+from cardiobench.data.demographics import age_task, sex_task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
+from cardiobench.data.labels import label_set
 from cardiobench.data.media.ecg_hdf5 import open_tracings, read_hdf5
+from cardiobench.data.release_counts import expected_counts
 from cardiobench.data.rows import safe_join
 from cardiobench.data.spec import TOTAL
 from cardiobench.data.splits import hashed_split
@@ -21,11 +24,29 @@ TABLE = "exams.csv"
 DIAGNOSES = ("1dAVb", "RBBB", "LBBB", "SB", "ST", "AF")
 OLDEST = 120  # years
 GROUPS = (SEX_GROUPS, AGE_GROUPS)
+POSITIVES = "1dAVb 5716, RBBB 9672, LBBB 6026, SB 5605, ST 7584, AF 7033"
+NORMAL = 134_657  # records that the release calls normal
+ANY = 37_775  # records with at least one of the six
+
+
+def _six(target: str, rows: int, description: str) -> Task:
+    """Return the task of the six diagnoses."""
+    return Task(
+        f"code15/{target}",
+        "multilabel",
+        target,
+        ("auroc_macro",),
+        DIAGNOSES,
+        groups=GROUPS,
+        expected=expected_counts(f"rows {rows}, {POSITIVES}", ()),
+        description=description,
+    )
+
 
 SPEC = DatasetSpec(
     name="code15",
     title="CODE-15%",
-    version="1.0.0",
+    version="1.1.0",
     modality="ecg",
     media="ecg",
     licence="CC BY 4.0",
@@ -39,6 +60,10 @@ SPEC = DatasetSpec(
             "code15/cd", "binary", "cd", ("f1_macro",), CD_CLASSES, groups=GROUPS, description="conduction disturbance"
         ),
         Task("code15/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"),
+        _six("six", 345_779, "six diagnoses"),
+        _six("six_clean", ANY + NORMAL, "six diagnoses, against records that the release calls normal"),
+        age_task("code15", GROUPS),
+        sex_task("code15", GROUPS),
     ),
     citation="Ribeiro et al., CODE-15%: a large scale annotated dataset of 12-lead ECGs, Zenodo (2021), doi:10.5281/zenodo.4916206",
 )
@@ -69,9 +94,10 @@ class Code15(CardioBuilder):
                 "dx": [",".join(names) or None for names in named],
                 "cd": [conduction(frozenset(names), "code15") for names in named],
                 "af": [fibrillation(frozenset(names), "code15") for names in named],
+                "six": [label_set(names, DIAGNOSES) for names in named],
             }
         )
-        return pd.DataFrame(
+        rows = pd.DataFrame(
             {
                 "id": table["exam_id"],
                 "patient_id": table["patient_id"],
@@ -85,7 +111,10 @@ class Code15(CardioBuilder):
                 "normal_ecg": table["normal_ecg"],
                 **{name: column.to_numpy()[codes] for name, column in diagnoses.items()},
             }
-        ).reset_index(drop=True)
+        )
+        # Half of the records have none of the six, and the release does not call them normal either.
+        unclear = (rows["six"] == "") & ~rows["normal_ecg"].astype(bool)
+        return rows.assign(six_clean=rows["six"].mask(unclear, None)).reset_index(drop=True)
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:

@@ -8,6 +8,8 @@ import pandas as pd
 
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Task, cinc
 from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.cinc_classes import GEORGIA, scored_labels
+from cardiobench.data.demographics import age_task, sex_task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
 from cardiobench.data.splits import hashed_split
 
@@ -20,7 +22,7 @@ GROUPS = (SEX_GROUPS, AGE_GROUPS)
 SPEC = DatasetSpec(
     name="georgia",
     title="Georgia 12-lead ECG (CinC 2021)",
-    version="1.0.0",
+    version="1.1.0",
     modality="ecg",
     media="ecg",
     licence="CC BY 4.0",
@@ -35,6 +37,17 @@ SPEC = DatasetSpec(
             "georgia/cd", "binary", "cd", ("f1_macro",), CD_CLASSES, groups=GROUPS, description="conduction disturbance"
         ),
         Task("georgia/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"),
+        Task(
+            "georgia/cinc",
+            "multilabel",
+            "cinc",
+            ("auroc_macro",),
+            GEORGIA,
+            groups=GROUPS,
+            description=f"{len(GEORGIA)} diagnoses that the Challenge scores",
+        ),
+        age_task("georgia", GROUPS),
+        sex_task("georgia", GROUPS),
     ),
     citation="Perez Alday et al., Classification of 12-lead ECGs: the PhysioNet/Computing in Cardiology Challenge 2020, "
     "Physiological Measurement 41:124003 (2020)",
@@ -50,7 +63,8 @@ class Georgia(CardioBuilder):
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per header."""
         for folder in cinc.record_folders(raw, FOLDERS) or (raw,):
-            yield from cinc.analysis_rows(raw, folder, RECORD)
+            for row in cinc.analysis_rows(raw, folder, RECORD):
+                yield {**row, "cinc": scored_labels(cinc.codes_of(row), GEORGIA)}
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:

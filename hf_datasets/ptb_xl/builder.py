@@ -1,25 +1,48 @@
 """PTB-XL: 21,799 clinical 12-lead ECGs of 18,869 patients (PhysioNet, version 1.0.3)."""
 
 import ast
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.data import CardioBuilder, DatasetSpec, Group, Task, catalog, ptb_xl_plus
+from cardiobench.data import CardioBuilder, DatasetSpec, Group, Task, ptb_xl_plus
 from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.demographics import age_task, sex_task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
+from cardiobench.data.ptb_xl_labels import (
+    CLASSES,
+    DESCRIPTIONS,
+    GRANULARITIES,
+    OLDEST,
+    OVER_89,
+    REMOVED,
+    expected_positives,
+    statement_labels,
+)
 from cardiobench.data.tables import Column, choice, identifier, integer, number, read_columns, text
 
-OVER_89 = 300  # how the release writes every age above 89
-
 GROUPS = (Group("sex", "sex"), Group("age", "age_group"))
+
+
+def _several(target: str) -> Task:
+    """Return one of the tasks whose recordings can have several statements."""
+    return Task(
+        f"ptb_xl/{target}",
+        "multilabel",
+        target,
+        ("auroc_macro",),
+        CLASSES[target],
+        groups=GROUPS,
+        expected=expected_positives(target),
+        description=f"{len(CLASSES[target])} {DESCRIPTIONS[target]}",
+    )
+
 
 SPEC = DatasetSpec(
     name="ptb_xl",
     title="PTB-XL",
-    version="1.0.0",
+    version="1.1.0",
     modality="ecg",
     media="ecg",
     licence="CC BY 4.0",
@@ -41,6 +64,9 @@ SPEC = DatasetSpec(
             "ptb_xl/cd", "binary", "cd", ("f1_macro",), CD_CLASSES, groups=GROUPS, description="conduction disturbance"
         ),
         Task("ptb_xl/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"),
+        *map(_several, GRANULARITIES),
+        age_task("ptb_xl", GROUPS),
+        sex_task("ptb_xl", GROUPS),
         *ptb_xl_plus.interval_tasks(GROUPS),
     ),
     citation="Wagner et al., PTB-XL, a large publicly available electrocardiography dataset, Scientific Data 7:154 (2020)",
@@ -52,13 +78,6 @@ def age_group(age: float) -> str | None:
     if pd.isna(age):
         return None
     return "≤45" if age <= 45 else "46-65" if age <= 65 else "66-80" if age <= 80 else ">80"
-
-
-@cache
-def known_statements() -> frozenset[str]:
-    """Return the SCP statements that the release uses, from its own `scp_statements.csv`."""
-    table = catalog.dataset_folder("ptb_xl_sample") / "data" / "scp_statements.csv"
-    return frozenset(pd.read_csv(table, index_col=0).index)
 
 
 def statements(text: str) -> frozenset[str]:
@@ -74,7 +93,7 @@ def statements(text: str) -> frozenset[str]:
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
         raise ValueError(text)
     codes = frozenset(name.upper() for name in content)
-    if codes - known_statements():
+    if codes - set(GRANULARITIES["all"]):
         raise ValueError(text)
     return codes
 
@@ -106,13 +125,15 @@ class PtbXl(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """Yield one row per record; `sex` is 0 = male, 1 = female in the release, and ages over 89 are marked, not used as numbers."""
+        """Yield one row per record; `sex` is 0 = male, 1 = female in the release, and ages over 89 are hidden, as in 1.0.3."""
         table = read_columns(raw / "ptbxl_database.csv", COLUMNS | {cls.FILENAME: text()})
         features = ptb_xl_plus.find_features(raw)
         intervals = ptb_xl_plus.measurements(features).to_dict("index") if features else {}
         for row in table.itertuples():
+            if row.ecg_id in REMOVED:
+                continue
             scp_codes, codes = row.scp_codes
-            hidden = row.age >= OVER_89
+            hidden = row.age > OLDEST
             yield {
                 "id": f"{row.ecg_id:05d}",
                 "patient_id": row.patient_id,
@@ -126,6 +147,7 @@ class PtbXl(CardioBuilder):
                 "cd_paper": conduction(codes, "scp", "paper"),
                 "cd": conduction(codes, "scp"),
                 "af": fibrillation(codes, "scp"),
+                **{target: statement_labels(codes, target) for target in GRANULARITIES},
                 **intervals.get(row.ecg_id, {}),
             }
 
@@ -135,3 +157,10 @@ class PtbXl(CardioBuilder):
         features = ptb_xl_plus.find_features(raw)
         if features:
             yield from ptb_xl_plus.findings(features)
+
+    @classmethod
+    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+        """Return the records that the release no longer has: where there are any, the copy is older than 1.0.3."""
+        ids = read_columns(raw / "ptbxl_database.csv", {"ecg_id": COLUMNS["ecg_id"]})["ecg_id"]
+        removed = tuple(f"{number:05d}" for number in sorted(REMOVED & set(ids)))
+        return {"records that release 1.0.3 removed: this copy is older": removed} if removed else {}

@@ -1,4 +1,4 @@
-"""PTB-XL sample: 116 real ECGs that come with the package, half of them with a conduction disturbance."""
+"""PTB-XL sample: 114 real ECGs that come with the package, half of them with a conduction disturbance."""
 
 import dataclasses
 import os
@@ -14,7 +14,7 @@ SPEC = dataclasses.replace(
     name=_NAME,
     title="PTB-XL sample (bundled)",
     access="https://physionet.org/content/ptb-xl/1.0.3/",
-    expected={"train": 50, "validation": 14, "test": 52},
+    expected={"train": 48, "validation": 14, "test": 52},
     tasks=tuple(
         dataclasses.replace(task, name=f"{_NAME}/{task.target}") for task in _PtbXl.SPEC.tasks if task.target == "cd"
     ),

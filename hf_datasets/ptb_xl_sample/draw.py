@@ -1,4 +1,8 @@
-"""Draw the bundled records from the first 400 of the release: every conduction disturbance, and one other for each."""
+"""Draw the bundled records from the first 400 of the release: every conduction disturbance, and one other for each.
+
+The copy that they were drawn from is older than 1.0.3: records that 1.0.3 removed are replaced by the next ones of their
+fold, and ages above 89 are written as 1.0.3 writes them.
+"""
 
 import ast
 from pathlib import Path
@@ -7,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data.ecg_labels import CD_CLASSES, conduction
+from cardiobench.data.ptb_xl_labels import OLDEST, OVER_89, REMOVED
 
 
 def draw(release: Path, seed: int = 0) -> list[int]:
@@ -15,8 +20,19 @@ def draw(release: Path, seed: int = 0) -> list[int]:
     table = table[table["ecg_id"] <= 400]
     positive = table["scp_codes"].map(lambda text: conduction(set(ast.literal_eval(text)), "scp") == CD_CLASSES[1])
     rng = np.random.default_rng(seed)
-    chosen = list(table.loc[positive, "ecg_id"])
+    removed = table["ecg_id"].isin(REMOVED)
+    chosen = list(table.loc[positive & ~removed, "ecg_id"])
     for _, fold in table.groupby("strat_fold"):
         negatives = fold.loc[~positive[fold.index], "ecg_id"].to_numpy()
-        chosen += list(rng.choice(negatives, size=int(positive[fold.index].sum()), replace=False))
+        drawn = rng.choice(negatives, size=int(positive[fold.index].sum()), replace=False)
+        in_order = [number for number in dict.fromkeys([*drawn, *negatives]) if number not in REMOVED]
+        chosen += in_order[: int((positive & ~removed)[fold.index].sum())]
     return sorted(int(number) for number in chosen)
+
+
+def rows(release: Path, numbers: list[int]) -> pd.DataFrame:
+    """Return the rows of the release's table that the sample has, every cell as it is written, ages above 89 as 1.0.3 writes them."""
+    table = pd.read_csv(release / "ptbxl_database.csv", dtype=str, keep_default_na=False)
+    table = table[table["ecg_id"].astype(int).isin(numbers)]
+    old = pd.to_numeric(table["age"], errors="coerce") > OLDEST
+    return table.assign(age=table["age"].mask(old, f"{OVER_89:.1f}"))

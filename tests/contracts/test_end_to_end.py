@@ -43,7 +43,7 @@ def mean_auroc(truth, said, classes) -> float:
         has = np.array([name in cell.split(";") for cell in truth])[known]
         if 0 < has.sum() < len(has):
             scores.append(roc_auc_score(has, said[f"p_{name}"][known]))
-    return float(np.mean(scores))
+    return float(np.mean(scores)) if scores else np.nan  # a twin may lack every class in its test split
 
 
 def check_card(name):
@@ -72,7 +72,7 @@ def check_scored(result, rows, folder):
         value = mean_auroc(truth, said, task.classes)
     else:
         value = RANKING[result.metric](truth, said["y_pred"])
-    assert result.overall[result.metric].value == pytest.approx(value, abs=1e-12)
+    assert result.overall[result.metric].value == pytest.approx(value, abs=1e-12, nan_ok=True)
     assert result.dataset["twin"] == (task.dataset in TWINS)
 
 

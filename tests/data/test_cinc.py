@@ -6,12 +6,14 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import wfdb
 from scipy.io import savemat
 
 from cardiobench.core.errors import BadData, BadMedia, MissingData
-from cardiobench.data import catalog, cinc, open_dataset
+from cardiobench.data import catalog, cinc, cinc_classes, open_dataset
+from cardiobench.data.splits import hashed_split
 from cardiobench.runner.references import data_warnings
 
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
@@ -318,3 +320,59 @@ def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
     lengths = found(source)["records of another length than 10 s"]
     assert lengths.count == 2 and lengths.note.startswith("2 to 20 s; median of the records with NSR 2, AF 20")
     assert "PVC 20" in lengths.note
+
+
+# ---- the classes that the Challenge scores -----------------------------------------------------------------------------
+
+
+def test_the_scored_classes_are_those_of_the_challenge(shared):
+    """Its own table: 30 codes in 26 classes, the counts of ten and more by source."""
+    table = pd.read_csv(
+        shared / "data" / "samples" / "cinc2021_dx_mapping" / "dx_mapping_scored.csv", dtype={"SNOMEDCTCode": str}
+    )
+    codes = [code for every in cinc_classes.CODES.values() for code in every]
+    assert sorted(codes) == sorted(table["SNOMEDCTCode"]) and len(cinc_classes.CODES) == 26
+    merged = table["Notes"].dropna().str.findall(r"\d{6,}").map(frozenset)
+    assert {pair for pair in merged} == {frozenset(found) for found in cinc_classes.CODES.values() if len(found) > 1}
+    source = {"Georgia": cinc_classes.GEORGIA, "Chapman_Shaoxing": cinc_classes.CHAPMAN, "Ningbo": cinc_classes.NINGBO}
+    for column, classes in source.items():
+        counts = {
+            name: table.loc[table["SNOMEDCTCode"].isin(of), column].sum() for name, of in cinc_classes.CODES.items()
+        }
+        assert classes == tuple(name for name, count in counts.items() if count >= 10)
+
+
+def test_a_class_is_any_of_its_codes_and_no_scored_code_is_no_class(georgia):
+    write(georgia / "training" / "georgia" / "g1", "E00003", comments("713427006,59118001,427172004,10370003"))
+    write(georgia / "training" / "georgia" / "g1", "E00004", comments("55930002"))
+    write(georgia / "training" / "georgia" / "g1", "E00005", comments("Unknown"))
+    cells = opened(georgia).table.listed.set_index("id")["cinc"]
+    assert cells[["E00001", "E00002", "E00003", "E00004", "E01001"]].tolist() == [
+        "NSR",
+        "AF;RBBB",
+        "RBBB;PVC",
+        "",
+        "AFL",
+    ]
+    assert cells.isna()["E00005"]
+
+
+def test_each_hospital_has_its_own_classes(tmp_path):
+    write(tmp_path / "training" / "chapman_shaoxing" / "g1", "JS00001", comments("164889003,427393009"))
+    write(tmp_path / "training" / "ningbo" / "g1", "JS10646", comments("427393009"))
+    frame = opened(tmp_path, "chapman_ningbo").frame.set_index("id")
+    assert frame.loc["JS00001", ["cinc_chapman", "cinc_ningbo"]].tolist() == ["AF", None]
+    assert frame.loc["JS10646", ["cinc_chapman", "cinc_ningbo"]].tolist() == [None, "SA"]
+
+
+@pytest.mark.parametrize("misnamed", ["the files", "the header alone"])
+def test_the_record_that_calls_itself_s23074(misnamed, tmp_path):
+    folder = tmp_path / "training" / "ningbo" / "g13"
+    write(folder, "S23074", comments("426177001"))
+    if misnamed == "the header alone":
+        for suffix in (".hea", ".mat"):
+            (folder / f"S23074{suffix}").rename(folder / f"JS23074{suffix}")
+    source = opened(tmp_path, "chapman_ningbo")
+    (row,) = source.frame.to_dict("records")
+    assert (row["id"], row["patient_id"], row["hospital"]) == ("JS23074", "JS23074", "ningbo")
+    assert row["split"] == hashed_split("JS23074") and source.recording(0).signal.shape == (1000, 12)

@@ -204,3 +204,11 @@ def test_a_replaced_part_is_opened_again(raw):
     (other / "exams_part0.hdf5").replace(raw / "exams_part0.hdf5")
     source = opened(raw)
     assert source.recording(0).signal[0, 0] == 11 and source.recording(2).signal[0, 0] == 13
+
+
+def test_the_six_diagnoses_and_the_negatives_that_are_called_normal(tmp_path):
+    unclear = exam(15, 4) | {"normal_ecg": "False"}
+    raw = write(tmp_path, (*EXAMS, unclear), {0: (13, 11, 15), 1: (12, 14)})
+    frame = opened(raw).frame.set_index("id")
+    assert frame.loc[["11", "12", "13", "14", "15"], "six"].tolist() == ["RBBB;AF", "", "SB", "1dAVb", ""]
+    assert frame.loc[["11", "12", "13", "14", "15"], "six_clean"].tolist() == ["RBBB;AF", "", "SB", "1dAVb", None]

@@ -1,5 +1,7 @@
 """Labels of multilabel tasks as cells and as arrays."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,8 @@ import pytest
 from cardiobench.core.errors import BadData
 from cardiobench.data.labels import label_cells, label_set, label_values, split_labels, strange_labels
 from cardiobench.data.references import check_references, read_references, references_of, write_references
-from cardiobench.data.spec import Task
+from cardiobench.data.release_counts import check_class_counts, expected_counts
+from cardiobench.data.spec import DatasetSpec, Task
 
 FINDINGS = Task("toy/findings", "multilabel", "findings", ("auroc_macro",), ("MI", "LAFB/LPFB", "PRC(S)"))
 MEASURED = Task("toy/measured", "multilabel", "m", ("auroc_macro",), ("MI", "AS", "TR"), partially_labelled=True)
@@ -61,3 +64,18 @@ def test_an_unknown_class_is_named():
 def test_classes_that_a_cell_could_not_hold_make_no_task(classes):
     with pytest.raises(ValueError, match="two different classes or more"):
         Task("toy/findings", "multilabel", "findings", ("auroc_macro",), classes)
+
+
+def test_a_complete_release_with_other_labels_is_refused():
+    counts = expected_counts("rows 2/1, MI 1/0, LAFB/LPFB 1/1", ("train", "test"))
+    assert counts["LAFB/LPFB"] == {"train": 1, "test": 1}
+    task = replace(FINDINGS, expected=counts)
+    spec = DatasetSpec("toy", "Toy", "1", "ecg", "ecg", "CC0", "https://example.org", True, (task,), {})
+    table = rows(["MI;LAFB/LPFB", "", "LAFB/LPFB", None]).assign(split=["train", "train", "test", "test"])
+    check_class_counts(spec, table)
+    with pytest.raises(BadData, match="MI in train: 0 instead of 1"):
+        check_class_counts(spec, table.assign(findings=["LAFB/LPFB", "", "LAFB/LPFB", None]))
+    with pytest.raises(BadData, match="rows in test: 2 instead of 1"):
+        check_class_counts(spec, table.assign(findings=["MI;LAFB/LPFB", "", "LAFB/LPFB", ""]))
+    total = replace(spec, tasks=(replace(FINDINGS, expected=expected_counts("rows 3, MI 1", ())),))
+    check_class_counts(total, table)

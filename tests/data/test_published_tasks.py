@@ -50,7 +50,7 @@ def test_what_a_profile_runs():
     assert names("ptb_xl") == ["cd_paper"], "the paper has no AF in PTB-XL"
     assert names("code15") == ["cd_paper", "af_paper"]
     assert names("echonet_dynamic") == ["ef", "view_named"]
-    assert names("phantom_ecg") == ["cd", "af"]
+    assert names("phantom_ecg") == ["cd", "af", "findings"]
 
 
 @pytest.mark.parametrize("name", catalog.list_datasets())

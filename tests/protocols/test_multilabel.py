@@ -9,12 +9,14 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
-from cardiobench.core.errors import NotApplicable
+from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.labels import label_set
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import aggregate
+from cardiobench.protocols.few_shot import draw_patients, n_patients
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.linear.model import fit_linear_models
+from cardiobench.protocols.native import check_outputs
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.zero_shot import ZeroShot
 
@@ -111,3 +113,20 @@ def test_nothing_to_learn_from_is_said():
     rows = data.rows.assign(findings="A")
     with pytest.raises(NotApplicable, match="no class that some of its 30 training rows here have"):
         LinearProbe().predict(replace(data, rows=rows), None, "")
+
+
+def test_few_shot_draws_patients_of_each_class():
+    data, truth = labelled(n=240)
+    pool, rng = data.indices("train", "validation"), np.random.default_rng(0)
+    assert n_patients(data, pool) == max((truth[pool] == 1).sum(axis=0))
+    rows = draw_patients(data, pool, 4, rng)
+    assert ((truth[rows] == 1).sum(axis=0) >= 4).all() and 4 <= len(rows) <= 12
+    every = draw_patients(data, pool, 240, rng)
+    assert set(every) == set(pool[(truth[pool] == 1).any(axis=1)])
+
+
+def test_heads_of_a_multilabel_task_give_each_class_by_itself():
+    outputs = np.array([[0.9, 0.8, 0.0]])
+    assert check_outputs(outputs, TASK, "toy").tolist() == outputs.tolist()
+    with pytest.raises(BadModel, match=r"expected \(n, 3\)"):
+        check_outputs(outputs[:, :2], TASK, "toy")

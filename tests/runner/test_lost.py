@@ -59,7 +59,7 @@ def test_a_late_process_leaves_no_recording_to_nobody(tmp_path, port):
     for process in started:
         error = process.communicate(timeout=120)[1]
         assert process.returncode == 0, error
-    assert len({name for name, _ in embeddings(tmp_path)}) == 116
+    assert len({name for name, _ in embeddings(tmp_path)}) == 114
 
 
 @pytest.mark.slow

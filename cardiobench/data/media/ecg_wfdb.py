@@ -151,6 +151,8 @@ def _channel(path: Path, line: str) -> Channel:
 def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -> np.ndarray:
     """Read the stored values of one signal file, float64 (samples, channels); NaN where the format marks a gap."""
     path = either_case(header.with_name(channels[0].file))
+    if not path.exists():  # JS23074 of CinC 2021: its header calls the record and its signal file S23074
+        path = either_case(header.with_suffix(path.suffix))
     layout = {(channel.format, channel.offset) for channel in channels}
     if len(layout) > 1:
         raise BadMedia(f"{header} gives the signals of {path.name} different formats or offsets. Correct the header.")
@@ -160,7 +162,9 @@ def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -
         check_size(str(header), max(path.stat().st_size, 8 * len(channels) * (samples or 0)))
         content = path.read_bytes()
     except FileNotFoundError as error:
-        raise BadMedia(f"{header} names {path.name}, which is not beside it. Copy the signal file there.") from error
+        raise BadMedia(
+            f"{header} names {channels[0].file}, which is not beside it. Copy the signal file there."
+        ) from error
     except OSError as error:
         raise BadMedia(f"{path} cannot be opened ({error.strerror}). {COPY_AGAIN}") from error
     if samples is None:

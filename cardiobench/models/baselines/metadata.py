@@ -43,7 +43,13 @@ def metadata_features(recording: "Clip | Ecg") -> list[float]:
 
 
 class Metadata:
-    """Predicts from the metadata of a recording alone."""
+    """Predicts from the metadata of a recording alone.
+
+    Attributes:
+        given: facts of a recording that it is told; a task that asks for one of them is none for it.
+    """
+
+    given = METADATA
 
     revision = "1"
     modalities = ("echo", "ecg")

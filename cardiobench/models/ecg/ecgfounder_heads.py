@@ -38,6 +38,22 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
+# The six diagnoses of CODE-15 %, in its order; a right bundle branch block is one with a fascicular block too.
+SIX: Mapping[str, tuple[str, ...]] = {
+    "1dAVb": ("WITH 1ST DEGREE AV BLOCK", "WITH PROLONGED AV CONDUCTION"),
+    "RBBB": (
+        "RIGHT BUNDLE BRANCH BLOCK",
+        "RBBB AND LEFT ANTERIOR FASCICULAR BLOCK",
+        "RBBB AND LEFT POSTERIOR FASCICULAR BLOCK",
+    ),
+    "LBBB": ("LEFT BUNDLE BRANCH BLOCK",),
+    "SB": ("SINUS BRADYCARDIA", "MARKED SINUS BRADYCARDIA"),
+    "ST": ("SINUS TACHYCARDIA",),
+    "AF": ("ATRIAL FIBRILLATION",),
+}
+SEVERAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {"six": SIX, "six_clean": SIX}
+"""Target of a multilabel task -> class -> labels any of which makes it; tasks all of whose classes have labels."""
+
 
 @cache
 def labels() -> tuple[str, ...]:
@@ -46,16 +62,22 @@ def labels() -> tuple[str, ...]:
 
 
 def probability(target: str, outputs: np.ndarray) -> np.ndarray:
-    """Return the probability of a target's positive class: the largest among the labels that define it.
+    """Return the probability of a target's positive class, or of each of its classes: the largest among the labels that define it.
 
     Args:
-        target: one of `TARGETS`.
-        outputs: (..., 150) probabilities of the labels, each by itself.
+        target: one of `TARGETS` or `SEVERAL`.
+        outputs: (n, 150) probabilities of the labels, each by itself.
 
     Returns:
-        (...,).
+        (n,), or (n, K) of a multilabel task.
     """
-    return outputs[..., [labels().index(name) for name in TARGETS[target]]].max(axis=-1)
+    if target in SEVERAL:
+        return np.stack([_largest(names, outputs) for names in SEVERAL[target].values()], axis=-1)
+    return _largest(TARGETS[target], outputs)
+
+
+def _largest(names: Sequence[str], outputs: np.ndarray) -> np.ndarray:
+    return outputs[..., [labels().index(name) for name in names]].max(axis=-1)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -68,7 +90,7 @@ class EcgFounder(SignalEncoder):
     """
 
     head: torch.nn.Linear
-    native: tuple[str, ...] = tuple(TARGETS)
+    native: tuple[str, ...] = (*TARGETS, *SEVERAL)
     weight: np.ndarray = field(init=False, repr=False)
     bias: np.ndarray = field(init=False, repr=False)
 
@@ -82,13 +104,13 @@ class EcgFounder(SignalEncoder):
         return expit(vectors.astype(np.float64) @ self.weight.T + self.bias)
 
     def predict_native(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:
-        """Predict the probability of the positive class for each unit: the mean over its windows and recordings.
+        """Predict the probability of the positive class, or of each class, for each unit: the mean over its windows and recordings.
 
         Args:
             target: one of `native`.
             units: for each unit the stored vectors (R, 1024) of all its parts.
 
         Returns:
-            (n,), float64.
+            (n,), or (n, K) of a multilabel task, float64.
         """
-        return np.array([probability(target, self.label_probabilities(vectors)).mean() for vectors in units])
+        return np.array([probability(target, self.label_probabilities(vectors)).mean(axis=0) for vectors in units])

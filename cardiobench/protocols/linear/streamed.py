@@ -110,7 +110,8 @@ def one_vs_rest_path(
     state[-1] = logit((positive / np.maximum(measured, 1))[fitted])
     found = {}
     for penalty in sorted(penalties, reverse=True):
-        state = _minimize(loss, state, penalty, tolerance)
+        if fitted.any():
+            state = _minimize(loss, state, penalty, tolerance)
         coefficients, intercepts = np.zeros((features.shape[1], len(fitted))), np.zeros(len(fitted))
         intercepts[(positive == 0) & (measured > 0)], intercepts[(positive == measured) & (measured > 0)] = (
             -np.inf,

@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from cardiobench.core.errors import BadMedia, BadModel
+from cardiobench.data import catalog
 from cardiobench.data.media.types import Ecg
 from cardiobench.models.base import Encoder, NativeHeads
 from cardiobench.models.cards import card
@@ -292,7 +293,15 @@ def test_labels_of_ecgfounder():
     }.items():
         assert names[index] == name
     assert all(label in names for labels in ecgfounder_heads.TARGETS.values() for label in labels)
-    assert set(ecgfounder_heads.TARGETS) == set(card("PKUDigitalHealth/ECGFounder").native)
+    assert {*ecgfounder_heads.TARGETS, *ecgfounder_heads.SEVERAL} == set(card("PKUDigitalHealth/ECGFounder").native)
+    assert all(
+        label in names for classes in ecgfounder_heads.SEVERAL.values() for of in classes.values() for label in of
+    )
+    for target, classes in ecgfounder_heads.SEVERAL.items():
+        assert tuple(classes) == catalog.task(f"code15/{target}").classes, "in the order of the task"
+        outputs = np.zeros((1, 150))
+        outputs[0, names.index("MARKED SINUS BRADYCARDIA")] = 0.7
+        assert ecgfounder_heads.probability(target, outputs).tolist() == [[0, 0, 0, 0.7, 0, 0]]
 
 
 def test_heads_of_ecgfounder_on_stored_vectors(folders, encoders):

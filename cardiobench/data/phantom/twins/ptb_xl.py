@@ -1,5 +1,7 @@
 """The synthetic twin of PTB-XL 1.0.3: WFDB records at 100 and 500 Hz, and the two tables."""
 
+import shutil
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ from cardiobench.data.phantom.ecg import EcgRecord, EcgTruth, ecg_patients, ecg_
 from cardiobench.data.phantom.twins import ptb_xl_plus
 from cardiobench.data.phantom.twins.splits import round_robin
 from cardiobench.data.phantom.twins.wfdb import write_format16
+from cardiobench.data.ptb_xl_labels import REMOVED, statements_file
 
 LEADS = ("I", "II", "III", "AVR", "AVL", "AVF", "V1", "V2", "V3", "V4", "V5", "V6")
 FIRST_PATIENT = 90_001
@@ -16,33 +19,6 @@ FIRST_PATIENT = 90_001
 
 # Folds in the order in which patients are dealt: few patients fill test (10) and validation (9) first.
 _FOLDS = (10, 9, 1, 2, 3, 4, 5, 6, 7, 8)
-
-_STATEMENTS = (
-    # statement, description, diagnostic, form, rhythm, superclass, subclass
-    ("NORM", "normal ECG", 1, None, None, "NORM", "NORM"),
-    ("LAFB", "left anterior fascicular block", 1, None, None, "CD", "LAFB/LPFB"),
-    ("LPFB", "left posterior fascicular block", 1, None, None, "CD", "LAFB/LPFB"),
-    ("IRBBB", "incomplete right bundle branch block", 1, None, None, "CD", "IRBBB"),
-    ("CRBBB", "complete right bundle branch block", 1, None, None, "CD", "CRBBB"),
-    ("ILBBB", "incomplete left bundle branch block", 1, None, None, "CD", "ILBBB"),
-    ("CLBBB", "complete left bundle branch block", 1, None, None, "CD", "CLBBB"),
-    ("IVCD", "non-specific intraventricular conduction disturbance (block)", 1, None, None, "CD", "IVCD"),
-    ("WPW", "Wolf-Parkinson-White syndrome", 1, None, None, "CD", "WPW"),
-    ("1AVB", "first degree AV block", 1, None, None, "CD", "_AVB"),
-    ("2AVB", "second degree AV block", 1, None, None, "CD", "_AVB"),
-    ("3AVB", "third degree AV block", 1, None, None, "CD", "_AVB"),
-    ("ABQRS", "abnormal QRS", None, 1, None, None, None),
-    ("SR", "sinus rhythm", None, None, 1, None, None),
-    ("AFIB", "atrial fibrillation", None, None, 1, None, None),
-    ("AFLT", "atrial flutter", None, None, 1, None, None),
-    ("STACH", "sinus tachycardia", None, None, 1, None, None),
-    ("SBRAD", "sinus bradycardia", None, None, 1, None, None),
-    ("SARRH", "sinus arrhythmia", None, None, 1, None, None),
-)
-_STATEMENT_COLUMNS = (
-    "description", "diagnostic", "form", "rhythm", "diagnostic_class", "diagnostic_subclass", "Statement Category",
-    "SCP-ECG Statement Description", "AHA code", "aECG REFID", "CDISC Code", "DICOM Code",
-)  # fmt: skip
 
 _CONDUCTION = {"rbbb": "CRBBB", "lbbb": "CLBBB", "avb1": "1AVB"}
 _REPORT = {
@@ -62,7 +38,8 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     from scipy.signal import resample_poly
 
     records = ecg_patients(patients, seed)
-    table = pd.DataFrame([_row(number, record) for number, record in enumerate(records, start=1)])
+    numbers = (number for number in count(1) if number not in REMOVED)
+    table = pd.DataFrame([_row(number, record) for number, record in zip(numbers, records, strict=False)])
     table["strat_fold"] = table["patient_id"].map(_folds(records))
     table["validated_by_human"] = table["strat_fold"].isin((9, 10))
     for row, record in zip(table.itertuples(), records, strict=True):
@@ -77,11 +54,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     table.to_csv(out / "ptbxl_database.csv", index=False)
     ptb_xl_plus.write(out / ptb_xl_plus.FOLDER, records)
     (out / "RECORDS").write_text("\n".join([*table["filename_lr"], *table["filename_hr"]]) + "\n")
-    statements = pd.DataFrame([row[1:] for row in _STATEMENTS], index=[row[0] for row in _STATEMENTS])
-    statements.columns = _STATEMENT_COLUMNS[: statements.shape[1]]
-    statements.astype({name: "Float64" for name in ("diagnostic", "form", "rhythm")}).reindex(
-        columns=_STATEMENT_COLUMNS
-    ).to_csv(out / "scp_statements.csv")
+    shutil.copyfile(statements_file(), out / statements_file().name)
 
 
 def _patient_number(record: EcgRecord) -> float:
@@ -138,7 +111,7 @@ def _age(truth: EcgTruth, patient: int) -> float | None:
 
 
 def _statements(truth: EcgTruth) -> dict[str, float]:
-    """Return the statements and their likelihoods; a rhythm's likelihood is not given, which the release writes as 0."""
+    """Return the statements and their likelihoods; those of form and rhythm are not given, which the release writes as 0."""
     statements = {} if truth.af else {"NORM": 100.0}
     if truth.cd:
         statements = {_CONDUCTION[truth.kind]: 100.0}
@@ -146,4 +119,5 @@ def _statements(truth: EcgTruth) -> dict[str, float]:
         rhythm = "AFIB"
     else:
         rhythm = "SBRAD" if truth.heart_rate < 60 else "STACH" if truth.heart_rate > 100 else "SR"
-    return statements | {rhythm: 0.0}
+    form = {"ABQRS": 0.0} if truth.qrs_ms >= 120 else {"LPR": 0.0} if (truth.pr_ms or 0) > 200 else {}
+    return statements | form | {rhythm: 0.0}

@@ -1,0 +1,56 @@
+"""The 26 classes that the PhysioNet/CinC Challenge 2021 scores, and those of them that a source has.
+
+A class is scored by any of its codes: the Challenge counts complete and unspecified bundle branch blocks, atrial and
+supraventricular premature beats, and ventricular premature beats and contractions as one diagnosis each (its
+`dx_mapping_scored.csv`). No source has all of them, and two sources together tell the hospital, so each has its own list:
+the classes with ten recordings or more in it.
+"""
+
+from collections.abc import Set
+
+from cardiobench.data.labels import label_set
+
+CODES = {
+    "AF": {"164889003"},
+    "AFL": {"164890007"},
+    "BBB": {"6374002"},
+    "Brady": {"426627000"},
+    "LBBB": {"733534002", "164909002"},
+    "RBBB": {"713427006", "59118001"},
+    "IAVB": {"270492004"},
+    "IRBBB": {"713426002"},
+    "LAD": {"39732003"},
+    "LAnFB": {"445118002"},
+    "LPR": {"164947007"},
+    "LQRSV": {"251146004"},
+    "LQT": {"111975006"},
+    "NSIVCB": {"698252002"},
+    "NSR": {"426783006"},
+    "PAC": {"284470004", "63593006"},
+    "PR": {"10370003"},
+    "PRWP": {"365413008"},
+    "PVC": {"427172004", "17338001"},
+    "QAb": {"164917005"},
+    "RAD": {"47665007"},
+    "SA": {"427393009"},
+    "SB": {"426177001"},
+    "STach": {"427084000"},
+    "TAb": {"164934002"},
+    "TInv": {"59931005"},
+}
+"""Class -> SNOMED CT codes."""
+
+
+def all_but(*rare: str) -> tuple[str, ...]:
+    """Return the classes of a source that has fewer than ten recordings of some."""
+    return tuple(name for name in CODES if name not in rare)
+
+
+GEORGIA = all_but("Brady", "LPR", "PR", "PRWP")
+CHAPMAN = all_but("BBB", "Brady", "IRBBB", "LAnFB", "PR", "PRWP", "SA")
+NINGBO = all_but("AF", "Brady")
+
+
+def scored_labels(codes: Set[str], classes: tuple[str, ...]) -> str | None:
+    """Return the cell of a record's classes, empty where none of its codes is scored; None for a record without codes."""
+    return label_set([name for name in classes if CODES[name] & codes], classes) if codes else None

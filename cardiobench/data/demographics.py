@@ -1,0 +1,33 @@
+"""Age and sex as tasks: what an ECG says of the person."""
+
+from collections.abc import Sequence
+
+from cardiobench.data.spec import Group, Task
+
+SEX_CLASSES = ("F", "M")
+OLDEST = 120.0  # years
+
+
+def age_task(dataset: str, groups: Sequence[Group]) -> Task:
+    """Return the task of a person's age, by the groups that are not age itself."""
+    return Task(
+        f"{dataset}/age",
+        "regression",
+        "age",
+        ("mae",),
+        unit="years",
+        label_range=(0.0, OLDEST),
+        groups=_without("age", groups),
+        description="age",
+    )
+
+
+def sex_task(dataset: str, groups: Sequence[Group]) -> Task:
+    """Return the task of a person's sex, by the groups that are not sex itself."""
+    return Task(
+        f"{dataset}/sex", "binary", "sex", ("f1_macro",), SEX_CLASSES, groups=_without("sex", groups), description="sex"
+    )
+
+
+def _without(name: str, groups: Sequence[Group]) -> tuple[Group, ...]:
+    return tuple(group for group in groups if group.name != name)
