@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from cardiobench.core.errors import DiskFull, UnwritableOutput
+from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput
 
 _NAME_BYTES = 120  # of the target's name that a temporary name repeats: file systems allow 255 bytes
 _FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -107,6 +107,21 @@ def write_text(text: str, path: str | Path, errors: str = "strict") -> Path:
 def write_json(value: Any, path: str | Path) -> Path:
     """Write JSON that people can read, whole or not at all; a number that is not finite is a `ValueError`."""
     return write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
+
+
+def parse_json(text: str | bytes) -> dict[str, Any]:
+    """Return the object that a JSON text holds.
+
+    Raises:
+        BadData: it is no JSON, nested too deeply, or no object.
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadData(f"half-finished or damaged, no JSON ({error}). Delete it and run again") from error
+    if not isinstance(content, dict):
+        raise BadData(f"it holds a {type(content).__name__}, not an object")
+    return content
 
 
 def sha256_of_file(path: str | Path) -> str:

@@ -107,8 +107,8 @@ def analysis_rows(raw: Path, folder: Path, record: re.Pattern[str]) -> Iterator[
             if suffix in (".hea", ".mat") and record.fullmatch(stem):
                 parts.setdefault(stem, {})[suffix] = name
         for stem, names in sorted(parts.items()):
-            if ".hea" in names:
-                path = directory / names[".hea"]
+            path = directory / names.get(".hea", f"{stem}.hea")
+            if path.is_file():
                 comments = parse_comments(path, path.read_text(encoding="latin-1"))
                 yield _row(stem, (relative / names.get(".mat", f"{stem}.mat")).as_posix(), comments)
             else:

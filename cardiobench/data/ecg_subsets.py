@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import BadData, NotApplicable, first_n
-from cardiobench.core.io import write_text
+from cardiobench.core.io import parse_json, write_text
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
@@ -153,11 +153,11 @@ def write_subset(subset: Subset, path: Path) -> Path:
 def read_subset(path: Path) -> Subset:
     """Read what `write_subset` wrote; raises `BadData` where the file says something else."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_bytes())
         subset = Subset(**{**content, "ids": tuple(content["ids"])})
     except FileNotFoundError:
         raise BadData(f"{path} is not there. Draw the subset again, or check the path.") from None
-    except (ValueError, TypeError, KeyError) as error:
+    except (BadData, OSError, ValueError, TypeError, KeyError) as error:
         raise BadData(f"{path} is no subset with task, size, seed and ids ({error}). Draw it again.") from None
     if not all(isinstance(name, str) for name in subset.ids) or len(set(subset.ids)) < len(subset.ids):
         raise BadData(f"{path}: its ids must be text and stand once each. Draw it again.")

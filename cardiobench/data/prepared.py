@@ -1,8 +1,7 @@
 """A dataset in the form that `cardiobench prepare` wrote, opened like a raw folder."""
 
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
@@ -10,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from cardiobench.core.errors import BadData, MissingData
-from cardiobench.core.io import sha256_of_file
+from cardiobench.core.io import parse_json, sha256_of_file
 from cardiobench.data.builder import candidate_dirs, unmeasured_column
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.dense import DenseLabel
 from cardiobench.data.fingerprints import fingerprints
 from cardiobench.data.labels import label_set
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
-from cardiobench.data.prepare import LEFT_OUT, NOTE
+from cardiobench.data.prepare import LEFT_OUT, NOTE, Preparation
 from cardiobench.data.rows import RowTable, check_rows
 from cardiobench.data.spec import DatasetSpec, Task
+from cardiobench.results.record import type_adapter
 
 
 def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
@@ -29,7 +30,7 @@ def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
     for folder in candidate_dirs(name, data_dir):
         for candidate in (folder, folder / "cardiobench" / name):
             note = candidate / NOTE
-            if note.is_file() and json.loads(note.read_text(encoding="utf-8")).get("name") == name:
+            if note.is_file() and _note_content(note).get("name") == name:
                 return candidate
     return None
 
@@ -68,24 +69,34 @@ class PreparedDataset(OpenDataset):
         yield from super().dense_labels(task, rows)
 
 
-def read_note(folder: Path, spec: DatasetSpec) -> Mapping[str, Any]:
-    """Read what a prepared folder was made from (`Preparation`).
+def _note_content(path: Path) -> dict[str, Any]:
+    try:
+        return parse_json(path.read_bytes())
+    except BadData as error:
+        raise BadData(f"{path}: {error}") from error
+
+
+def read_note(folder: Path, spec: DatasetSpec) -> Preparation:
+    """Read what a prepared folder was made from.
 
     Raises:
-        BadData: it was made by another version of the dataset.
+        BadData: it was made by another version of the dataset, or the note is damaged.
     """
-    note: Mapping[str, Any] = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-    if note["version"] != spec.version:
+    content = _note_content(folder / NOTE)
+    advice = f"Make it again: cardiobench prepare {spec.name} --out ..."
+    if content.get("version") != spec.version:
         raise BadData(
-            f"{folder} holds version {note['version']} of {spec.name}, and this is version {spec.version}. "
-            f"Make it again: cardiobench prepare {spec.name} --out ..."
+            f"{folder} holds version {content.get('version')} of {spec.name}, and this is version {spec.version}. {advice}"
         )
-    return note
+    try:
+        return type_adapter(Preparation).validate_python(content)
+    except ValueError as error:
+        raise BadData(f"{folder / NOTE} is not what `cardiobench prepare` wrote: {error}. {advice}") from error
 
 
-def changed_shards(folder: Path, note: Mapping[str, Any]) -> list[str]:
+def changed_shards(folder: Path, note: Preparation) -> list[str]:
     """Return the files of recordings that are not, by content, those that `prepare` wrote: changed, added or gone."""
-    expected = note.get("shards", {})
+    expected = note.shards
     found = {path.name: sha256_of_file(path) for path in sorted((folder / "data").iterdir())}
     return sorted(name for name in {*expected, *found} if expected.get(name) != found.get(name))
 
@@ -115,11 +126,11 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
     table = RowTable(
         listed=listed,
         frame=frame,
-        missing=(*note["missing"], *note["unreadable"]),
-        absent=note["absent"],
+        missing=(*note.missing, *note.unreadable),
+        absent=note.absent,
         excluded={},
-        digest=note["digest"],
-        twin=note["twin"],
+        digest=note.digest,
+        twin=note.twin,
     )
     return PreparedDataset(spec, folder, table)
 
@@ -142,7 +153,12 @@ def load_parquet(folder: Path, spec: DatasetSpec) -> Any:
     import datasets
 
     shards = shards_by_split(spec, (f"{folder}/data/{path.name}" for path in (folder / "data").glob("*.parquet")))
-    return datasets.load_dataset("parquet", data_files=shards)
+    try:
+        return datasets.load_dataset("parquet", data_files=shards)
+    except (datasets.exceptions.DatasetsError, pa.ArrowException, OSError, ValueError) as error:
+        raise BadData(
+            f"{folder / 'data'} holds no whole Parquet files ({error}). Prepare the dataset again."
+        ) from error
 
 
 def shards_by_split(spec: DatasetSpec, files: Iterable[str]) -> dict[str, list[str]]:

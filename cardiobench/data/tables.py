@@ -332,9 +332,11 @@ def read_fields(path: Path, fields: Mapping[str, Column]) -> dict[str, Any]:
     Raises:
         BadData: the file is no text, a key is missing or there twice, or a value is not what it should be.
     """
+    if not path.is_file():
+        raise BadData(f"{path} is no regular file. Download it again.")
     try:
         lines = path.read_text(encoding=encoding_of(path.read_bytes()[:4])).splitlines()
-    except UnicodeError as error:
+    except (UnicodeError, OSError) as error:
         raise BadData(f"{path} is not text ({error}). Download it again.") from None
     found: dict[str, tuple[int, str]] = {}
     for line, content in enumerate(lines, 1):

@@ -3,14 +3,14 @@
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from cardiobench.core.errors import LicenceError
+from cardiobench.core.errors import CardioBenchError, LicenceError
+from cardiobench.core.tables import read_table
 from cardiobench.data import catalog
+from cardiobench.data.prepare import Preparation
 from cardiobench.data.prompts import prompt_digest
 from cardiobench.results.record import checksum
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
@@ -54,10 +54,10 @@ def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()
     return replace(shown, stamp={**shown.stamp, "source_checksum": source})
 
 
-def public_note(note: Mapping[str, Any]) -> dict[str, Any]:
+def public_note(note: Preparation) -> dict[str, Any]:
     """Return the note of a prepared folder with counts alone of the files and recordings that it lacks."""
     marks = {"missing": PATH_MARK, "unreadable": ID_MARK, "linked": PATH_MARK}
-    return {**note, **{name: [mark] * len(note.get(name, ())) for name, mark in marks.items()}}
+    return {**asdict(note), **{name: [mark] * len(getattr(note, name)) for name, mark in marks.items()}}
 
 
 def public_name(model: str) -> str:
@@ -90,8 +90,8 @@ def ids_below(folder: Path) -> set[str]:
     ids: set[str] = set()
     for file in sorted((folder if folder.is_dir() else folder.parent).rglob("*.predictions.parquet")):
         try:
-            frame = pd.read_parquet(file, columns=["id", "patient_id"])
-        except (OSError, ValueError):
+            frame = read_table(file)[["id", "patient_id"]]
+        except (CardioBenchError, KeyError):
             continue  # of damaged predictions no id went into a result
         ids |= set(frame["id"].astype(str)) | set(frame["patient_id"].astype(str))
     return ids

@@ -2,16 +2,15 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from cardiobench.core.errors import LicenceError, MissingData, first_n
 from cardiobench.data import catalog
 from cardiobench.data.hub_data import data_tag
-from cardiobench.data.prepare import LEFT_OUT, NOTE, companion_files
+from cardiobench.data.prepare import LEFT_OUT, NOTE, Preparation, companion_files
 from cardiobench.data.prepared import changed_shards, find_prepared, read_note
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.hub.cards import front_matter_block, insert
@@ -90,15 +89,15 @@ def publications(
     ]
 
 
-def _check_origin(folder: Path, note: Mapping[str, Any], changed: Sequence[str]) -> None:
+def _check_origin(folder: Path, note: Preparation, changed: Sequence[str]) -> None:
     """Refuse a prepared folder that was changed since, or whose recordings came through links out of the raw folder."""
     if changed:
         raise LicenceError(
             f"{folder} is not what `cardiobench prepare` wrote: {first_n(changed)} differ. Prepare the dataset again."
         )
-    if note.get("linked"):
+    if note.linked:
         raise LicenceError(
-            f"recordings or tables in {folder} came through links out of the raw folder ({first_n(note['linked'])}), so "
+            f"recordings or tables in {folder} came through links out of the raw folder ({first_n(note.linked)}), so "
             "nobody can say what they are. Put the files themselves there and prepare the dataset again."
         )
 
@@ -123,7 +122,7 @@ def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChange
         note = read_note(folder, catalog.spec(name))
         published = {**public_note(note), "absent": _absent(folder, note)}
         files[NOTE] = json.dumps(published, indent=2).encode()
-        if note["twin"]:
+        if note.twin:
             files["README.md"] = _after_front_matter(card, TWIN).encode()
 
     def plan_changes(snapshot: Snapshot) -> dict[str, Content | None]:
@@ -142,11 +141,11 @@ def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChange
     return plan_changes
 
 
-def _absent(folder: Path, note: Mapping[str, Any]) -> dict[str, int]:
+def _absent(folder: Path, note: Preparation) -> dict[str, int]:
     """Return split -> rows of the release that a copy without `LEFT_OUT` lacks: what it leaves out stays unnamed, and counted."""
     left_out = pd.read_parquet(folder / LEFT_OUT)["split"] if (folder / LEFT_OUT).is_file() else pd.Series(dtype=str)
     counts = Counter({split: int(rows) for split, rows in left_out.value_counts().items()})
-    return {split: note["absent"].get(split, 0) + counts[split] for split in {**note["absent"], **counts}}
+    return {split: note.absent.get(split, 0) + counts[split] for split in {**note.absent, **counts}}
 
 
 def plan_script(name: str, repository: str) -> PlanChanges:

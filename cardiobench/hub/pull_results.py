@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cardiobench.core.errors import BadData, MissingData
+from cardiobench.core.io import parse_json
 from cardiobench.hub import naming
 from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.results.paths import folder_name
-from cardiobench.results.record import parse_json
 from cardiobench.results.score_result import ScoreResult
 
 PUSHED = rf"{naming.FOLDER}/[\w.-]+/[\w.-]+/[\w.-]+__[\w.-]+\.json"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadData, MissingData
+from cardiobench.core.io import parse_json
 from cardiobench.hub import cards, eval_results, model_index, naming
 from cardiobench.hub.api import call, connect, status, whoami
 from cardiobench.hub.commit import CommitResult, Snapshot, Target, write
@@ -15,7 +16,6 @@ from cardiobench.hub.outgoing import ids_below, not_a_benchmark_score, public_na
 from cardiobench.results.analysis_result import is_analysis
 from cardiobench.results.collect import read_result
 from cardiobench.results.paths import PATTERN
-from cardiobench.results.record import parse_json
 from cardiobench.results.score_result import ScoreResult
 
 if TYPE_CHECKING:
@@ -35,12 +35,22 @@ def find_results(folder: Path) -> list[ScoreResult]:
         BadData: a file is no result, or not what was written.
     """
     paths = [folder] if folder.is_file() else sorted(folder.rglob(PATTERN))
-    texts = {path: path.read_bytes() for path in paths}
+    texts = {path: _content(path) for path in paths}
     results = {path: _read(path, text) for path, text in texts.items() if not is_analysis(text)}
     if not results:
         raise MissingData(f"no result in {folder}. Run: accelerate launch -m cardiobench.eval --model ID")
     ids = ids_below(folder)
     return [public_result(result, ids=ids) for result in results.values()]
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if path.is_file():
+            return path.read_bytes()
+        reason = "it is no regular file"
+    except OSError as error:
+        reason = f"{error.strerror or error}"
+    raise BadData(f"{path} cannot be read: {reason}. Take it out of the folder, or run again.")
 
 
 def _read(path: Path, text: bytes) -> ScoreResult:

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -57,6 +57,11 @@ def from_dataset(repository: str, revision: str = "main") -> Collection:
         raise MissingData(
             f"{target} holds no results. Add yours: cardiobench push RESULTS --to-dataset {repository} --yes"
         )
+    return from_files(files)
+
+
+def from_files(files: Mapping[str, bytes]) -> Collection:
+    """Return what the Parquet files of a dataset of results hold; what is wrong in one of them costs itself only."""
     entries: dict[tuple[str, str], Entry] = {}
     problems: list[Problem] = []
     for path, content in files.items():

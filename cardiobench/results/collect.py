@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from cardiobench.core.errors import BadData, MissingData
+from cardiobench.core.io import parse_json
 from cardiobench.results.analysis_result import AnalysisResult, is_analysis
 from cardiobench.results.consistency import check_consistency
 from cardiobench.results.paths import PATTERN, predictions_path
-from cardiobench.results.record import EditedResult, OtherSchema, parse_json
+from cardiobench.results.record import EditedResult, OtherSchema
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.versions import data_version_key, describe_version, version_key
 

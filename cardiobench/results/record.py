@@ -15,7 +15,7 @@ from annotated_types import Ge, MinLen
 from typing_extensions import TypedDict
 
 from cardiobench.core.errors import BadData
-from cardiobench.core.io import sha256_of_json, to_plain, write_json
+from cardiobench.core.io import parse_json, sha256_of_json, to_plain, write_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -203,21 +203,6 @@ def _type_adapter(kind: type) -> "TypeAdapter[Any]":
 
 type_adapter: "Callable[[type], TypeAdapter[Any]]" = cache(_type_adapter)
 """Return pydantic's validator of a dataclass, built once."""
-
-
-def parse_json(text: str | bytes) -> dict[str, Any]:
-    """Return the object that a JSON text holds.
-
-    Raises:
-        BadData: it is no JSON, nested too deeply, or no object.
-    """
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadData(f"half-finished or damaged, no JSON ({error}). Delete it and run again") from error
-    if not isinstance(content, dict):
-        raise BadData(f"it holds a {type(content).__name__}, not an object")
-    return content
 
 
 def checksum(record: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ import contextlib
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from PIL import Image
 
 from cardiobench.cli import eval as evaluation
 from cardiobench.cli import main as everything
+from tests.data import test_cinc as cinc
 
 HEAVY = {
     "torch",
@@ -244,6 +246,37 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path):
     assert not list(tmp_path.iterdir()) and "it would run; nothing was written" in done.stderr
     done = call("cardiobench.eval", "--model", "cardiobench/constant", tmp_path, *line[2:], cwd=tmp_path)
     assert done.returncode == 1 and json.loads(done.stdout)["problems"]
+
+
+@pytest.fixture
+def to_encode(tmp_path):
+    """Three records of Georgia, two of them known to be the same; returns what asks how many of them would be encoded."""
+    for name in ("E00001", "E07509", "E07510"):
+        cinc.write(tmp_path / "training" / "georgia" / "g1", name, cinc.comments("426783006"))
+
+    def ask(*flags, run=False):
+        line = ["--model", "cardiobench/constant", "--tasks", "georgia/cd", "--data-dir", tmp_path, "--allow-missing"]
+        line += ["--protocols", "cross_validation", "--cache-dir", tmp_path / "c", "--output-dir", tmp_path / "o"]
+        done = call("cardiobench.eval", *line, *flags, *(() if run else ("--dry-run", "--json")))
+        return run or json.loads(done.stdout)["rows"][0]["to_encode"]
+
+    return ask
+
+
+def test_records_that_are_the_same_are_left_out_where_asked_for(to_encode):
+    assert to_encode() == 3 and to_encode("--drop-duplicates") == 2
+
+
+def test_verify_sees_a_change_that_size_and_time_hide(to_encode, tmp_path):
+    for flags in ((), ("--verify",)):
+        to_encode(*flags, run=True)
+        assert to_encode(*flags) == 0
+    file = tmp_path / "training" / "georgia" / "g1" / "E00001.mat"
+    status, content = file.stat(), bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert to_encode() == 0 and to_encode("--verify") == 1
 
 
 def test_the_version():

@@ -12,6 +12,7 @@ from cardiobench.data.audit import audit
 from cardiobench.data.phantom.ecg import ecg_patients, ecg_signal
 from cardiobench.data.phantom.twins import code_test
 from cardiobench.data.twin import write_twin
+from cardiobench.data.twin_manifest import write_manifest
 from cardiobench.runner.run import run
 
 DIAGNOSES = ["1dAVb", "RBBB", "LBBB", "SB", "AF", "ST"]
@@ -68,6 +69,7 @@ def test_tables_of_another_length_are_refused(raw):
 
 def test_leads_in_another_order_are_found_by_the_audit(tmp_path):
     code_test.write(tmp_path, 3)
+    write_manifest(tmp_path, {})
     check = "exams whose aVR, aVL and aVF do not follow from I and II"
     assert {finding.check: finding.count for finding in audit(opened(tmp_path))}[check] == 0
     with h5py.File(tmp_path / "ecg_tracings.hdf5") as file:
@@ -77,6 +79,7 @@ def test_leads_in_another_order_are_found_by_the_audit(tmp_path):
     (tmp_path / "ecg_tracings.hdf5").unlink()
     with h5py.File(tmp_path / "ecg_tracings.hdf5", "w") as file:
         file["tracings"] = tracings
+    write_manifest(tmp_path, {})
     found = {finding.check: finding for finding in audit(opened(tmp_path))}
     assert found[check].examples == ("000",)
     assert found["exams with a lead of zeros"].examples == ("001",)

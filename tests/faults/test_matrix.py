@@ -9,7 +9,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -17,18 +17,29 @@ import h5py
 import nibabel
 import numpy as np
 import pandas as pd
+import pydicom
 import pytest
 import torch
 from PIL import Image
-from safetensors.torch import load_file
+from pydicom.encaps import encapsulate
+from pydicom.uid import JPEGBaseline8Bit, RLELossless
+from safetensors.torch import load_file, save_file
 
 import cardiobench
 from cardiobench.core.config import RunConfig, make_config, read_config
 from cardiobench.core.errors import CardioBenchError
-from cardiobench.data import catalog
+from cardiobench.data import catalog, open_dataset
+from cardiobench.data.ecg_subsets import Subset, read_subset, write_subset
 from cardiobench.data.media import read_clip, read_ecg
+from cardiobench.data.phantom.cache import cached_bytes
+from cardiobench.data.prepare import prepare
 from cardiobench.data.prompts import COMMON, prompts
+from cardiobench.data.twin import write_twin
 from cardiobench.embeddings.store import EmbeddingStore
+from cardiobench.hub.outgoing import ids_below
+from cardiobench.hub.push_results import find_results
+from cardiobench.hub.results_dataset import records
+from cardiobench.leaderboard.source import from_files
 from cardiobench.models.load import load_model
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.collect import collect
@@ -39,6 +50,7 @@ from tests.data.media.test_dicom_pictures import dicom_bytes
 from tests.data.media.test_ecg_wfdb_files import write_record
 from tests.data.media.videos import avi_of, mjpg_packets, moving_frames, write_video
 from tests.faults.kinds import CONTENTS, OF_MAPPINGS, OF_TEXTS, REPLACEMENTS
+from tests.hub.results import result
 from tests.models.tiny import tiny_open_clip, tiny_siglip
 from tests.report import example_results
 
@@ -60,6 +72,11 @@ class Place:
     read: Callable[[Path], object]
     form: str = "binary"
     checked: bool = False
+
+
+def root(path: Path) -> Path:
+    """Return the folder that was given to `make`."""
+    return next(parent for parent in path.parents if parent.name == "place")
 
 
 def analysis(folder: Path) -> Path:
@@ -113,8 +130,7 @@ def shard(folder: Path) -> Path:
 
 
 def vectors(path: Path) -> object:
-    folder = next(parent for parent in path.parents if parent.name == "place")
-    return store(folder).load(["a", "b"], ["1", "1"])
+    return store(root(path)).load(["a", "b"], ["1", "1"])
 
 
 def run_file(folder: Path) -> Path:
@@ -200,6 +216,111 @@ def nifti(frames: np.ndarray) -> bytes:
     return nibabel.Nifti1Image(frames[..., 0].transpose(2, 1, 0), np.eye(4)).to_bytes()
 
 
+def jpeg_dicom(frames: np.ndarray) -> bytes:
+    pictures = []
+    for frame in frames:
+        stream = io.BytesIO()
+        Image.fromarray(frame).save(stream, "JPEG", quality=95, subsampling=0)
+        pictures.append(stream.getvalue())
+    return dicom_bytes(frames, "YBR_FULL_422", syntax=JPEGBaseline8Bit, PixelData=encapsulate(pictures))
+
+
+def rle_dicom(frames: np.ndarray) -> bytes:
+    file = pydicom.dcmread(io.BytesIO(dicom_bytes(frames, "RGB")))
+    file.compress(RLELossless)
+    stream = io.BytesIO()
+    file.save_as(stream)
+    return stream.getvalue()
+
+
+def twin(name: str, pattern: str) -> Callable[[Path], Path]:
+    """Return what writes a release, as its twin, and gives the first file of a pattern in it."""
+
+    def make(folder: Path) -> Path:
+        write_twin(name, folder / name, patients=4)
+        return sorted((folder / name).rglob(pattern))[0]
+
+    return make
+
+
+def release(path: Path) -> object:
+    (raw,) = root(path).iterdir()
+    return open_dataset(raw.name, raw, allow_missing=True)
+
+
+def prepared(name: str) -> Callable[[Path], Path]:
+    def make(folder: Path) -> Path:
+        write_twin("georgia", folder.parent / "raw", patients=4)
+        return next(prepare("georgia", folder.parent / "raw", folder).rglob(name))
+
+    return make
+
+
+def opened(path: Path) -> object:
+    dataset = open_dataset("georgia", root(path), verify=True)
+    return [dataset.recording(number) for number in range(len(dataset.frame))]
+
+
+def subset(folder: Path) -> Path:
+    return write_subset(Subset("ptb_xl/cd", "XS", 0, ("a", "b", "c")), folder / "subset.json")
+
+
+def leaderboard_rows(folder: Path) -> Path:
+    path = folder / f"alice-{1:016}.parquet"
+    one = result()
+    rows = records(replace(one, verdict=replace(one.verdict, difference=one.score.value - one.floor.value)), "alice")
+    pd.DataFrame(rows).to_parquet(path)
+    return path
+
+
+def ranked_rows(path: Path) -> object:
+    """Read a file of the dataset as it comes from the Hub, which has neither folders nor pipes."""
+    if not path.is_file():
+        return False
+    return bool(from_files({f"data/{path.name}": path.read_bytes()}).entries)
+
+
+def pushed(path: Path) -> object:
+    return find_results(path.parent)
+
+
+def ids_of_predictions(path: Path) -> object:
+    return ids_below(path.parent)
+
+
+def kept_clip(folder: Path) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CARDIOBENCH_CACHE", str(folder))
+        cached_bytes("clip.avi", "generator", lambda: bytes(range(256)))
+    return next(folder.rglob("clip.avi"))
+
+
+def clip_again(path: Path) -> object:
+    """Give the clip whatever the cache holds; a damaged one is drawn again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CARDIOBENCH_CACHE", str(root(path)))
+        drawn: list[str] = []
+        cached_bytes("clip.avi", "generator", lambda: drawn.append("again") or bytes(range(256)))
+    return not drawn
+
+
+def sharded(name: str) -> Callable[[Path], Path]:
+    """Return what splits a model's weights over two files with an index."""
+
+    def make(folder: Path) -> Path:
+        weights = tiny_siglip(folder) / "model.safetensors"
+        state = load_file(weights)
+        halves = {f"model-0000{n + 1}-of-00002.safetensors": sorted(state)[n::2] for n in (0, 1)}
+        for file, names in halves.items():
+            save_file({tensor: state[tensor] for tensor in names}, folder / file, metadata={"format": "pt"})
+        weights.unlink()
+        index = {"metadata": {}, "weight_map": {tensor: file for file, names in halves.items() for tensor in names}}
+        (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+        return folder / name
+
+    return make
+
+
 PLACES = {
     "result JSON": Place(example_results.write_result, ranked, "mapping", checked=True),
     "predictions Parquet": Place(predictions_file, scored, checked=True),
@@ -230,11 +351,29 @@ PLACES = {
     "JPEG": Place(recording("a.jpg", still("JPEG")), read_clip),
     "GIF": Place(recording("a.gif", still("GIF")), read_clip),
     "MP4": Place(mp4, read_clip),
+    "index of shards": Place(sharded("model.safetensors.index.json"), loaded, "mapping"),
+    "shard of weights": Place(sharded("model-00001-of-00002.safetensors"), loaded),
+    "result that is pushed": Place(example_results.write_result, pushed, "mapping", checked=True),
+    "predictions beside a result that is pushed": Place(predictions_file, ids_of_predictions),
+    "leaderboard dataset": Place(leaderboard_rows, ranked_rows),
+    "release CSV": Place(twin("ptb_xl", "ptbxl_database.csv"), release, "text"),
+    "release text of a recording": Place(twin("camus", "Info_2CH.cfg"), release, "text"),
+    "release list of a split": Place(twin("camus", "subgroup_testing.txt"), release),
+    "release XLSX": Place(twin("hmc_qu", "A2C.xlsx"), release),
+    "twin manifest": Place(twin("georgia", "SYNTHETIC_TWIN.json"), release, "mapping"),
+    "challenge header": Place(twin("georgia", "*.hea"), release, "text"),
+    "challenge .mat": Place(twin("georgia", "*.mat"), read_ecg),
+    "prepared note": Place(prepared("cardiobench.json"), opened, "mapping"),
+    "prepared Parquet": Place(prepared("train-*.parquet"), opened),
+    "subset": Place(subset, read_subset, "mapping"),
+    "generated clip that is kept": Place(kept_clip, clip_again, checked=True),
+    "DICOM of JPEG pictures": Place(recording("a.dcm", jpeg_dicom), read_clip),
+    "DICOM of RLE pictures": Place(recording("a.dcm", rle_dicom), read_clip),
     "compressed NIfTI": Place(recording("a.nii.gz", lambda frames: gzip.compress(nifti(frames), mtime=0)), read_clip),
 }
 
 
-GIVEN = ("run.yaml", "prompts.json")
+GIVEN = ("run.yaml", "prompts.json", "subset")
 """Files that the user names, who may mean a pipe: `--config <(command)`."""
 
 

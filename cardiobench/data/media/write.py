@@ -8,13 +8,14 @@ import numpy as np
 from cardiobench.core.errors import MissingExtra
 
 
-def avi(frames: np.ndarray, fps: float, *, quality: int = 2) -> bytes:
+def avi(frames: np.ndarray, fps: float, *, quality: int = 2, comment: str = "") -> bytes:
     """Encode a clip as a motion-JPEG AVI, the same bytes for the same clip.
 
     Args:
         frames: uint8 RGB, (T, H, W, 3).
         fps: frames per second.
         quality: JPEG quantiser of the encoder, 2 (finest) to 31.
+        comment: in the header.
     """
     try:
         import av
@@ -22,6 +23,7 @@ def avi(frames: np.ndarray, fps: float, *, quality: int = 2) -> bytes:
         raise MissingExtra("writing clips", "models", "av") from None
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="avi", options={"fflags": "+bitexact"}) as container:
+        container.metadata["comment"] = comment
         stream = container.add_stream("mjpeg", rate=Fraction(fps).limit_denominator(1000))
         stream.height, stream.width = frames.shape[1:3]
         stream.pix_fmt = "yuvj420p"

@@ -1,6 +1,7 @@
 """Generated recordings, kept on disk between models: drawing a cine takes longer than reading it."""
 
 import contextlib
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,9 +9,12 @@ from cardiobench.core.config import default_cache
 from cardiobench.core.errors import UnwritableOutput
 from cardiobench.core.io import write_atomic
 
+DIGEST_BYTES = 32
+"""Of the SHA-256 that stands before the bytes in a file of the cache."""
+
 
 def cached_bytes(name: str, generator: str, make: Callable[[], bytes]) -> bytes:
-    """Return the bytes of a generated file, drawn the first time only.
+    """Return the bytes of a generated file, drawn the first time only, and again where the kept ones are damaged.
 
     Args:
         name: of the file.
@@ -19,9 +23,11 @@ def cached_bytes(name: str, generator: str, make: Callable[[], bytes]) -> bytes:
     """
     path: Path = default_cache() / "phantom" / generator / name
     if path.is_file():
-        return path.read_bytes()
+        digest, content = (kept := path.read_bytes())[:DIGEST_BYTES], kept[DIGEST_BYTES:]
+        if hashlib.sha256(content).digest() == digest:
+            return content
     content = make()
     # A cache that cannot be written to costs time and changes nothing.
     with contextlib.suppress(UnwritableOutput):
-        write_atomic(path, lambda partial: partial.write_bytes(content))
+        write_atomic(path, lambda partial: partial.write_bytes(hashlib.sha256(content).digest() + content))
     return content

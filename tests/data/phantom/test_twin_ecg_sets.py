@@ -57,7 +57,7 @@ def test_georgia_is_read_by_wfdb_and_by_scipy(georgia):
         assert (values.shape, values.dtype) == ((12, 5000), np.int16)
         np.testing.assert_array_equal(values.T / 1000, record.p_signal)
         facts = comments(record)
-        assert list(facts) == ["Age", "Sex", "Dx", "Rx", "Hx", "Sx"]
+        assert list(facts) == ["Age", "Sex", "Dx", "Rx", "Hx", "Sx", "Source"]
         assert ("164889003" in facts["Dx"].split(",")) == truth.af
         assert bool({"59118001", "164909002", "270492004"} & set(facts["Dx"].split(","))) == truth.cd
         assert facts["Sex"] == {"F": "Female", "M": "Male"}[truth.sex]

@@ -10,6 +10,7 @@ from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart, draw
 from cardiobench.data.phantom.heart import Quality, View
 from cardiobench.data.phantom.twins.pictures import letterbox
 from cardiobench.data.phantom.twins.splits import round_robin
+from cardiobench.data.twin_manifest import GENERATED
 
 _SIZE, _HEIGHT, _WIDTH = 144, 144, 176
 _VIEWS: dict[str, View] = {"2CH": "A2C", "4CH": "A4C"}
@@ -81,6 +82,7 @@ def _sequence(folder: Path, stem: str, truth: EchoTruth, frames: int, fps: float
 
     def save(name: str, volume: np.ndarray) -> None:
         image = nibabel.Nifti1Image(volume, np.diag([width, height, 1.0, 1.0]))
+        image.header["descrip"] = GENERATED
         nibabel.save(image, folder / f"{stem}_{name}.nii.gz")
 
     for volume, suffix in ((clip.transpose(2, 1, 0), ""), (labels.transpose(2, 1, 0), "_gt")):

@@ -7,7 +7,7 @@ from pathlib import Path
 from scipy.io import savemat
 
 from cardiobench.data.phantom.ecg import EcgTruth, ecg_patients, ecg_signal
-from cardiobench.data.phantom.twins.wfdb import header, to_int16
+from cardiobench.data.phantom.twins.wfdb import SOURCE, header, to_int16
 
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 _FS = 500
@@ -74,8 +74,10 @@ def _write(
         buffer = BytesIO()
         savemat(buffer, {"val": samples.T}, format="4")
         (folder / f"{name}.mat").write_bytes(buffer.getvalue())
-        text = header(name, f"{name}.mat", "16x1+24", _FS, samples, LEADS, signed=True) + _comments(
-            truth, codes, rhythms=rhythms
+        text = (
+            header(name, f"{name}.mat", "16x1+24", _FS, samples, LEADS, signed=True)
+            + _comments(truth, codes, rhythms=rhythms)
+            + SOURCE
         )
         (folder / f"{name}.hea").write_text(text)
     for folder in sorted(root.glob("g*")):

@@ -7,6 +7,7 @@ import pandas as pd
 
 from cardiobench.core.errors import MissingExtra
 from cardiobench.data.phantom.ecg import EcgRecord, ecg_patients, ecg_signal
+from cardiobench.data.twin_manifest import GENERATED
 
 _FS, _SAMPLES, _SHORT = 400, 4096, 2934
 _PARTS = 2
@@ -31,6 +32,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     for part in range(_PARTS):
         members = [number for number in range(len(records)) if number % _PARTS == part]
         with h5py.File(out / f"exams_part{part}.hdf5", "w") as file:
+            file.attrs["source"] = GENERATED
             exams = [_FIRST_EXAM + number for number in members]
             file["exam_id"] = np.array([*exams, 0], np.int64)
             tracings = file.create_dataset("tracings", (len(members) + 1, _SAMPLES, 12), np.float32)

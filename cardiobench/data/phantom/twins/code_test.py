@@ -7,6 +7,7 @@ import pandas as pd
 
 from cardiobench.core.errors import MissingExtra
 from cardiobench.data.phantom.ecg import EcgTruth, ecg_patients, ecg_signal
+from cardiobench.data.twin_manifest import GENERATED
 
 READERS = ("gold_standard", "cardiologist1", "cardiologist2", "cardiology_residents", "emergency_residents", "medical_students", "dnn")  # fmt: skip
 _FS, _SAMPLES = 400, 4096
@@ -28,6 +29,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     truths = list({record.patient_id: record.truth for record in ecg_patients(patients, seed)}.values())
     (out / "annotations").mkdir(parents=True, exist_ok=True)
     with h5py.File(out / "ecg_tracings.hdf5", "w") as file:
+        file.attrs["source"] = GENERATED
         tracings = file.create_dataset("tracings", (len(truths), _SAMPLES, 12), np.float32)
         for row, truth in enumerate(truths):
             tracings[row] = _padded(truth, _LENGTHS[row % 2])

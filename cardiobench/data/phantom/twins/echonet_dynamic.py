@@ -10,6 +10,7 @@ from cardiobench.data.phantom.echo import EchoTruth, echo_clip, end_systole
 from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart, draw_quality, draw_sex
 from cardiobench.data.phantom.twins.pictures import chords
 from cardiobench.data.phantom.twins.splits import round_robin
+from cardiobench.data.twin_manifest import GENERATED
 
 _ONE_FRAME, _SHUFFLED = 5, 8
 """Videos, from 0, of which one frame only is traced, and of whose chords every second one runs the other way."""
@@ -29,7 +30,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     for index in range(patients):
         name, truth, frames, fps = _recording(np.random.default_rng([seed, index]))
         clip = echo_clip(truth, frames=frames, fps=fps)
-        (root / "Videos" / f"{name}.avi").write_bytes(avi(clip, fps))
+        (root / "Videos" / f"{name}.avi").write_bytes(avi(clip, fps, comment=GENERATED))
         listed.append((name, truth.ejection_fraction, truth.esv, truth.edv, 112, 112, fps, frames))
         for frame in (end_systole(truth, fps), 0)[: 1 if index == _ONE_FRAME else 2]:
             lines = chords(truth, frame, fps)

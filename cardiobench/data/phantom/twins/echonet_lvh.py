@@ -11,6 +11,7 @@ from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart, draw
 from cardiobench.data.phantom.heart import beating
 from cardiobench.data.phantom.twins.pictures import fps_of_whole_beats, letterbox
 from cardiobench.data.phantom.twins.splits import round_robin
+from cardiobench.data.twin_manifest import GENERATED
 
 _SIZE, _HEIGHT, _WIDTH = 160, 160, 208
 _CONTRADICTING = 5
@@ -35,7 +36,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
         fps = fps_of_whole_beats(truth.heart_rate, near=30.0)
         beat = round(60.0 / truth.heart_rate * fps)
         clip = letterbox(echo_clip(truth, frames=beat + 16, size=_SIZE, fps=fps), _HEIGHT, _WIDTH)
-        (out / f"Batch{index % 4 + 1}" / f"{name}.avi").write_bytes(avi(clip, fps))
+        (out / f"Batch{index % 4 + 1}" / f"{name}.avi").write_bytes(avi(clip, fps, comment=GENERATED))
         phases = [("d", beat)] + ([("s", end_systole(truth, fps))] if index % 3 == 0 else [])
         for phase, frame in phases:
             for calc, value, ends in _measured(truth, phase, frame, fps):

@@ -10,6 +10,7 @@ from cardiobench.data.phantom.echo import EchoTruth, echo_clip, end_systole
 from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart, draw_sex
 from cardiobench.data.phantom.heart import View
 from cardiobench.data.phantom.twins.pictures import chords
+from cardiobench.data.twin_manifest import GENERATED
 
 _FPS, _FRAMES = 30.0, 32
 _VIEWS: tuple[View, ...] = ("A4C", "PSAX")
@@ -29,7 +30,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     for index in range(patients):
         for view, name, truth, age, weight, height in _videos(index, np.random.default_rng([seed, index])):
             clip = echo_clip(truth, frames=_FRAMES, fps=_FPS)
-            (out / view / "Videos" / name).write_bytes(avi(clip, _FPS))
+            (out / view / "Videos" / name).write_bytes(avi(clip, _FPS, comment=GENERATED))
             listed[view].append((name, truth.ejection_fraction, truth.sex, age, weight, height, index % 10))
             traced[view] += _tracing(name, truth, systole=index % 15 != 7)
     for view, rows in listed.items():

@@ -8,6 +8,7 @@ import pandas as pd
 from cardiobench.data.echonext import FS, SAMPLES, to_z_scores
 from cardiobench.data.phantom.ecg import EcgRecord, ecg_patients, ecg_signal
 from cardiobench.data.phantom.twins.splits import round_robin
+from cardiobench.data.twin_manifest import GENERATED
 
 SPLITS = ("test", "train", "val", "train", "train")
 """Splits in the order in which patients are dealt."""
@@ -42,7 +43,9 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
         waveforms = np.empty((len(members), 1, SAMPLES, 12))
         for place, member in enumerate(members.tolist()):
             waveforms[place, 0] = to_z_scores(ecg_signal(records[member].truth, fs=FS, seconds=SAMPLES / FS))
-        np.save(out / f"EchoNext_{split}_waveforms.npy", waveforms)
+        with (out / f"EchoNext_{split}_waveforms.npy").open("wb") as file:
+            np.save(file, waveforms)
+            file.write(GENERATED.encode())  # behind the last sample: the header takes no text
         np.save(out / f"EchoNext_{split}_tabular_features.npy", _tabular(table.iloc[members]))
 
 

@@ -12,6 +12,7 @@ from cardiobench.data.phantom.heart import View
 from cardiobench.data.phantom.twins.pictures import letterbox
 from cardiobench.data.phantom.twins.published import choose, published_split
 from cardiobench.data.phantom.twins.xlsx import write_xlsx
+from cardiobench.data.twin_manifest import GENERATED
 
 _FPS, _FRAMES, _SIZE, _HEIGHT, _WIDTH = 25.0, 40, 128, 128, 160
 _SEGMENTS = tuple(f"SEG{number}" for number in range(1, 8))
@@ -41,7 +42,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
             clip = letterbox(echo_clip(truth, frames=_FRAMES, size=_SIZE, fps=_FPS), _HEIGHT, _WIDTH)
             path = root / view / f"{row.patient_id}_{view[2]}{view[1]}_1.avi"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(avi(clip, _FPS))
+            path.write_bytes(avi(clip, _FPS, comment=GENERATED))
             sick = set(rng.choice(len(_SEGMENTS), size=rng.integers(1, 4), replace=False)) if infarct else set()
             marks = ["MI" if segment in sick else "non-MI" for segment in range(len(_SEGMENTS))]
             sheets[view].append((path.stem, *marks))

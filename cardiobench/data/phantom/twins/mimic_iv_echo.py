@@ -14,6 +14,7 @@ from cardiobench.data.phantom.echo import EchoTruth, echo_clip
 from cardiobench.data.phantom.echo_cohort import HeartSize, draw_fraction, draw_heart, draw_sex
 from cardiobench.data.phantom.heart import View
 from cardiobench.data.phantom.twins.pictures import letterbox
+from cardiobench.data.twin_manifest import GENERATED
 
 FIRST_SUBJECT, FIRST_STUDY, FIRST_MEASUREMENT = 19_900_001, 99_000_001, 7_000_001
 _SIZE, _HEIGHT, _WIDTH, _HEADING, _FRAMES, _FPS = 112, 128, 160, 26, 32, 30.0
@@ -230,6 +231,7 @@ def _dicom(recording: _Recording, name: str) -> bytes:
     file.file_meta.MediaStorageSOPInstanceUID = file.SOPInstanceUID = generate_uid(entropy_srcs=["cardiobench", name])
     file.file_meta.TransferSyntaxUID = JPEGBaseline8Bit
     file.Modality = "US"
+    file.ImageComments = GENERATED
     if fps:
         file.NumberOfFrames = len(frames)
         file.FrameTime = f"{1000.0 / fps:.6f}"

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core import resources
+from cardiobench.data.twin_manifest import GENERATED
 
 
 def published_split(dataset: str, name: str) -> pd.DataFrame:
@@ -39,4 +40,6 @@ def save_nifti(path: Path, frames: np.ndarray, spacing: float) -> None:
     except ImportError as error:
         raise MissingExtra("writing NIfTI files", "models", "nibabel") from error
     path.parent.mkdir(parents=True, exist_ok=True)
-    nibabel.save(nibabel.Nifti1Image(frames.transpose(2, 1, 0), np.diag([spacing, spacing, 1.0, 1.0])), path)
+    image = nibabel.Nifti1Image(frames.transpose(2, 1, 0), np.diag([spacing, spacing, 1.0, 1.0]))
+    image.header["descrip"] = GENERATED
+    nibabel.save(image, path)

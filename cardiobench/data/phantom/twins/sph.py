@@ -9,6 +9,7 @@ import pandas as pd
 from cardiobench.core.errors import MissingExtra
 from cardiobench.data import ecg_labels
 from cardiobench.data.phantom.ecg import EcgTruth, ecg_patients, ecg_signal
+from cardiobench.data.twin_manifest import GENERATED
 
 _FS = 500
 _SECONDS = (10, 10, 10, 14, 22)
@@ -29,6 +30,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
         name, seconds = f"A{number:05d}", _SECONDS[number % len(_SECONDS)]
         signal = ecg_signal(record.truth, fs=_FS, seconds=seconds)
         with h5py.File(out / "records" / f"{name}.h5", "w") as file:
+            file.attrs["source"] = GENERATED
             file["ecg"] = signal.T.astype(np.float16)
         rows.append(
             {

@@ -12,6 +12,7 @@ from cardiobench.data.phantom.echo import EchoTruth, echo_clip
 from cardiobench.data.phantom.echo_cohort import draw_heart, draw_quality
 from cardiobench.data.phantom.heart import View
 from cardiobench.data.phantom.twins.splits import round_robin
+from cardiobench.data.twin_manifest import GENERATED
 
 FIRST_PATIENT = 7_001
 """Patient numbers of the release end at 6184."""
@@ -48,16 +49,19 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     """
     try:
         from PIL import Image
+        from PIL.PngImagePlugin import PngInfo
     except ImportError as error:
         raise MissingExtra("writing PNG files", "models", "pillow") from error
 
+    comment = PngInfo()
+    comment.add_text("Comment", GENERATED)
     rows = []
     for study in _studies(patients, seed):
         folder = out / "approved_users_only" / study.folder
         folder.mkdir(parents=True, exist_ok=True)
         for number, picture in enumerate(_pictures(study, seed)):
             key = f"{study.name}_{number}.png"
-            Image.fromarray(picture).save(folder / key)
+            Image.fromarray(picture).save(folder / key, pnginfo=comment)
             rows.append((key, study.views[number], study.diagnosis, study.folder, study.split))
     table = pd.DataFrame(rows, columns=["query_key", "view_label", "diagnosis_label", "SourceFolder", "split"])
     table.drop(columns="split").to_csv(out / "approved_users_only" / "labels_per_image.csv", index=False)

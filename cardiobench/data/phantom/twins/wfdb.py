@@ -4,6 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
+from cardiobench.data.twin_manifest import GENERATED
+
+SOURCE = f"# Source: {GENERATED}\n"
 GAIN = 1000.0
 """Stored units per mV."""
 
@@ -39,4 +42,4 @@ def write_format16(folder: Path, record: str, fs: int, signal: np.ndarray, leads
     """Write `<record>.dat` and `<record>.hea` in format 16, all leads interleaved."""
     samples = to_int16(signal)
     (folder / f"{record}.dat").write_bytes(samples.astype("<i2").tobytes())
-    (folder / f"{record}.hea").write_text(header(record, f"{record}.dat", "16", fs, samples, leads))
+    (folder / f"{record}.hea").write_text(header(record, f"{record}.dat", "16", fs, samples, leads) + SOURCE)
