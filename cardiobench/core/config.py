@@ -168,7 +168,7 @@ class RunConfig(Settings):
     suite: Annotated[
         str,
         Setting(
-            "cardiobench_echo_v1, cardiobench_ecg_v1, mimic_echo_v1: the tasks and protocols of that benchmark, as everybody runs them; "
+            "cardiobench_echo_v1, cardiobench_ecg_v1, cardiobench_ecg_v2, mimic_echo_v1: the tasks and protocols of that benchmark, as everybody runs them; "
             "quick: the generated phantoms, whose scores say nothing about patients",
             WHAT,
             "NAME",

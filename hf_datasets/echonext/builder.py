@@ -12,6 +12,7 @@ import pandas as pd
 from cardiobench.core.errors import BadData
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Group, Task
 from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.demographics import age_task, sex_task
 from cardiobench.data.echonext import FS, SAMPLES, limits, to_millivolts
 from cardiobench.data.labels import label_set
 from cardiobench.data.media.ecg_npy import open_array, read_row
@@ -51,7 +52,6 @@ TEST_POSITIVES = (962, 1061, 286, 66, 337, 353, 20, 419, 69, 699, 375)
 
 SHD_CLASSES = ("no SHD", "SHD")
 LVEF_CLASSES = ("not reduced", "reduced")
-SEX_CLASSES = ("F", "M")
 GROUPS = (
     Group("care setting", "location_setting"),
     Group("ethnicity", "race_ethnicity"),
@@ -114,17 +114,8 @@ SPEC = DatasetSpec(
             description="left ventricular ejection fraction of the echo, from the ECG",
         ),
         _binary("lvef45", LVEF_CLASSES, "ejection fraction of 45 % or less, where it was measured"),
-        Task(
-            "echonext/age",
-            "regression",
-            "age",
-            ("mae",),
-            unit="years",
-            label_range=(18, CAPPED),
-            groups=tuple(group for group in GROUPS if group.name != "age"),
-            description=f"age at the ECG, below {CAPPED}",
-        ),
-        _binary("sex", SEX_CLASSES, "sex"),
+        age_task("echonext", GROUPS),
+        sex_task("echonext", GROUPS),
     ),
     citation="Poterucha et al., Detecting structural heart disease from electrocardiograms using AI, Nature (2025), "
     "doi:10.1038/s41586-025-09227-0",

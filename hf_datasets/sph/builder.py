@@ -11,6 +11,7 @@ import pandas as pd
 from cardiobench.core.errors import BadMedia
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Task
 from cardiobench.data.audit_finding import AuditFinding
+from cardiobench.data.demographics import age_task, sex_task
 from cardiobench.data.ecg_labels import aha_statements
 from cardiobench.data.labels import label_set
 from cardiobench.data.media.ecg_hdf5 import read_single_hdf5
@@ -21,7 +22,7 @@ from cardiobench.data.tables import Column, choice, integer, number, read_column
 
 TABLE = "metadata.csv"
 FS = 500.0
-SEX_CLASSES = ("F", "M")
+GROUPS = (SEX_GROUPS, AGE_GROUPS)
 STATEMENT = re.compile(r"(?P<primary>\d+)(\+\d+)*")
 RARE = 10  # records; a statement that fewer carry is not asked for
 IMPOSSIBLE = 100.0  # mV; no heart has so much
@@ -45,21 +46,12 @@ SPEC = DatasetSpec(
             "aha",
             ("auroc_macro",),
             tuple(aha_statements().values()),
-            groups=(SEX_GROUPS, AGE_GROUPS),
+            groups=GROUPS,
             partially_labelled=True,
             description=f"primary statements of AHA/ACC/HRS that {RARE} records or more carry",
         ),
-        Task(
-            "sph/age",
-            "regression",
-            "age",
-            ("mae",),
-            unit="years",
-            label_range=(0, 120),
-            groups=(SEX_GROUPS,),
-            description="age at the ECG",
-        ),
-        Task("sph/sex", "binary", "sex", ("f1_macro",), SEX_CLASSES, groups=(AGE_GROUPS,), description="sex"),
+        age_task("sph", GROUPS),
+        sex_task("sph", GROUPS),
     ),
     citation="Liu et al., A large-scale multi-label 12-lead electrocardiogram database with standardized diagnostic statements, "
     "Scientific Data 9:272 (2022)",

@@ -100,14 +100,15 @@ def test_the_twin_holds_its_phantoms(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_probe_of_code15_answers_here_and_none_of_its_own(tmp_path):
+@pytest.mark.parametrize("target", ["cd", "six"])
+def test_a_probe_of_code15_answers_here_and_none_of_its_own(tmp_path, target):
     """External validation: what learned on CODE-15% is scored on these exams, which nothing learns from."""
     for name in ("code15", "code_test"):
         write_twin(name, tmp_path / name, patients=40, seed=len(name))
     outcome = run(
         RunConfig(
             models=("cardiobench/ecg-morphology",),
-            tasks=("code15/cd", "code_test/cd"),
+            tasks=(f"code15/{target}", f"code_test/{target}"),
             protocols=("probe", "transfer"),
             data_dir=tmp_path,
             output_dir=tmp_path / "results",
@@ -118,7 +119,7 @@ def test_a_probe_of_code15_answers_here_and_none_of_its_own(tmp_path):
     )
     assert not outcome.failures
     assert [(task, reason) for _, task, _, reason in outcome.not_applicable] == [
-        ("code_test/cd", "code_test/cd has no training rows here, and a probe learns from them")
+        (f"code_test/{target}", f"code_test/{target} has no training rows here, and a probe learns from them")
     ]
     (matrix,) = (tmp_path / "results").rglob("*matrix*.csv")
     table = pd.read_csv(matrix).set_index(["train", "test"])
