@@ -224,7 +224,7 @@ def test_not_applicable_is_an_error_of_its_own_kind():
 
 def test_a_suite_is_what_everybody_runs(config, tmp_path):
     outcome = run(dataclasses.replace(config, tasks=(), protocols=(), suite="quick", limit=8))
-    assert {result.task for result in outcome.results} == {"phantom_ecg/cd", "phantom_ecg/af"}
+    assert {result.task for result in outcome.results} == {"phantom_ecg/cd", "phantom_ecg/af", "phantom_ecg/findings"}
     assert {result.stamp["suite"] for result in outcome.results} == {"quick"}
     assert "suite: quick" in outcome.config_file.read_text()
     with pytest.raises(BadConfig, match="fixes tasks, protocols"):
