@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 CELLS = 56
 """Rows or columns of cells at least; finer cells change the best reachable Dice by less than 0.01."""
 SMALLEST = 1e-3  # probability that the mean of the places is clamped to
-BLOCK = 2**24  # numbers of float32 that a block of frames may take at once
+BLOCK = 2**22  # numbers of float32 that a block of frames may take at once
 ITERATIONS, GRADIENT = 200, 1e-4
 
 Over = Literal["classes", "places"]

@@ -83,11 +83,10 @@ def picture_of(dataset: OpenDataset, label: DenseLabel, answer: bytes | np.ndarr
                     )
         elif label.points is not None:
             ends = np.asarray(answer, dtype=np.float64).reshape(-1, 2)
-            for true, predicted in zip(label.points, ends, strict=True):
-                axes.plot(*true, "+", color=TRUE, markersize=7)
-                axes.annotate(
-                    "", predicted, true, arrowprops={"arrowstyle": "->", "color": PREDICTED, "linewidth": 1.2}
-                )
+            labelled = np.isfinite(label.points).all(axis=1)
+            (x, y), (dx, dy) = label.points[labelled].T, (ends - label.points)[labelled].T
+            axes.plot(x, y, "+", color=TRUE, markersize=7)
+            axes.quiver(x, y, dx, dy, angles="xy", scale_units="xy", scale=1, color=PREDICTED, width=0.008)
         content = BytesIO()
         figure.savefig(content, format="jpeg", bbox_inches="tight", pad_inches=0)
     code = b64encode(content.getvalue()).decode("ascii")

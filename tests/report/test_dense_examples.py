@@ -1,0 +1,70 @@
+"""Pictures of masks and landmarks: which frames are shown, and what is drawn on them."""
+
+from io import BytesIO
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from cardiobench.core.errors import BadMedia
+from cardiobench.data import catalog
+from cardiobench.data.dense import DenseLabel
+from cardiobench.data.media.types import Clip
+from cardiobench.report.page.dense_examples import dense_examples, pick
+
+MASKS, POINTS = catalog.task("phantom_echo/lv_seg"), catalog.task("phantom_echo/landmarks")
+
+
+def test_the_worst_the_middle_and_the_best():
+    places = pick(20)
+    assert [position for position, place in places.items() if place == "worst"] == [0, 1, 2, 3]
+    assert [position for position, place in places.items() if place == "middle"] == [8, 9, 10, 11]
+    assert [position for position, place in places.items() if place == "best"] == [16, 17, 18, 19]
+    assert list(pick(2)) == [0, 1]
+    assert pick(0) == {}
+
+
+def stand_in(labels):
+    """A dataset of the frames of these labels."""
+
+    def labelled_frame(label):
+        if label.recording == "bad":
+            raise BadMedia("it is truncated")
+        return Clip(np.full((1, 20, 30, 3), 80, np.uint8), np.zeros(1), 1)
+
+    rows = pd.DataFrame({"id": [label.recording for label in labels]})
+    return SimpleNamespace(
+        task_rows=lambda task: rows,
+        dense_labels=lambda task, wanted: [label for label in labels if label.recording in set(wanted["id"])],
+        labelled_frame=labelled_frame,
+    )
+
+
+def test_masks_on_their_frames():
+    mask = np.zeros((20, 30), np.uint8)
+    mask[5:15, 5:15] = 1
+    content = BytesIO()
+    Image.fromarray(mask).save(content, format="PNG")
+    names = ("good", "bad", "gone")
+    labels = [DenseLabel(MASKS.name, name, name, "test", name, 3, mask=mask) for name in names[:2]]
+    frame = pd.DataFrame({
+        "id": names, "recording": names, "frame": 3, "answer": [content.getvalue()] * 3,
+        "dice_cavity": [0.9, 0.2, 0.5], "dice_myocardium": [0.7, 0.4, 0.5],
+    })  # fmt: skip
+    shown = list(dense_examples(stand_in(labels), MASKS, frame))
+    assert [row[0] for row in shown] == ["bad", "gone", "good"]  # the worst first
+    assert [row[2] for row in shown] == ["dice 0.300", "dice 0.500", "dice 0.800"]
+    assert "truncated" in shown[0][4]
+    assert "not here" in shown[1][4]
+    assert shown[2][4].startswith('<img alt="" src="data:image/jpeg')
+
+
+def test_points_on_their_frames():
+    points = np.array([[3.0, 4.0], [8.0, 9.0], [np.nan, np.nan], [20.0, 15.0]])
+    label = DenseLabel(POINTS.name, "one", "one", "test", "one", 0, points=points)
+    numbers = {f"landmark_error_{name}": [2.0] for name in POINTS.structures}
+    frame = pd.DataFrame({"id": ["one"], "recording": ["one"], "frame": 0, "answer": [[1.0] * 8], **numbers})
+    (row,) = dense_examples(stand_in([label]), POINTS, frame)
+    assert row[2] == "landmark_error 2.000 mm"
+    assert row[4].startswith("<img")
