@@ -8,6 +8,9 @@ from cardiobench.core.errors import HubError
 from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import CommitResult, PlanChanges, RepoOptions, Target, write
 
+GRADIO = "6.31.0"
+"""Version of gradio in every Space; the one that the pages are tested with (constraints-leaderboard.txt)."""
+
 
 @dataclass(frozen=True)
 class Publication:

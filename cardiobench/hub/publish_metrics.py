@@ -6,11 +6,8 @@ from pathlib import Path
 import cardiobench
 from cardiobench.core import resources
 from cardiobench.hub.commit import RepoOptions, Target
-from cardiobench.hub.publish import Publication
+from cardiobench.hub.publish import GRADIO, Publication
 from cardiobench.scoring.metrics import own_metrics
-
-# The only place for it. The widget of `evaluate` calls `gradio.inputs`, which later major versions do not have.
-GRADIO = "3.19.1"
 
 
 def publication(name: str, namespace: str, *, private: bool = False) -> Publication:

@@ -1,19 +1,16 @@
 """The files of a Space that serves the leaderboard of a dataset of results."""
 
 import json
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import cardiobench
 from cardiobench.core.errors import BadData
 from cardiobench.core.io import write_text
 from cardiobench.hub.commit import RepoOptions, Target
-from cardiobench.hub.publish import Publication
+from cardiobench.hub.publish import GRADIO, Publication
 from cardiobench.leaderboard.source import is_repository
 
 FOLDER = Path(__file__).parent / "space"
-GRADIO = "6.31.0"
-"""Of the Space where gradio is not installed here; else the version that is."""
 
 
 def files(dataset: str) -> dict[str, str]:
@@ -27,11 +24,7 @@ def files(dataset: str) -> dict[str, str]:
     """
     if not is_repository(dataset):
         raise BadData(f"a Space reads a dataset on the Hub: give org/name, not {dataset!r}.")
-    try:
-        gradio = version("gradio")
-    except PackageNotFoundError:
-        gradio = GRADIO
-    places = {"{DATASET}": json.dumps(dataset), "{GRADIO}": gradio, "{VERSION}": cardiobench.__version__}
+    places = {"{DATASET}": json.dumps(dataset), "{GRADIO}": GRADIO, "{VERSION}": cardiobench.__version__}
     made = {}
     for name in ("README.md", "app.py", "requirements.txt"):
         text = (FOLDER / f"{name}.in").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ Returns:
     dict with `ari` (float): in [-0.5, 1]; higher is better when the references are what clusters should follow.
 Examples:
     >>> import evaluate
-    >>> ari = evaluate.load("hf_metrics/ari")
+    >>> ari = evaluate.load("cardiobench/ari")
     >>> result = ari.compute(references=[0, 0, 0, 1, 1, 1], predictions=[0, 0, 1, 1, 2, 2])
     >>> round(result["ari"], 4)
     0.2424

@@ -23,7 +23,7 @@ Examples:
     Class 0 is ranked half right, class 1 fully:
 
     >>> import evaluate
-    >>> auroc_macro = evaluate.load("hf_metrics/auroc_macro")
+    >>> auroc_macro = evaluate.load("cardiobench/auroc_macro")
     >>> result = auroc_macro.compute(references=[[1, 0], [0, 0], [1, 1]], predictions=[[0.9, 0.1], [0.4, 0.6], [0.3, 0.8]])
     >>> result["auroc_macro"], round(result["auprc_macro"], 4)
     (0.75, 0.9167)

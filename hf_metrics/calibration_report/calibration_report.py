@@ -19,7 +19,7 @@ Returns:
     dict of float: `calibration_slope` (1 is perfect) and `calibration_intercept` (0 is perfect, in log odds).
 Examples:
     >>> import evaluate
-    >>> report = evaluate.load("hf_metrics/calibration_report")
+    >>> report = evaluate.load("cardiobench/calibration_report")
     >>> result = report.compute(references=[0, 0, 1, 0, 1, 1], predictions=[[0.5, 0.5]] * 2 + [[0.6, 0.4]] * 2 + [[0.2, 0.8]] * 2)
     >>> round(result["calibration_intercept"], 4)
     -0.3059

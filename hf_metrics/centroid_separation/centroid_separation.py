@@ -21,7 +21,7 @@ Returns:
     group or where a pair has no spread at all.
 Examples:
     >>> import evaluate
-    >>> separation = evaluate.load("hf_metrics/centroid_separation")
+    >>> separation = evaluate.load("cardiobench/centroid_separation")
     >>> separation.compute(references=[0, 0, 1, 1], predictions=[[-1.0, 0.0], [1.0, 0.0], [-1.0, 3.0], [1.0, 3.0]])
     {'centroid_separation': 3.0}
 """

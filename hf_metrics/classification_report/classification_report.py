@@ -25,7 +25,7 @@ Returns:
     probabilities.
 Examples:
     >>> import evaluate
-    >>> report = evaluate.load("hf_metrics/classification_report")
+    >>> report = evaluate.load("cardiobench/classification_report")
     >>> result = report.compute(references=[0, 0, 1, 1], predictions=[[0.9, 0.1], [0.6, 0.4], [0.7, 0.3], [0.2, 0.8]])
     >>> result["accuracy"], result["auroc"], round(result["brier"], 4)
     (0.75, 0.75, 0.175)

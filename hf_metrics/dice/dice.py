@@ -21,7 +21,7 @@ Returns:
     NaN where no frame has it.
 Examples:
     >>> import evaluate
-    >>> dice = evaluate.load("hf_metrics/dice")
+    >>> dice = evaluate.load("cardiobench/dice")
     >>> dice.compute(references=[[[0, 1, 1, 0]]], predictions=[[[0, 1, 0, 0]]])
     {'dice': 0.6666666666666666, 'dice_1': 0.6666666666666666}
 """

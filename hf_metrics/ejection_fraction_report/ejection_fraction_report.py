@@ -19,7 +19,7 @@ Returns:
     higher is better.
 Examples:
     >>> import evaluate
-    >>> report = evaluate.load("hf_metrics/ejection_fraction_report")
+    >>> report = evaluate.load("cardiobench/ejection_fraction_report")
     >>> result = report.compute(references=[35.0, 40.0, 45.0, 60.0], predictions=[38.0, 42.0, 48.0, 49.0])
     >>> result["sensitivity_le_40"], result["specificity_le_40"], result["sensitivity_lt_50"], result["specificity_lt_50"]
     (0.5, 1.0, 1.0, 0.0)

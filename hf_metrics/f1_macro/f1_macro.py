@@ -21,7 +21,7 @@ Examples:
     A model that always answers 1 where one case in four is 0: F1 is 0 for class 0 and 6/7 for class 1.
 
     >>> import evaluate
-    >>> f1_macro = evaluate.load("hf_metrics/f1_macro")
+    >>> f1_macro = evaluate.load("cardiobench/f1_macro")
     >>> result = f1_macro.compute(references=[0, 1, 1, 1], predictions=[1, 1, 1, 1])
     >>> round(result["f1_macro"], 4)
     0.4286

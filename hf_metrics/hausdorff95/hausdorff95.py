@@ -22,7 +22,7 @@ Returns:
     each structure, NaN where no frame has it.
 Examples:
     >>> import evaluate
-    >>> hausdorff95 = evaluate.load("hf_metrics/hausdorff95")
+    >>> hausdorff95 = evaluate.load("cardiobench/hausdorff95")
     >>> hausdorff95.compute(references=[[[1, 0, 0, 0]]], predictions=[[[0, 0, 0, 1]]], spacing=0.5)
     {'hausdorff95': 1.5, 'hausdorff95_1': 1.5}
 """

@@ -21,7 +21,7 @@ Returns:
     dict of float: `knn_agreement`, [0, 1], higher is better when neighbours should share the label; `chance`, [0, 1].
 Examples:
     >>> import evaluate
-    >>> knn_agreement = evaluate.load("hf_metrics/knn_agreement")
+    >>> knn_agreement = evaluate.load("cardiobench/knn_agreement")
     >>> vectors = [[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]]
     >>> knn_agreement.compute(references=[0, 0, 0, 1, 1, 1], predictions=vectors, k=2)
     {'knn_agreement': 1.0, 'chance': 0.4}

@@ -20,7 +20,7 @@ Returns:
     better.
 Examples:
     >>> import evaluate
-    >>> landmark_error = evaluate.load("hf_metrics/landmark_error")
+    >>> landmark_error = evaluate.load("cardiobench/landmark_error")
     >>> landmark_error.compute(references=[[[0.0, 0.0], [10.0, 0.0]]], predictions=[[[3.0, 4.0], [10.0, 1.0]]])
     {'landmark_error': 3.0, 'within_2': 0.5, 'within_5': 1.0, 'within_10': 1.0}
 """

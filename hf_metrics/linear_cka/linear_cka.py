@@ -20,7 +20,7 @@ Returns:
     table does not vary.
 Examples:
     >>> import evaluate
-    >>> linear_cka = evaluate.load("hf_metrics/linear_cka")
+    >>> linear_cka = evaluate.load("cardiobench/linear_cka")
     >>> result = linear_cka.compute(references=[[0.0, 1.0], [2.0, 5.0], [4.0, 0.0]],
     ...                             predictions=[[3.0, 0.0], [15.0, -6.0], [0.0, -12.0]])
     >>> round(result["linear_cka"], 12)

@@ -18,7 +18,7 @@ Returns:
     dict with `mae` (float): mean absolute error in the unit of the values, in [0, inf); lower is better.
 Examples:
     >>> import evaluate
-    >>> mae = evaluate.load("hf_metrics/mae")
+    >>> mae = evaluate.load("cardiobench/mae")
     >>> mae.compute(references=[55.0, 62.0, 38.0], predictions=[50.0, 64.0, 38.5])
     {'mae': 2.5}
 """

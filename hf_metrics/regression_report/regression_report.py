@@ -23,7 +23,7 @@ Returns:
     `agreement_high` in the unit, 0 is best.
 Examples:
     >>> import evaluate
-    >>> report = evaluate.load("hf_metrics/regression_report")
+    >>> report = evaluate.load("cardiobench/regression_report")
     >>> result = report.compute(references=[30.0, 50.0, 60.0, 80.0], predictions=[34.0, 50.0, 60.0, 84.0])
     >>> {key: round(result[key], 4) for key in ("rmse", "nmae", "r2", "pearson", "spearman")}
     {'rmse': 2.8284, 'nmae': 0.04, 'r2': 0.9754, 'pearson': 0.9939, 'spearman': 1.0}

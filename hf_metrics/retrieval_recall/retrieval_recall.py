@@ -20,7 +20,7 @@ Returns:
     `median_rank`, [1, n], lower is better. By chance recall at k is k / n.
 Examples:
     >>> import evaluate
-    >>> recall = evaluate.load("hf_metrics/retrieval_recall")
+    >>> recall = evaluate.load("cardiobench/retrieval_recall")
     >>> result = recall.compute(references=[[1.0, 0.0], [0.0, 1.0]], predictions=[[2.0, 1.0], [3.0, 1.0]])
     >>> result["recall_at_1"], result["median_rank"]
     (0.5, 1.5)

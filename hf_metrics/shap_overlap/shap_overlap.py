@@ -25,7 +25,7 @@ Returns:
     than k features.
 Examples:
     >>> import evaluate
-    >>> shap_overlap = evaluate.load("hf_metrics/shap_overlap")
+    >>> shap_overlap = evaluate.load("cardiobench/shap_overlap")
     >>> falling, shifted = [[float((i + shift) % 200) for i in range(200)] for shift in (0, 25)]
     >>> result = shap_overlap.compute(importances=[falling, shifted])
     >>> result["shap_overlap"], result["chance_at_50"], result["overlap_at_25"]

@@ -20,7 +20,7 @@ Returns:
     every vector is a group of its own.
 Examples:
     >>> import evaluate
-    >>> silhouette = evaluate.load("hf_metrics/silhouette")
+    >>> silhouette = evaluate.load("cardiobench/silhouette")
     >>> result = silhouette.compute(references=[0, 0, 1, 1], predictions=[[0.0], [1.0], [10.0], [11.0]])
     >>> round(result["silhouette"], 4)
     0.8997

@@ -24,7 +24,7 @@ Returns:
     patients it has).
 Examples:
     >>> import evaluate
-    >>> gap = evaluate.load("hf_metrics/subgroup_gap")
+    >>> gap = evaluate.load("cardiobench/subgroup_gap")
     >>> result = gap.compute(references=[50.0, 60.0, 50.0, 60.0], predictions=[52.0, 62.0, 55.0, 66.0],
     ...                      groups=["F", "F", "M", "M"], min_patients=2)
     >>> result["subgroup_gap"], result["worst_group"], result["values"]

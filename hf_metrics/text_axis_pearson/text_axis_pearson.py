@@ -26,7 +26,7 @@ Returns:
     [0, 1]; `p_value`, (0, 1]. NaN where the projections or the values do not vary.
 Examples:
     >>> import evaluate
-    >>> alignment = evaluate.load("hf_metrics/text_axis_pearson")
+    >>> alignment = evaluate.load("cardiobench/text_axis_pearson")
     >>> texts = [[1.0, 0.0], [1.0, 0.5], [1.0, 1.0]]
     >>> result = alignment.compute(references=[30.0, 50.0, 60.0], predictions=[[2.0, 0.2], [2.0, 0.8], [2.0, 1.1]],
     ...                            text_embeddings=texts)

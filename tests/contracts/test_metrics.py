@@ -13,6 +13,7 @@ import yaml
 
 from cardiobench.core.errors import UnknownName
 from cardiobench.core.resources import folder
+from cardiobench.hub.publish import GRADIO
 from cardiobench.scoring.metrics import list_metrics, load_formula, load_metric
 from cardiobench.testing.metric import check_formula, check_refused, check_weights
 
@@ -22,14 +23,20 @@ NAMES = list_metrics()
 
 
 @pytest.fixture
-def at_root(root, monkeypatch):
-    """The working directory from which `evaluate.load("hf_metrics/<name>")` finds the folder."""
-    monkeypatch.chdir(root)
+def at_root(root, tmp_path, monkeypatch):
+    """The working directory from which `evaluate.load("cardiobench/<name>")` finds the folder, as it finds the Space."""
+    (tmp_path / "cardiobench").symlink_to(root / "hf_metrics")
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
 
 def source(name: str) -> Path:
     return folder("hf_metrics") / name / f"{name}.py"
+
+
+def requirements(name: str) -> set[str]:
+    lines = source(name).with_name("requirements.txt").read_text().splitlines()
+    return {line.partition("==")[0] for line in lines}
 
 
 def test_every_metric_has_cases():
@@ -40,15 +47,19 @@ def test_every_metric_has_cases():
 def test_folder_is_complete(name):
     files = {path.name for path in source(name).parent.iterdir() if path.is_file()}
     assert files == {f"{name}.py", "formula.py", "README.md", "app.py", "requirements.txt"}
-    assert f'evaluate.load("cardiobench/{name}")' in source(name).with_name("app.py").read_text()
-    needed = source(name).with_name("requirements.txt").read_text().splitlines()
-    assert needed[0].endswith("{COMMIT}") and {"datasets", "evaluate", "numpy"} <= set(needed[1:])
+    example = source("mae").with_name("app.py").read_text().replace("mae", name)
+    assert source(name).with_name("app.py").read_text() == example, "the page is one text in every folder"
+    first, *pins = source(name).with_name("requirements.txt").read_text().splitlines()
+    assert first.endswith("{COMMIT}") and {"datasets", "evaluate", "numpy", "starlette"} <= requirements(name)
+    tested = (folder("hf_metrics").parent / "constraints-leaderboard.txt").read_text().splitlines()
+    assert set(pins) <= set(tested), "a Space installs what its page is tested with"
+    assert f"gradio=={GRADIO}" in tested
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_files_need_nothing_but_their_requirements(name):
     """One module an import line (the loader of evaluate reads lines), and nothing that requirements.txt lacks."""
-    needed = set(source(name).with_name("requirements.txt").read_text().splitlines())
+    needed = requirements(name)
     packages = {"sklearn": "scikit-learn"}
     for file, wraps in ((source(name), True), (source(name).with_name("formula.py"), False)):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -112,7 +123,7 @@ def test_formula_is_complete(name):
 def test_evaluate_loads_it_and_agrees(name, at_root):
     import evaluate
 
-    module = evaluate.load(f"hf_metrics/{name}")
+    module = evaluate.load(f"cardiobench/{name}")
     assert isinstance(module, evaluate.Metric)
     parameters = inspect.signature(module._compute).parameters.values()
     assert not [p for p in parameters if p.kind is inspect.Parameter.VAR_KEYWORD]
@@ -127,7 +138,7 @@ def test_evaluate_loads_it_and_agrees(name, at_root):
 def test_example_in_its_docstring_runs(name, at_root):
     import evaluate
 
-    module = sys.modules[type(evaluate.load(f"hf_metrics/{name}")).__module__]
+    module = sys.modules[type(evaluate.load(f"cardiobench/{name}")).__module__]
     found = doctest.testmod(module)
     assert found.attempted >= 2 and found.failed == 0
 
@@ -170,7 +181,7 @@ def test_two_processes_score_as_one(at_root, tmp_path, root):
 def test_metrics_combine(at_root):
     import evaluate
 
-    both = evaluate.combine(["hf_metrics/mae", "hf_metrics/regression_report"])
+    both = evaluate.combine(["cardiobench/mae", "cardiobench/regression_report"])
     found = both.compute(**{key: value.tolist() for key, value in CASES["mae"].items()})
     assert set(found) == {"mae", *load_metric("regression_report").direction}
     assert found["mae"] == load_metric("mae").compute(**CASES["mae"])["mae"]

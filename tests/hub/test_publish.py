@@ -16,7 +16,7 @@ from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
 from cardiobench.hub import cards, publish_datasets, publish_metrics, publish_models
 from cardiobench.hub.commit import RepoOptions, Target
-from cardiobench.hub.publish import Publication, publish
+from cardiobench.hub.publish import GRADIO, Publication, publish
 from cardiobench.hub.push_results import push
 from cardiobench.models.cards import list_models
 from cardiobench.scoring.metrics import list_metrics
@@ -171,7 +171,7 @@ def test_every_metric_is_a_space(hub, client, root, name):
     there = space.files()
     assert set(there) == {".gitattributes", "README.md", "app.py", "requirements.txt", "formula.py", f"{name}.py"}
     front = yaml.safe_load(cards.FRONT.match(there["README.md"].decode())["yaml"])
-    assert front["sdk"] == "gradio" and front["sdk_version"] == publish_metrics.GRADIO
+    assert front["sdk"] == "gradio" and front["sdk_version"] == GRADIO
     commit = subprocess.run(
         ["git", "-C", str(root / "hf_metrics" / name), "log", "-1", "--format=%H", "--", "."],
         capture_output=True,
@@ -186,7 +186,7 @@ def test_every_metric_is_a_space(hub, client, root, name):
 
 def test_metrics_elsewhere_call_themselves_by_their_new_name(hub, client):
     send(publish_metrics.publications(["mae"], "org"))
-    assert b'evaluate.load("org/mae")' in files(hub, "space", "org/mae")["app.py"]
+    assert b'evaluate.load("org/mae")' in files(hub, "space", "org/mae")["mae.py"]
     assert b"cardiobench/mae" not in files(hub, "space", "org/mae")["README.md"]
 
 

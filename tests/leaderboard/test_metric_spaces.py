@@ -1,0 +1,71 @@
+"""The pages of metric Spaces, as published, with the packages that their requirements.txt pins."""
+
+import os
+import runpy
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from cardiobench.hub import publish_metrics
+from cardiobench.scoring.metrics import list_metrics
+from tests.contracts.metric_cases import CASES
+
+gradio = pytest.importorskip("gradio", reason="gradio is not installed: make test-leaderboard")
+gradio_client = pytest.importorskip("gradio_client")
+pytestmark = pytest.mark.slow
+
+
+def write_space(name, folder):
+    """Write the files that a push of the metric sends into the folder that a Space runs in."""
+    folder.mkdir()
+    for file, content in publish_metrics.publication(name, "cardiobench").plan_changes(None).items():
+        (folder / file).write_bytes(content)
+    return folder / "app.py"
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def wait_for(port, process):
+    for _ in range(600):
+        assert process.poll() is None, "the app ended"
+        with socket.socket() as caller:
+            if caller.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+    raise AssertionError("the app does not listen after two minutes")
+
+
+@pytest.mark.parametrize("name", list_metrics())
+def test_every_page_is_built(name, tmp_path):
+    page = runpy.run_path(str(write_space(name, tmp_path / "app")))
+    assert isinstance(page["page"], gradio.Interface)
+    assert set(page["features"]) <= set(CASES[name])
+    assert page["page"].article.lstrip().startswith("# Metric card"), "the card without its settings"
+
+
+def test_a_page_opens_and_scores(tmp_path):
+    app, port = write_space("mae", tmp_path / "app"), free_port()
+    env = {**os.environ, "GRADIO_SERVER_PORT": str(port), "GRADIO_ANALYTICS_ENABLED": "False"}
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen([sys.executable, app.name], cwd=app.parent, env=env, stdout=log, stderr=log)
+    try:
+        wait_for(port, process)
+        url = f"http://127.0.0.1:{port}"
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            assert answer.status == 200 and "mae" in answer.read().decode()
+        client = gradio_client.Client(url, verbose=False)
+        rows = {"headers": ["predictions", "references"], "data": [["1", "3.5"], ["2", "2"]]}
+        assert client.predict(rows, api_name="/score") == {"mae": 1.25}
+        with pytest.raises(gradio_client.exceptions.AppError, match="empty cell"):
+            client.predict({**rows, "data": [["1", ""]]}, api_name="/score")
+    finally:
+        process.terminate()
+        process.wait(30)
