@@ -20,7 +20,7 @@ def test_everything_that_would_be_used(tmp_path, capsys):
         "Cedars-Sinai Academic Software License",
         "open_clip_config.json -> open_clip",
         "open_clip_pytorch_model.bin: not known, so not compared",
-        "paper (offered: echo_clip, paper)",
+        "paper (offered: echo_clip, paper, paper_probe)",
         "in the embedding key, colour BGR",
         "in the embedding key, border round",
         "count=16, stride=1, start=key_frame",
