@@ -18,6 +18,7 @@ _CLASSES = {
     "native": "cardiobench.protocols.native:NativePrediction",
     "probe": "cardiobench.protocols.probe:LinearProbe",
     "knn": "cardiobench.protocols.knn:NearestNeighbours",
+    "attention_probe": "cardiobench.protocols.attention.protocol:AttentionProbe",
     "dense": "cardiobench.protocols.dense.protocol:DensePrediction",
     "cross_validation": "cardiobench.protocols.cross_validation.protocol:CrossValidation",
     "few_shot": "cardiobench.protocols.few_shot:FewShot",

@@ -74,6 +74,7 @@ class ProtocolOutput:
         out_of_fold: the rows are those of a cross-validation, each predicted by a model that never saw its patient.
         refits: values by the same model fitted on other draws of the training patients (`refits.py`); the spread of their
             scores is added to the interval.
+        repeats: values of each of several trainings by other seeds, whose mean `values` is; their scores are in the result.
     """
 
     indices: np.ndarray
@@ -81,6 +82,7 @@ class ProtocolOutput:
     details: Mapping[str, Any]
     out_of_fold: bool = False
     refits: tuple[np.ndarray, ...] = ()
+    repeats: tuple[np.ndarray, ...] = ()
 
 
 class BaseProtocol(ABC):

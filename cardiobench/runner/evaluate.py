@@ -7,6 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, aggregate
@@ -86,11 +88,11 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
         seed=config.seed,
         protocol=protocol.name,
         variant=cell.result_variant,
-        options={**protocol.get_params(), **output.details},
+        options={**protocol.get_params(), **output.details, **seed_scores(predictions, data, output)},
         dataset=dataset_facts(cell.dataset, config.limit),
         model=model_facts(cell.model),
         seen_in_pretraining=seen_in_pretraining(cell.model.name, cell.dataset.spec.name),
-        refit_scores=refit_scores(predictions, data, output),
+        refit_scores=ranking_scores(predictions, data, output, output.refits),
     )
     stamp = {
         **({"suite": config.suite} if config.suite else {}),
@@ -105,22 +107,28 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
     return save_scored(result, predictions.frame, cell.path)
 
 
-def refit_scores(predictions: Predictions, data: TaskData, output: ProtocolOutput) -> list[float]:
-    """Return the ranking metric of each refit on the scored units; none for one class, where another metric stands in.
+def ranking_scores(
+    predictions: Predictions, data: TaskData, output: ProtocolOutput, values: Sequence[np.ndarray]
+) -> list[float]:
+    """Return the ranking metric of other values for the scored units; none for one class, where another metric stands in.
 
     Args:
         predictions: of the model itself.
         data: recordings of the task.
-        output: of the protocol, with its refits.
+        output: of the protocol.
+        values: in place of those of `output`.
     """
     metric = load_metric(data.task.metrics[0])
     if data.task.classes and predictions.frame["y_true"].nunique() < 2:
         return []
-    scores = []
-    for values in output.refits:
-        refitted = predictions.with_answers(aggregate(data, replace(output, values=values)))
-        scores.append(metric.value(refitted.sample())[metric.primary_key])
-    return scores
+    samples = (predictions.with_answers(aggregate(data, replace(output, values=one))).sample() for one in values)
+    return [metric.value(sample)[metric.primary_key] for sample in samples]
+
+
+def seed_scores(predictions: Predictions, data: TaskData, output: ProtocolOutput) -> dict[str, Any]:
+    """Return the ranking metric of each training of a protocol that repeats it, and their standard deviation."""
+    scores = ranking_scores(predictions, data, output, output.repeats)
+    return {"seed_scores": scores, "seed_sd": float(np.std(scores, ddof=1))} if len(scores) > 1 else {}
 
 
 def dataset_facts(dataset: OpenDataset, limit: int | None) -> dict[str, Any]:

@@ -44,6 +44,7 @@ def keep_own_views(cell: Cell, data: TaskData, output: ProtocolOutput) -> Protoc
         indices=output.indices[kept],
         values=output.values[kept],
         refits=tuple(values[kept] for values in output.refits),
+        repeats=tuple(values[kept] for values in output.repeats),
         details={**output.details, **facts},
     )
 

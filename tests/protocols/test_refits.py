@@ -1,6 +1,5 @@
 """Refits on other draws of the training patients, against scikit-learn with row weights."""
 
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -14,7 +13,7 @@ from cardiobench.protocols.base import aggregate
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.refits import redrawn_rows
-from cardiobench.runner.evaluate import refit_scores
+from cardiobench.runner.evaluate import ranking_scores
 from cardiobench.scoring.metrics import load_metric
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.variability import training_weights
@@ -82,8 +81,8 @@ def test_refits_are_scored_by_the_ranking_metric_on_the_scored_units_only(binary
         metric.compute(references=truth, predictions=(values[:40, 1] >= 0.5).astype(int))[metric.primary_key]
         for values in output.refits
     ]
-    assert refit_scores(predictions, binary, output) == pytest.approx(expected)
-    assert refit_scores(predictions, binary, replace(output, refits=())) == []
+    assert ranking_scores(predictions, binary, output, output.refits) == pytest.approx(expected)
+    assert ranking_scores(predictions, binary, output, ()) == []
 
 
 def test_a_negative_number_of_refits_is_refused():

@@ -1,0 +1,1 @@
+"""Attention probe: a learned query over the frozen tokens of a recording."""

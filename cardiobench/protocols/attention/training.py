@@ -1,0 +1,162 @@
+"""Training of the attention probe: batches of stored tokens, AdamW, the epoch of the least validation loss."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.special import expit, softmax
+from torch.nn import functional
+
+from cardiobench.core.errors import CardioBenchError, NotApplicable
+from cardiobench.protocols.attention.recipe import AttentionRecipe
+from cardiobench.protocols.base import TaskData
+from cardiobench.protocols.features import mean_and_std
+
+
+class AttentionPooling(torch.nn.Module):
+    """Learned queries over tokens, and a linear layer on what each of them gathers.
+
+    The output of a head is the mean of the tokens, weighted by the softmax of their products with its query; all heads
+    together go straight to the outputs. Projections of keys and values would only be further factors of `query` and
+    `head`, so there are none. Queries start at zero: the untrained pooling is the mean of the tokens.
+    """
+
+    def __init__(self, dim: int, heads: int, outputs: int):
+        super().__init__()
+        self.query = torch.nn.Parameter(torch.zeros(heads, dim))
+        self.head = torch.nn.Linear(heads * dim, outputs)
+
+    def forward(self, tokens: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """Map tokens (N, T, dim), of which the first `lengths` (N,) count, to outputs (N, outputs)."""
+        scores = tokens @ self.query.T / tokens.shape[2] ** 0.5
+        absent = torch.arange(tokens.shape[1], device=tokens.device) >= lengths[:, None]
+        weights = scores.masked_fill(absent[:, :, None], -torch.inf).softmax(dim=1)
+        return self.head((weights.transpose(1, 2) @ tokens).flatten(1))
+
+
+class AttentionTraining:
+    """The tokens and labels of a task, to train probes on.
+
+    Tokens are read a batch at a time and standardised by those of the rows to fit; nothing holds more than one batch of
+    them, padded to the longest recording in it.
+
+    Args:
+        data: of the task.
+        fit: indices of the rows to learn from.
+        held: indices of the rows that stop the training.
+        recipe: of the training.
+
+    Raises:
+        CardioBenchError: there is no such device.
+    """
+
+    def __init__(self, data: TaskData, fit: np.ndarray, held: np.ndarray, recipe: AttentionRecipe):
+        self.data, self.fit, self.held, self.recipe = data, fit, held, recipe
+        self.device = torch.device(recipe.device)
+        if self.device.type == "cuda" and not torch.cuda.is_available():
+            raise CardioBenchError(
+                "attention_probe.device is cuda, and there is no GPU that PyTorch can use. Leave the option out."
+            )
+        mean, deviation = mean_and_std(data.embeddings.vectors, _token_rows(data.embeddings.offsets, fit))
+        self.mean, self.deviation = (self._tensor(numbers) for numbers in (mean, deviation))
+        self.targets, self.center, self.scale = data.labels, 0.0, 1.0
+        if not data.task.classes:
+            self.center, self.scale = float(data.labels[fit].mean()), float(data.labels[fit].std()) or 1.0
+            self.targets = (data.labels - self.center) / self.scale
+        self.weights = self._class_weights()
+
+    def train(self, seed: int) -> tuple[AttentionPooling, dict[str, Any]]:
+        """Train a probe.
+
+        Args:
+            seed: of its first weights and of the order of the recordings.
+
+        Returns:
+            The probe at the epoch of the least validation loss, and that epoch and loss.
+
+        Raises:
+            NotApplicable: the validation loss was never finite.
+        """
+        recipe, task = self.recipe, self.data.task
+        dim = self.data.embeddings.vectors.shape[1]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            probe = AttentionPooling(dim, recipe.heads, len(task.classes) or 1).to(self.device)
+        generator = torch.Generator().manual_seed(seed)
+        optimiser = torch.optim.AdamW(probe.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+        best: Mapping[str, torch.Tensor] | None = None
+        best_loss, best_epoch, epoch = np.inf, 0, 0
+        while epoch < recipe.epochs and epoch - best_epoch < recipe.patience:
+            epoch += 1
+            for batch in torch.randperm(len(self.fit), generator=generator).split(recipe.batch_size):
+                rows = self.fit[batch.numpy()]
+                optimiser.zero_grad()
+                self._loss(probe(*self._tokens(rows)), rows).backward()
+                optimiser.step()
+            loss = self._held_loss(probe)
+            if loss < best_loss:
+                best_loss, best_epoch = loss, epoch
+                best = {name: value.clone() for name, value in probe.state_dict().items()}
+        if best is None:
+            raise NotApplicable(
+                f"the validation loss of the attention probe was never finite on {task.name}. Give a smaller "
+                f"learning rate than {recipe.learning_rate:g} (--option attention_probe.learning_rate=0.0001)"
+            )
+        probe.load_state_dict(best)
+        return probe, {"epoch": best_epoch, "validation_loss": best_loss}
+
+    @torch.no_grad()
+    def predict(self, probe: AttentionPooling, rows: np.ndarray) -> np.ndarray:
+        """Return numbers (n,) in the task's unit, or class probabilities (n, classes), float64."""
+        batches = np.split(rows, range(self.recipe.batch_size, len(rows), self.recipe.batch_size))
+        outputs = np.concatenate([probe(*self._tokens(batch)).double().cpu().numpy() for batch in batches])
+        if not self.data.task.classes:
+            return outputs[:, 0] * self.scale + self.center
+        return expit(outputs) if self.data.task.kind == "multilabel" else softmax(outputs, axis=1)
+
+    @torch.no_grad()
+    def _held_loss(self, probe: AttentionPooling) -> float:
+        """Return the mean loss over the rows that stop the training."""
+        total = 0.0
+        for rows in np.split(self.held, range(self.recipe.batch_size, len(self.held), self.recipe.batch_size)):
+            total += float(self._loss(probe(*self._tokens(rows)), rows)) * len(rows)
+        return total / len(self.held)
+
+    def _loss(self, outputs: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
+        """Return the mean loss over rows: squared error, cross-entropy, or that of each class whose label is known."""
+        targets = torch.as_tensor(self.targets[rows], device=self.device)
+        if not self.data.task.classes:
+            return functional.mse_loss(outputs[:, 0], targets.float())
+        if self.data.task.kind == "multilabel":
+            known = ~targets.isnan()
+            losses = functional.binary_cross_entropy_with_logits(
+                outputs[known], targets[known].float(), reduction="sum"
+            )
+            return losses / max(int(known.sum()), 1)
+        losses = functional.cross_entropy(outputs, targets, reduction="none")
+        return losses.mean() if self.weights is None else (losses * self.weights[targets]).mean()
+
+    def _class_weights(self) -> torch.Tensor | None:
+        """Return the weight of each class, in inverse proportion to its share of the rows to fit; None for none."""
+        task = self.data.task
+        if self.recipe.class_weight is None or not task.classes or task.kind == "multilabel":
+            return None
+        counts = np.bincount(self.targets[self.fit], minlength=len(task.classes))
+        present = np.count_nonzero(counts)
+        return self._tensor(np.where(counts, len(self.fit) / (present * np.maximum(counts, 1)), 1.0))
+
+    def _tokens(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the standardised tokens (N, T, dim) of rows, padded with zeros, and how many each has (N,)."""
+        parts = [torch.from_numpy(self.data.embeddings.parts(row).copy()) for row in rows]
+        lengths = torch.tensor([len(part) for part in parts], device=self.device)
+        tokens = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True).to(self.device)
+        return (tokens - self.mean) / self.deviation, lengths
+
+    def _tensor(self, numbers: np.ndarray) -> torch.Tensor:
+        return torch.as_tensor(numbers, dtype=torch.float32, device=self.device)
+
+
+def _token_rows(offsets: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the positions of all tokens of some recordings."""
+    return np.concatenate([np.arange(offsets[row], offsets[row + 1]) for row in rows])

@@ -1,0 +1,186 @@
+"""Attention probe: against its definition, where a label is local in time and where it is not, seeds, what it refuses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.metrics import roc_auc_score
+
+from cardiobench.core.errors import CardioBenchError, NotApplicable
+from cardiobench.data.labels import label_set
+from cardiobench.data.phantom.ecg import EcgTruth, ecg_signal
+from cardiobench.data.spec import Task
+from cardiobench.protocols.attention.protocol import AttentionProbe
+from cardiobench.protocols.attention.training import AttentionPooling, AttentionTraining
+from cardiobench.protocols.probe import LinearProbe
+from cardiobench.runner.evaluate import seed_scores
+from cardiobench.scoring.predictions import Predictions
+from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, task_data
+
+FS, WINDOW, RUN = 100, 50, 75
+QUICK = AttentionProbe(epochs=4, seeds=2, heads=2)
+
+
+def splits(n):
+    return ["train"] * (n // 2) + ["validation"] * (n // 6) + ["test"] * (n - n // 2 - n // 6)
+
+
+def tokens_of(n, dim=6, seed=0):
+    """Recordings of 1 to 5 tokens."""
+    rng = np.random.default_rng(seed)
+    return [rng.normal(3, 2, size=(1 + number % 5, dim)) for number in range(n)]
+
+
+def record(seed, ectopic, gain):
+    """Ten seconds of a heart of its own; an ectopic run is three quarters of a second of broad beats somewhere in it."""
+    rng = np.random.default_rng([seed, 7])
+    truth = EcgTruth(
+        False, False, "normal", rng.uniform(55, 100), rng.uniform(75, 110), rng.uniform(130, 190), seed=seed
+    )
+    signal = ecg_signal(truth, FS)
+    if ectopic:
+        broad = EcgTruth(False, True, "lbbb", rng.uniform(120, 150), 150.0, 150.0, seed=seed)
+        start = rng.integers(0, len(signal) - RUN)
+        signal[start : start + RUN] = ecg_signal(broad, FS)[start : start + RUN]
+    return signal * gain
+
+
+def window_tokens(signal):
+    """A hand-made encoder: twenty windows of half a second; size and steepness of four leads in each."""
+    windows = signal.reshape(-1, WINDOW, 12)[:, :, [0, 1, 6, 10]]
+    return np.concatenate([windows.std(axis=1), np.abs(np.diff(windows, axis=1)).max(axis=1)], axis=1)
+
+
+@pytest.mark.slow
+def test_attention_beats_the_mean_where_the_label_is_local_in_time_and_not_where_it_is_global():
+    n, rng = 600, np.random.default_rng(3)
+    gains, ectopic = rng.uniform(0.6, 1.6, n), rng.random(n) < 0.5
+    low_voltage = gains * np.exp(0.3 * rng.normal(size=n)) < 1
+    tokens = [window_tokens(record(seed, *facts)) for seed, facts in enumerate(zip(ectopic, gains, strict=True))]
+    areas = {}
+    for label, marked in (("local", ectopic), ("global", low_voltage)):
+        data = task_data(BINARY, tokens, np.where(marked, "yes", "no"), splits(n))
+        truth = data.labels[data.indices("test")]
+        for protocol in (AttentionProbe(epochs=60, seeds=1), LinearProbe()):
+            areas[label, protocol.name] = roc_auc_score(truth, protocol.predict(data, None, "").values[:, 1])
+    assert areas["local", "attention_probe"] > areas["local", "probe"] + 0.05
+    assert areas["local", "attention_probe"] > 0.95
+    assert areas["global", "probe"] > 0.7
+    assert areas["global", "attention_probe"] < areas["global", "probe"] + 0.02
+
+
+def test_a_head_gathers_the_mean_weighted_by_its_query_and_padding_counts_for_nothing():
+    generator = torch.Generator().manual_seed(0)
+    probe, tokens = AttentionPooling(6, 3, 2), torch.randn(4, 5, 6, generator=generator)
+    lengths = torch.tensor([5, 1, 3, 2])
+    means = torch.stack([one[:length].mean(dim=0) for one, length in zip(tokens, lengths, strict=True)])
+    torch.testing.assert_close(probe(tokens, lengths), probe.head(means.repeat(1, 3)), msg="untrained: the mean")
+    with torch.no_grad():
+        probe.query.copy_(torch.randn(3, 6, generator=generator))
+    for number, length in enumerate(lengths):
+        own = tokens[number, :length]
+        # PyTorch's own attention, one query at a time.
+        gathered = [
+            torch.nn.functional.scaled_dot_product_attention(query[None, None], own[None], own[None]).flatten()
+            for query in probe.query
+        ]
+        torch.testing.assert_close(probe(tokens, lengths)[number], probe.head(torch.cat(gathered)))
+
+
+def task_of(kind, n=60):
+    """Recordings whose label follows the largest first component of their tokens; many have one token only."""
+    tokens = tokens_of(n)
+    largest = np.array([one[:, 0].max() for one in tokens])
+    labels = {
+        "regression": largest,
+        "binary": np.where(largest > np.median(largest), "yes", "no"),
+        "multiclass": np.array(VIEWS.classes)[np.digitize(largest, np.quantile(largest, [1 / 3, 2 / 3]))],
+        "multilabel": [label_set(["A"] * int(value > 4), ("A", "B"), ["B"] * int(value > 5)) for value in largest],
+    }[kind]
+    findings = Task("toy/findings", "multilabel", "findings", ("auroc_macro",), ("A", "B"), partially_labelled=True)
+    task = {"regression": REGRESSION, "binary": BINARY, "multiclass": VIEWS, "multilabel": findings}[kind]
+    return task_data(task, tokens, labels, splits(n))
+
+
+@pytest.mark.parametrize("kind", ["regression", "binary", "multiclass", "multilabel"])
+def test_every_kind_of_task_is_answered_alike_twice_and_differently_by_another_seed(kind):
+    data = task_of(kind)
+    output, again = QUICK.predict(data, None, ""), QUICK.predict(data, None, "")
+    assert (output.values == again.values).all() and output.details == again.details
+    np.testing.assert_allclose(output.values, np.mean(output.repeats, axis=0))
+    assert len(output.repeats) == 2 and not np.allclose(*output.repeats)
+    assert not np.allclose(output.values, replace(QUICK, seed=7).predict(data, None, "").values)
+    assert output.details["tokens"] == [1, 5] and len(output.details["epoch"]) == 2
+    assert len(output.values) == len(data.indices("test")) and np.isfinite(output.values).all()
+    if kind in ("binary", "multiclass"):
+        np.testing.assert_allclose(output.values.sum(axis=1), 1)
+
+
+def test_the_epoch_of_the_least_validation_loss_answers_whatever_the_batch():
+    data = task_of("regression")
+    fit, held = data.indices("train"), data.indices("validation")
+    training = AttentionTraining(data, fit, held, replace(QUICK, epochs=500, learning_rate=0.1, patience=3))
+    probe, details = training.train(0)
+    truth, scale = data.labels[held], data.labels[fit].std()
+    loss = np.mean((training.predict(probe, held) - truth) ** 2) / scale**2
+    assert details["validation_loss"] == pytest.approx(loss, rel=1e-4) and 1 <= details["epoch"] < 498
+    one_by_one = np.concatenate([training.predict(probe, held[[n]]) for n in range(len(held))])
+    np.testing.assert_allclose(one_by_one, training.predict(probe, held), rtol=1e-5)
+
+
+def test_test_recordings_and_their_labels_are_never_looked_at():
+    data = task_of("binary")
+    test = data.indices("test")
+    changed = data.rows.assign(
+        **{BINARY.target: np.where(data.rows["split"] == "test", "no", data.rows[BINARY.target])}
+    )
+    assert (QUICK.predict(replace(data, rows=changed), None, "").values == QUICK.predict(data, None, "").values).all()
+    vectors = data.embeddings.vectors.copy()
+    vectors[data.embeddings.offsets[test[1]] :] *= 100
+    other = replace(data, embeddings=replace(data.embeddings, vectors=vectors))
+    assert (QUICK.predict(other, None, "").values[0] == QUICK.predict(data, None, "").values[0]).all()
+
+
+def test_a_class_that_was_not_measured_adds_nothing_to_the_loss():
+    data = task_of("multilabel")
+    rows = np.arange(len(data.rows))
+    training = AttentionTraining(data, rows, rows, QUICK)
+    outputs = torch.zeros(len(rows), 2)
+    unmeasured = np.isnan(data.labels)
+    outputs[torch.from_numpy(unmeasured)] = 1e6
+    assert unmeasured.any() and float(training._loss(outputs, rows)) == pytest.approx(np.log(2), rel=1e-6)
+
+
+def test_without_a_validation_split_a_fifth_of_the_training_patients_stops_the_training():
+    data = task_of("binary")
+    rows = data.rows.assign(split=data.rows["split"].replace({"validation": "train"}))
+    details = QUICK.predict(replace(data, rows=rows), None, "").details
+    assert (details["fitted_on"], details["stopped_by"]) == (32, 8)
+
+
+def test_the_score_of_every_seed_is_in_the_result():
+    data = task_of("regression")
+    output = QUICK.predict(data, None, "")
+    ids = data.rows["id"].to_numpy()[output.indices]
+    truth = data.labels[output.indices]
+    references = pd.DataFrame({"id": ids, "patient_id": ids, "split": "test", "y_true": truth})
+    predictions = Predictions.join(references, pd.DataFrame({"id": ids, "y_pred": output.values}), REGRESSION)
+    found = seed_scores(predictions, data, output)
+    expected = [np.abs(values - truth).mean() for values in output.repeats]
+    assert found["seed_scores"] == pytest.approx(expected)
+    assert found["seed_sd"] == pytest.approx(np.std(expected, ddof=1))
+    assert seed_scores(predictions, data, replace(output, repeats=())) == {}
+
+
+def test_one_vector_per_recording_is_refused(binary):
+    with pytest.raises(NotApplicable, match="leaves nothing to attend to"):
+        QUICK.predict(binary, None, "")
+
+
+def test_a_device_that_is_not_there_is_named():
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(CardioBenchError, match="device is cuda"):
+        replace(QUICK, device="cuda").predict(task_of("binary"), None, "")
