@@ -16,6 +16,7 @@ CANNOT = {
     "prompt_sensitivity": "",
     "native": "head",
     "dense": "single frames",
+    "attention_probe": "one vector",
     "frame_similarity": "",
     "retrieval": "text",
     "confound": "two places",

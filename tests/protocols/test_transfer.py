@@ -10,6 +10,8 @@ from cardiobench.data.references import references_of
 from cardiobench.data.spec import Task
 from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.transfer import Transfer
+from cardiobench.report.plots import transfer as figure
+from cardiobench.results.analysis_result import AnalysisResult
 from tests.protocols.conftest import BINARY, REGRESSION, task_data
 
 
@@ -90,3 +92,13 @@ def test_subjects_are_labels_that_two_datasets_have():
         replace(named("b", REGRESSION), name="b/age", target="age"),
     ]
     assert set(Transfer().subjects(tasks)) == {"as"}
+
+
+def test_the_figure_shows_every_pair_and_the_change_of_those_that_have_one():
+    output = Transfer().analyze(
+        analysis_of(a=dataset(named("a")), b=dataset(named("b"), seed=1), c=dataset(named("c"), splits=("test",))), None
+    )
+    record = AnalysisResult("transfer", "as", ("a/as",), output.values, output.tables, models=({"name": "m"},))
+    pairs, changes = figure.draw(record)["pairs"].axes
+    assert len(pairs.texts) == 6, "c is a target only"
+    assert [label.get_text() for label in changes.get_yticklabels()] == ["a → b", "b → a"], "from below"

@@ -1,0 +1,33 @@
+"""Poolings side by side: what stands in one row, and what is left out."""
+
+from dataclasses import replace
+
+from cardiobench.report.poolings import markdown, pooling_table
+from tests.report.example_results import scored_example
+
+
+def result(pooling, quality=0.9, revision="r1", name="org/one", seed=1, **preprocessing):
+    _, scored = scored_example("phantom_ecg/cd", quality, seed)
+    facts = {"fs": 100, "pooling": pooling, **preprocessing}
+    model = {"name": name, "revision": revision, "token_pooling": pooling, "preprocessing": facts}
+    return replace(scored, protocol="probe", model=model)
+
+
+def test_the_poolings_of_a_model_stand_in_one_row():
+    mean, cls = result("mean", 0.95), result("cls", 0.6)
+    columns, ((task, model, label, _, *cells),) = pooling_table([mean, cls, result("mean", name="org/two")])
+    assert columns[-2:] == ("cls", "mean") and (task, model, label) == ("phantom_ecg/cd", "org/one", "probe")
+    for cell, one in zip(cells, (cls, mean), strict=True):
+        assert cell.startswith(f"{100 * one.score.value:.2f} [{100 * one.score.low:.2f} – ")
+    assert "## Poolings" in markdown([mean, cls])
+
+
+def test_other_revisions_and_preprocessing_are_not_compared():
+    assert markdown([result("mean"), result("cls", revision="r2")]) == ""
+    assert markdown([result("mean"), result("cls", fs=500)]) == ""
+    assert markdown([result(""), result("mean")]) == ""
+
+
+def test_a_pooling_that_was_run_twice_is_left_out():
+    columns, ((*_, cls, maximum),) = pooling_table([result("mean"), result("mean", 0.6), result("max"), result("cls")])
+    assert columns[-2:] == ("cls", "max") and cls == maximum
