@@ -189,7 +189,7 @@ class RunConfig(Settings):
     poolings: Annotated[
         Names,
         Setting(
-            "mean, cls, last, max: how a model's tokens become one vector; several allowed (default: the model's own)",
+            "mean, cls, last, max: how tokens become one vector; tokens: keep all; several allowed (default: the model's own)",
             WHAT,
             "NAME",
             flag="pooling",

@@ -102,7 +102,7 @@ class PartEncoder:
 
     @torch.inference_mode()
     def __call__(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) as vectors (N, dim) on the CPU."""
+        """Encode parts (N, ...) as vectors (N, dim), or (N, T, dim) of an encoder that keeps tokens, on the CPU."""
         limit = self.limit or len(parts)
         try:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
@@ -187,7 +187,9 @@ def extract(
             if readable:
                 # Joined on the device: from pinned memory each part travels while the next is prepared.
                 encoded = encode(torch.cat([parts.to(device, non_blocking=True) for _, parts in readable]))
-                per_recording = encoded.split([len(parts) for _, parts in readable])
+                per_recording = [
+                    vectors.flatten(0, -2) for vectors in encoded.split([len(parts) for _, parts in readable])
+                ]
                 for (job, _), vectors in zip(readable, per_recording, strict=True):
                     if not vectors.isfinite().all():
                         failures.append(Failure(job.id, f"{model.name} gave a vector that is not finite"))

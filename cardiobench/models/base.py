@@ -54,7 +54,10 @@ class Encoder(Protocol):
         ...
 
     def encode(self, parts: "torch.Tensor") -> "torch.Tensor":
-        """Encode parts (N, ...) on the encoder's device as vectors (N, dim), float32."""
+        """Encode parts (N, ...) on the encoder's device as vectors (N, dim), float32.
+
+        An encoder that keeps the tokens of a part gives several vectors for each, (N, T, dim); all are stored.
+        """
         ...
 
     def to(self, device: "torch.device") -> "Encoder":

@@ -1,4 +1,4 @@
-"""From the tokens of a network to one vector per part."""
+"""From the tokens of a network to one vector per part, or to one per token."""
 
 from typing import TYPE_CHECKING
 
@@ -11,18 +11,19 @@ POOLINGS = {
     "cls": "first token",
     "last": "last token",
     "max": "maximum of every component over the tokens",
+    "tokens": "every token, as a vector of its own",
 }
 
 
 def pool(tokens: "torch.Tensor", how: str) -> "torch.Tensor":
-    """Pool each row of tokens to one vector.
+    """Pool each row of tokens to one vector, or keep them all.
 
     Args:
         tokens: (N, T, D), T >= 1.
-        how: mean | cls | last | max, see `POOLINGS`.
+        how: mean | cls | last | max | tokens, see `POOLINGS`.
 
     Returns:
-        (N, D).
+        (N, D); (N, T, D) where tokens are kept.
 
     Raises:
         ValueError: another name, or tokens of another shape.
@@ -35,6 +36,8 @@ def pool(tokens: "torch.Tensor", how: str) -> "torch.Tensor":
         return tokens[:, 0]
     if how == "last":
         return tokens[:, -1]
+    if how == "tokens":
+        return tokens
     if how == "max":
         return tokens.amax(dim=1)
     raise ValueError(f"pooling '{how}': expected one of {', '.join(POOLINGS)}")

@@ -100,6 +100,19 @@ def pieces(numbers, store):
     return [EncodeJob(Recordings(), number, store) for number in numbers]
 
 
+def test_tokens_are_stored_part_after_part_in_their_order(tmp_path):
+    class Tokens(Doubler):
+        def encode(self, parts):
+            return parts[:, None] * torch.tensor([1.0, 10.0, 100.0])[:, None]
+
+    store = EmbeddingStore(tmp_path, "tokens", "toy", {})
+    jobs = pieces((1, 4), store)
+    extract(loaded(Tokens()), jobs, device=CPU, batch_size=2, workers=0)
+    stored = store.load([job.id for job in jobs], [job.fingerprint for job in jobs])
+    assert stored.parts(1).tolist() == [[4.0] * 3, [40.0] * 3, [400.0] * 3] * 2
+    assert stored.pooled("mean")[0] == pytest.approx([37.0] * 3), "other protocols see the mean of all"
+
+
 def test_what_fails_is_named_and_the_rest_is_kept(tmp_path):
     store = EmbeddingStore(tmp_path, "doubler", "toy", {})
     done = []

@@ -19,6 +19,7 @@ def clip() -> Clip:
 def test_pool_by_hand():
     tokens = torch.tensor([[[1.0, 8.0], [2.0, 4.0], [6.0, 0.0]]])
     expected = {"mean": [[3.0, 4.0]], "cls": [[1.0, 8.0]], "last": [[6.0, 0.0]], "max": [[6.0, 8.0]]}
+    expected["tokens"] = tokens.tolist()
     assert {how: pool(tokens, how).tolist() for how in POOLINGS} == expected
 
 
@@ -29,7 +30,7 @@ def test_no_tokens(shape):
 
 
 def test_another_name():
-    with pytest.raises(ValueError, match="pooling 'median': expected one of mean, cls, last, max"):
+    with pytest.raises(ValueError, match="pooling 'median': expected one of mean, cls, last, max, tokens"):
         pool(torch.zeros(1, 2, 3), "median")
 
 

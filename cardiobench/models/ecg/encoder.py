@@ -28,7 +28,7 @@ class SignalEncoder:
     Attributes:
         network: parts (N, ...) to tokens (N, T, dim).
         prepare: signal (samples, 12) in millivolts and its rate in Hz to parts (P, ...), P >= 1.
-        token_pooling: from the tokens of a part to its vector, see `cardiobench.models.pooling`.
+        token_pooling: from the tokens of a part to its vector, or `tokens` to keep them, see `cardiobench.models.pooling`.
         pooling: from the vectors of a record's parts to one.
     """
 
@@ -65,7 +65,7 @@ class SignalEncoder:
 
     @torch.no_grad()
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) on the network's device as vectors (N, dim), float32."""
+        """Encode parts (N, ...) on the network's device as vectors (N, dim), or tokens (N, T, dim), float32."""
         return pool(self.network(parts), self.token_pooling).float()
 
     def to(self, device: torch.device) -> Self:
@@ -125,4 +125,4 @@ def probe(encoder: SignalEncoder) -> int:
         )
     if not torch.equal(vector, again):
         raise BadModel(f"{encoder.name} gives another vector each time it sees the same record (dropout left on?).")
-    return vector.shape[1]
+    return vector.shape[-1]

@@ -12,7 +12,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import LEADS
 from cardiobench.models.signal import fit_length, resample, standardise, windows
 
-POOLINGS = ("mean", "max", "last")
+POOLINGS = ("mean", "max", "last", "tokens")
 """Of the network's tokens; a network that gives one vector has one."""
 
 

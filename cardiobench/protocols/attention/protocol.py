@@ -20,7 +20,7 @@ class AttentionProbe(AttentionRecipe, PredictionProtocol):
 
     The recipe is that of the frozen mode of arXiv:2509.25095: learned queries over the tokens of a frozen encoder, output
     straight to the classes, AdamW, the epoch of the least validation loss. Tokens are what a model's store holds of a
-    recording: the frames of an image model, the clips of a video model, the windows of an ECG model. They are standardised by those of the training recordings. Validation
+    recording: the frames of an image model, the clips of a video model, the windows of an ECG model, with `--pooling tokens` the tokens of its network. They are standardised by those of the training recordings. Validation
     patients stop the training; without a validation split a fifth of the training patients do. The answer is the mean of
     `seeds` trainings; the score of each is in the result.
 
@@ -46,7 +46,8 @@ class AttentionProbe(AttentionRecipe, PredictionProtocol):
         counts = np.diff(data.embeddings.offsets)
         if counts.max() == 1:
             raise NotApplicable(
-                f"the model gives one vector per recording of {data.task.name}, which leaves nothing to attend to"
+                f"the model gives one vector per recording of {data.task.name}, which leaves nothing to attend to. "
+                "Give --pooling tokens for an ECG network that has tokens"
             )
         from cardiobench.protocols.attention.training import AttentionTraining
 

@@ -109,7 +109,7 @@ def test_poolings(folders, encoders, name):
     parts = encoders(name).transform(record())[:1]
     with torch.no_grad():
         tokens = encoders(name).network(parts)[0]
-    wanted = {"mean": tokens.mean(0), "last": tokens[-1], "max": tokens.max(0).values}
+    wanted = {"mean": tokens.mean(0), "last": tokens[-1], "max": tokens.max(0).values, "tokens": tokens}
     for pooling, vector in wanted.items():
         got = load(name, folders(name), pooling=pooling)
         torch.testing.assert_close(got.encode(parts)[0], vector)
