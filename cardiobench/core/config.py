@@ -278,6 +278,14 @@ class RunConfig(Settings):
     push_to_hub: Annotated[
         bool, Setting("write the results to each model's card on the Hub (a pull request where it is not yours)", HOW)
     ] = False
+    report_to: Annotated[
+        Names,
+        Setting(
+            "trackers of accelerate that get score, interval and floor of each task, such as wandb or tensorboard; several allowed",
+            HOW,
+            "NAME",
+        ),
+    ] = ()
     sizes: Annotated[Names, Setting("XS, S, M, L (default: all there are)", FOLDS, "SIZE")] = ()
     classifiers: Annotated[Names, Setting("one or more (default: all five)", FOLDS, "NAME")] = ()
     grids: Annotated[

@@ -1,0 +1,76 @@
+"""Experiment trackers: the scores of a run, through the trackers of accelerate."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from cardiobench.core.config import RunConfig, to_yaml
+from cardiobench.core.errors import BadConfig
+from cardiobench.core.registry import unknown_name
+from cardiobench.results.score_result import ScoreResult
+
+if TYPE_CHECKING:
+    from accelerate.tracking import GeneralTracker
+
+
+def tracker_classes(names: Sequence[str]) -> "list[type[GeneralTracker]]":
+    """Return the tracker classes of these names, those of `accelerate.tracking.register_tracker_class` among them.
+
+    Raises:
+        UnknownName: accelerate has no such tracker.
+        BadConfig: the tracker's package is not installed.
+    """
+    if not names:
+        return []
+    from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
+    from accelerate.utils import LoggerType
+
+    for name in names:
+        if name not in LOGGER_TYPE_TO_CLASS:
+            raise unknown_name("tracker", name, LOGGER_TYPE_TO_CLASS)
+        if name in LoggerType.list() and name not in map(str, get_available_trackers()):
+            raise BadConfig(
+                f"--report-to {name} needs the package '{name.replace('_', '-')}', which is not installed here. "
+                f"Install it with: pip install {name.replace('_', '-')}"
+            )
+    return [LOGGER_TYPE_TO_CLASS[name] for name in dict.fromkeys(names)]
+
+
+def tracked_values(results: Iterable[ScoreResult]) -> dict[str, float]:
+    """Return `model/task/protocol/metric` -> score, with its interval and its floor; numbers that are NaN are left out.
+
+    Args:
+        results: of a run.
+
+    Returns:
+        For each result the keys `.../<metric>`, `.../low`, `.../high` and `.../floor`.
+    """
+    values = {}
+    for result in results:
+        prefix = "/".join(filter(None, (result.model["name"], result.task, result.protocol, result.variant)))
+        score = result.score
+        values[f"{prefix}/{result.metric}"] = score.value
+        values[f"{prefix}/low"], values[f"{prefix}/high"] = score.low, score.high
+        values[f"{prefix}/floor"] = result.floor.value
+    return {name: value for name, value in values.items() if math.isfinite(value)}
+
+
+def report_to_trackers(config: RunConfig, results: Iterable[ScoreResult]) -> None:
+    """Write the scores and the settings of a run to the trackers that the settings name; on the main process.
+
+    Args:
+        config: the settings; a tracker that writes files gets `<output_dir>/trackers`.
+        results: of the run, new and cached.
+
+    Raises:
+        UnknownName: accelerate has no such tracker.
+        BadConfig: the tracker's package is not installed.
+    """
+    values = tracked_values(results)
+    for tracker_class in tracker_classes(config.report_to):
+        folder = (str(config.output_dir / "trackers"),) if tracker_class.requires_logging_directory else ()
+        tracker = tracker_class("cardiobench", *folder)
+        tracker.start()
+        tracker.store_init_configuration({"config": to_yaml(config)})
+        tracker.log(values, step=0)
+        tracker.finish()
