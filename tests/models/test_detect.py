@@ -12,6 +12,7 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
+from cardiobench.core import resources
 from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models import cards
@@ -233,7 +234,7 @@ def test_a_renamed_single_file_is_compared_too(tmp_path):
     ("value", "good"), [("'12345678'", True), ("null", True), ("'123'", False), ("'not hex!'", False)]
 )
 def test_checksums_in_a_card(tmp_path, value, good):
-    text = (cards.folder("model_cards") / "mkaichristensen__echo-clip.md").read_text()
+    text = (resources.folder("model_cards") / "mkaichristensen__echo-clip.md").read_text()
     path = tmp_path / "a__b.md"
     path.write_text(text.replace("open_clip_pytorch_model.bin: null", f"open_clip_pytorch_model.bin: {value}"))
     if good:
