@@ -47,6 +47,8 @@ def test_a_recording_that_is_missing_empty_or_elsewhere(spoilt, tmp_path):
     if builder.SPEC.name in SPLIT_SHIPPED:
         pytest.skip("its twin is known by what lies there; the tests of the dataset take the whole split")
     whole = builder.table(raw)
+    if whole.frame["media"].nunique() == 1:
+        pytest.skip("one file holds all recordings: without it there is no release")
     outside = shutil.move(file, tmp_path / file.name)
     with pytest.raises(MissingData) as missing:
         builder.table(raw)

@@ -312,7 +312,7 @@ def test_the_record_holds_all_tables_of_its_figures(small, tmp_path):
     two = replace(small, map_settings=((10, 0.1), (20, 0.5)))
     finding = two.analyze(study(embeddings(60, 120, of_class=10, of_dataset=10)), None)
     record = AnalysisResult(
-        "representation", "cd", (), finding.values, finding.tables, finding.options, models=({"name": "a/b"},)
+        "representation", "cd", (), finding.values, finding.tables, options=finding.options, models=({"name": "a/b"},)
     )
     record.save(tmp_path / "across__cd.json")
     figures = representation.draw(AnalysisResult.load(tmp_path / "across__cd.json"))

@@ -87,7 +87,8 @@ def test_protocols_and_tasks_of_the_papers():
     assert (protocol("representation", config).folds, protocol("knn", config).profile) == (15, "paper")
     names = [task.name for task in resolve_tasks(["ptb_xl", "georgia/cd"], "paper")]
     assert names == ["ptb_xl/cd_paper", "georgia/cd"], "a task that is named stays as named"
-    assert [task.name for task in resolve_tasks(["ptb_xl"])] == ["ptb_xl/cd", "ptb_xl/af"]
+    own = [task.name for task in resolve_tasks(["ptb_xl"])]
+    assert {"ptb_xl/cd", "ptb_xl/af"} <= set(own) and not any(name.endswith("_paper") for name in own)
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from pydantic.dataclasses import dataclass
 
 from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import LEADS
-from cardiobench.models.signal import fit_length, resample, standardise, windows
 
 POOLINGS = ("mean", "max", "last", "tokens")
 """Of the network's tokens; a network that gives one vector has one."""
@@ -46,6 +45,8 @@ class SignalSettings:
 
     def __call__(self, signal: np.ndarray, fs: float) -> np.ndarray:
         """Return the parts (P, leads, samples) or (P, samples, leads) of a signal (samples, 12) in millivolts."""
+        from cardiobench.models.signal import fit_length, resample, standardise, windows
+
         signal = resample(signal[:, [LEADS.index(lead) for lead in self.leads]], fs, self.fs)
         signal = standardise(signal) if self.scale == "standardise" else signal * self.scale
         samples = round(self.fs * self.seconds)

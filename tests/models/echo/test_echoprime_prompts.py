@@ -87,7 +87,7 @@ def test_what_is_missing_is_named(download):
     (weights_of(download) / "echo_prime_text_encoder.pt").unlink()
     with pytest.raises(BadModel, match=r"Accepted file names: echo_prime_text_encoder\.pt"):
         load_model(NAME, weights=download, variant="prompts")
-    assert load_model(NAME, weights=download).encoder.native == ("view", "ef", "as")
+    assert {"view", "ef", "as"} <= set(load_model(NAME, weights=download).encoder.native)
 
 
 def test_doctor_says_how_prompts_can_be_used(download):
