@@ -4,6 +4,7 @@ import codecs
 import csv
 import re
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pandas.api.types import is_numeric_dtype
 from cardiobench.core.errors import BadPredictions, MissingData, first_n
 from cardiobench.core.io import write_atomic
 
+MOST_COLUMNS = 100_000
 _SEPARATORS = ",;\t"
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -58,10 +60,13 @@ def _read_csv(path: Path) -> pd.DataFrame:
     if encoding == "utf-8-sig" and (zero := content.find(b"\0")) >= 0:
         raise ValueError(f"line {content.count(10, 0, zero) + 1} holds a zero byte")
     with path.open(encoding=encoding, newline="") as file:
-        separator = separator_of(file.readline())
+        first_line = file.readline()
+    separator = separator_of(first_line)
+    if first_line.count(separator) >= MOST_COLUMNS:
+        raise ValueError(f"it has more than {MOST_COLUMNS} columns")
     options = {"sep": separator, "dtype": str, "keep_default_na": False, "encoding": encoding}
     header = pd.read_csv(path, header=None, nrows=1, **options).iloc[0].str.strip().str.lower().tolist()
-    repeated = {name for name in header if name and header.count(name) > 1}
+    repeated = {name for name, count in Counter(header).items() if name and count > 1}
     if repeated:
         raise ValueError(
             f"column {first_n(sorted(repeated))} stands twice (whatever the case); remove the one that does not count"

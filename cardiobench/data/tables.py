@@ -287,14 +287,14 @@ def _cell_name(path: Path, column: str, lines: Sequence[int]) -> Callable[[int],
 def _check_header(path: Path, names: Sequence[str], columns: Collection[str], wanted: Mapping[str, Column]) -> None:
     absent = [column for column in columns if column not in names]
     if absent:
-        near = difflib.get_close_matches(absent[0], names, n=1, cutoff=0.4)
+        near = difflib.get_close_matches(absent[0], names[:1000], n=1, cutoff=0.4)
         hint = f" The nearest is '{near[0]}'." if near else ""
-        raise BadData(f"{path} has no column {', '.join(map(repr, absent))}; it has {', '.join(names)}.{hint}")
+        raise BadData(f"{path} has no column {', '.join(map(repr, absent))}; it has {first_n(names, 50)}.{hint}")
     counts = Counter(name.lower() for name in names)
     repeated = [name for name in wanted if counts[name.lower()] > 1]
     if repeated:
         raise BadData(
-            f"{path} has the column {first_n(map(repr, repeated))} more than once: {', '.join(names)}. Remove the one that does not count."
+            f"{path} has the column {first_n(map(repr, repeated))} more than once: {first_n(names, 50)}. Remove the one that does not count."
         )
 
 

@@ -70,11 +70,13 @@ def test_each_ecg_is_the_row_of_its_place_in_its_split_in_millivolts(raw):
 
 
 def test_the_array_is_mapped_and_not_loaded(raw, monkeypatch):
-    real, modes = np.load, []
-    monkeypatch.setattr(np, "load", lambda *args, **kwargs: modes.append(kwargs) or real(*args, **kwargs))
+    real, modes = np.lib.format.open_memmap, []
+    monkeypatch.setattr(
+        np.lib.format, "open_memmap", lambda *args, **kwargs: modes.append(kwargs) or real(*args, **kwargs)
+    )
     source = opened(raw)
     assert source.recording(0).signal.flags.owndata
-    assert modes and all(mode == {"mmap_mode": "r", "allow_pickle": False} for mode in modes)
+    assert modes and all(mode == {"mode": "r"} for mode in modes)
 
 
 def test_no_split_is_never_used(raw):

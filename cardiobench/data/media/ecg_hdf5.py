@@ -69,7 +69,7 @@ def read_single_hdf5(path: Path, fs: float) -> Ecg:
                 raise BadMedia(
                     f"{path} has no `ecg` of shape (12, samples); it has {', '.join(map(str, file)) or 'nothing'}. {COPY_AGAIN}"
                 )
-            check_size(str(path), 4 * math.prod(stored.shape))
+            _check_numbers(str(path), stored, math.prod(stored.shape))
             signal = stored[:]
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
         raise BadMedia(f"{path} cannot be read as HDF5 ({' '.join(str(error).split())}). {COPY_AGAIN}") from error
@@ -98,10 +98,9 @@ def _opened(path: str, version: tuple[int, int]) -> "Tracings":
             f"{path} has no `tracings` of shape (records, samples, 12); it has {', '.join(map(str, file)) or 'nothing'}. "
             f"{COPY_AGAIN}"
         )
-    chunk = math.prod(tracings.chunks) if tracings.chunks else 0
-    check_size(f"a record of {path}", tracings.dtype.itemsize * max(math.prod(tracings.shape[1:]), chunk))
+    _check_numbers(f"a record of {path}", tracings, math.prod(tracings.shape[1:]))
     if ids is not None:
-        check_size(f"exam_id of {path}", ids.size * ids.dtype.itemsize)
+        _check_numbers(f"exam_id of {path}", ids, ids.size or 0)
     offset = tracings.id.get_offset()
     # In one piece and not compressed, as the release is: a record is then a run of bytes, read in half the time of h5py.
     plain = offset is not None and not file.userblock_size and tracings.dtype.kind in "iuf"
@@ -131,6 +130,17 @@ def _own_dataset(path: str, file: Any, name: str) -> Any:
     if dataset.external or dataset.is_virtual:
         raise BadMedia(f"{path}: `{name}` is stored in another file, which is not read. {COPY_AGAIN}")
     return dataset
+
+
+def _check_numbers(name: str, dataset: Any, count: int) -> None:
+    """Refuse values whose size the header does not tell, and more numbers, or a larger chunk, than the limit allows.
+
+    Raises:
+        BadMedia: either.
+    """
+    if dataset.dtype.kind not in "iuf":
+        raise BadMedia(f"{name} is of type {dataset.dtype}, expected numbers. {COPY_AGAIN}")
+    check_size(name, dataset.dtype.itemsize * max(count, math.prod(dataset.chunks or ())))
 
 
 os.register_at_fork(after_in_child=_opened.cache_clear)  # h5py's handles must not be shared with a worker

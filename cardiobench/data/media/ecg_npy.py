@@ -1,6 +1,7 @@
 """Rows of one NumPy array (`.npy`), read by memory map: an array larger than the memory is never loaded."""
 
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -21,8 +22,9 @@ def open_array(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
     """
     try:
         refuse_special(path)
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        # Other than np.load, this takes neither an archive (.npz) nor a pickle for an array.
+        array = np.lib.format.open_memmap(path, mode="r")
+    except (OSError, ValueError, EOFError, TypeError, OverflowError, TokenError) as error:
         raise BadMedia(
             f"{path} cannot be read as a NumPy array ({' '.join(str(error).split())}). {COPY_AGAIN}"
         ) from error

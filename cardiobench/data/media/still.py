@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cardiobench.data.media.file import MediaFile
+from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.types import Clip
 
@@ -30,6 +31,7 @@ def read_still(file: MediaFile) -> Clip:
         with warnings.catch_warnings(), file.open() as stream:
             warnings.simplefilter("error", image_module.DecompressionBombWarning)
             with image_module.open(stream, formats=("PNG", "JPEG")) as picture:
+                check_size(file.name, 3 * picture.width * picture.height)
                 frame = _rgb(file, turn_upright(picture))
     except (
         image_module.DecompressionBombError,

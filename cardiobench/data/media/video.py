@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cardiobench.data.media.file import Format, MediaFile
-from cardiobench.data.media.limits import check_size
+from cardiobench.data.media.limits import check_size, max_bytes
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.types import Clip, FrameSampling
 
@@ -74,6 +74,8 @@ def _opened(file: MediaFile, form: Format) -> Iterator[tuple[Any, Any]]:
         if stream.codec_context is None:
             raise file.bad("has a video stream that no codec here can decode", "Convert it to MJPG or H.264.")
         stream.thread_type = "NONE"
+        # Pictures have headers of their own, which may be larger than the container's.
+        stream.codec_context.options = {"max_pixels": str(min(max_bytes() // 3, 2**31 - 1))}
         yield container, stream
 
 

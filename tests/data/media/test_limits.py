@@ -1,6 +1,9 @@
 """Headers that lie about sizes cost one recording and no memory; HDF5 that leads into other files is refused."""
 
 import gzip
+import io
+import pickle
+import struct
 import tracemalloc
 
 import h5py
@@ -8,11 +11,15 @@ import nibabel
 import numpy as np
 import pydicom
 import pytest
+from PIL import Image
 from pydicom.data import get_testdata_file
 
 from cardiobench.core.errors import BadData, BadMedia
 from cardiobench.data.media import read_clip, read_ecg
+from cardiobench.data.media.ecg_hdf5 import read_single_hdf5
+from cardiobench.data.media.ecg_npy import read_row
 from cardiobench.data.media.limits import LIMIT_VARIABLE, max_bytes
+from tests.data.media.videos import avi_of, mjpg_packets, moving_frames
 
 
 @pytest.fixture
@@ -139,6 +146,74 @@ def test_hdf5_that_leads_into_other_files(tmp_path):
             write(file)
         with pytest.raises(BadMedia, match=r"`tracings` is (a link|a group|stored in another file)"):
             read_ecg(path, 0)
+
+
+@pytest.mark.parametrize("dtype", [h5py.string_dtype(), h5py.vlen_dtype(np.float32), "S4", [("a", "f4")]])
+def test_hdf5_values_that_are_no_numbers(tmp_path, dtype):
+    """Their size does not stand in the header."""
+    with h5py.File(tmp_path / "a.hdf5", "w") as file:
+        file.create_dataset("tracings", (1, 100, 12), dtype)
+        file.create_dataset("ecg", (12, 100), dtype)
+    for read in (lambda path: read_ecg(path, 0), lambda path: read_single_hdf5(path, 500.0)):
+        with pytest.raises(BadMedia, match="expected numbers"):
+            read(tmp_path / "a.hdf5")
+
+
+def test_a_chunk_larger_than_the_record(tmp_path, monkeypatch, cheap):
+    monkeypatch.setenv(LIMIT_VARIABLE, "1")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("ecg", (12, 100), "f8", maxshape=(None, None), chunks=(12, 100_000), compression="gzip")
+    with pytest.raises(BadMedia, match="would take 10 MB"):
+        read_single_hdf5(tmp_path / "a.h5", 500.0)
+
+
+def npy(shape="(3, 12)", descr="'<f4'"):
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(1000)
+
+
+def saved(write, *values, **options):
+    stream = io.BytesIO()
+    write(stream, *values, **options)
+    return stream.getvalue()
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize(
+    "content",
+    [
+        saved(np.savez, np.ones((3, 12))),
+        saved(np.save, np.array([[{}] * 12], object), allow_pickle=True),
+        pickle.dumps([1]),
+        npy(descr="'O'"),
+        npy(descr="[('a', '<f4')]"),
+        npy(descr="(" * 3000),
+        npy("(9223372036854775807, 12)"),
+        npy(f"({'9' * 30}, 12)"),
+        npy("(-5, 12)"),
+        npy("(True, 12)"),
+        npy("(" * 3000),
+    ],
+)
+def test_numpy_files_that_hold_no_array_of_numbers(tmp_path, content):
+    (tmp_path / "a.npy").write_bytes(content)
+    with pytest.raises(BadMedia, match=r"a\.npy(:| cannot be read)"):
+        read_row(tmp_path / "a.npy", 0, (None, 12))
+
+
+def test_pictures_larger_than_their_container_says(monkeypatch, cheap):
+    """Each picture of an AVI has a header of its own; GIF says the size of its screen once."""
+    monkeypatch.setenv(LIMIT_VARIABLE, "10")
+    frames = moving_frames(2, 32, 48)
+    video = bytearray(avi_of(mjpg_packets(frames), (32, 48)))
+    position = -1
+    while (position := video.find(b"\xff\xc0", position + 1)) >= 0:
+        video[position + 5 : position + 9] = struct.pack(">HH", 3000, 3000)
+    gif = bytearray(saved(Image.fromarray(frames[0]).save, "GIF"))
+    gif[6:10] = struct.pack("<HH", 3000, 3000)
+    for content in (video, gif, saved(Image.new("RGB", (3000, 3000)).save, "PNG")):
+        with pytest.raises(BadMedia, match=r"cannot be decoded|would take"):
+            read_clip(bytes(content))
 
 
 def test_the_limit_is_a_setting(tmp_path, monkeypatch):
