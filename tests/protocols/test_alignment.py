@@ -94,7 +94,15 @@ def test_a_model_without_text_or_without_an_axis_does_not_take_part(drawn):
 
 def test_the_figure_shows_every_recording_and_r(drawn):
     finding = Alignment().analyze(study_of(drawn, resamples=100), Pair())
-    record = AnalysisResult("alignment", "toy/ef", ("toy/ef",), finding.values, finding.tables, options=finding.options)
+    record = AnalysisResult(
+        "alignment",
+        "toy/ef",
+        ("toy/ef",),
+        finding.values,
+        finding.tables,
+        options=finding.options,
+        models=({"name": "pair"},),
+    )
     drawing = figure.draw(record)["axis"]
     below = drawing.axes[1]
     assert len(below.lines[0].get_xdata()) == N and "r = 0.7" in below.get_title()
