@@ -10,22 +10,27 @@ BLOCK_NUMBERS = 2**19
 """Numbers of a block: 4 MB in float64, which stay in a processor's cache while they are used."""
 
 
-def row_blocks(features: np.ndarray, indices: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+def row_blocks(
+    features: np.ndarray, indices: np.ndarray | None = None, dtype: DTypeLike = np.float64
+) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield rows of a matrix in order, a block at a time.
 
     Args:
         features: (n, d), any float type; may be memory-mapped.
         indices: of the rows, (m,); all rows when None.
+        dtype: of the blocks.
 
     Yields:
-        The block's slice of `indices`, and its rows as a float64 copy.
+        The block's slice of `indices`, and its rows as a copy in `dtype`.
     """
     count = len(features) if indices is None else len(indices)
     step = max(1, BLOCK_NUMBERS // max(features.shape[1], 1))
     for start in range(0, count, step):
         rows = slice(start, min(start + step, count))
-        block = features[rows] if indices is None else features[indices[rows]]
-        yield rows, block.astype(np.float64)
+        if indices is None:
+            yield rows, features[rows].astype(dtype)
+        else:
+            yield rows, features[indices[rows]].astype(dtype, copy=False)
 
 
 def mean_and_std(features: np.ndarray, indices: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

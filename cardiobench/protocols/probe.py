@@ -14,7 +14,7 @@ from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.learnable import check_has_paper_recipe, check_learnable, two_answers
-from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, predict_all
+from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, multilabel_path, predict_all
 from cardiobench.protocols.linear.streamed import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.options import Penalty
 from cardiobench.protocols.refits import redrawn_rows
@@ -35,7 +35,8 @@ class LinearProbe(PredictionProtocol):
     one penalty for all. The penalty is chosen by mean absolute error, log loss, or macro AUROC of a multilabel task, on
     the validation split; with fewer than `min_samples` recordings to learn from, or without a validation split, on
     several random partitions of the patients of train and validation, since one small split chooses by luck. Of
-    penalties that do equally well the stiffest is taken. The chosen model is fitted again on train and validation
+    penalties that do equally well the stiffest is taken. The search of a multilabel task goes from the stiffest on and
+    ends where two penalties in a row did worse than the one before: the least take the most time. The chosen model is fitted again on train and validation
     together. Test recordings are never looked at.
 
     Attributes:
@@ -100,7 +101,10 @@ class LinearProbe(PredictionProtocol):
         both = data.indices("train", "validation")
         with threadpool_limits(1):  # blocks are small: threads that wait for each other cost more than they do
             folds = self._folds(data)
-            losses = np.array([self._losses(data, *fold) for fold in folds])
+            if data.task.kind == "multilabel":
+                losses = self._multilabel_losses(data, folds)
+            else:
+                losses = np.array([self._losses(data, *fold) for fold in folds])
             best = self._stiffest_of_best(losses.mean(axis=0))
             (model,) = self._fit(data, both, self.penalties[best : best + 1], TOLERANCE)
         choices = [self.penalties[self._stiffest_of_best(row)] for row in losses]
@@ -110,7 +114,17 @@ class LinearProbe(PredictionProtocol):
             "penalty_chosen_on": "validation" if len(folds) == 1 else f"{len(folds)} partitions of the patients",
             "penalty_range": [min(choices), max(choices)],
             "fitted_on": len(both),
-            **({"class_weight": None} if data.task.kind == "multilabel" else {}),
+            **self._multilabel_details(data, losses),
+        }
+
+    def _multilabel_details(self, data: TaskData, losses: np.ndarray) -> dict[str, Any]:
+        """Return what differs for a multilabel task: no weights, and perhaps penalties that were never tried."""
+        if data.task.kind != "multilabel":
+            return {}
+        tried = np.isfinite(losses[0])
+        return {
+            "class_weight": None,
+            "penalties_tried": [self.penalties[position] for position in np.flatnonzero(tried)],
         }
 
     def _refits(self, data: TaskData, test: np.ndarray, penalty: float) -> tuple[np.ndarray, ...]:
@@ -152,10 +166,24 @@ class LinearProbe(PredictionProtocol):
         predicted = predict_all(models, data.features, held)
         if data.task.kind == "regression":
             return np.array([np.abs(values - truth).mean() for values in predicted])
-        if data.task.kind == "multilabel":
-            return np.array([1 - macro_auroc(truth, values) for values in predicted])
         of_truth = [values[np.arange(len(truth)), truth] for values in predicted]
         return np.array([-np.log(np.maximum(values, np.finfo(np.float64).eps)).mean() for values in of_truth])
+
+    def _multilabel_losses(self, data: TaskData, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        """Return 1 - macro AUROC on held-out recordings of each fold with each penalty, (folds, k); infinity if not tried."""
+        paths = [
+            multilabel_path(data.features, fit, data.labels[fit], self.penalties, tolerance=SEARCH_TOLERANCE)
+            for fit, _ in folds
+        ]
+        losses, means = np.full((len(folds), len(self.penalties)), np.inf), []
+        for fitted in zip(*paths, strict=True):
+            position = self.penalties.index(fitted[0][0])
+            for row, (_, model), (_, held) in zip(losses, fitted, folds, strict=True):
+                row[position] = 1 - macro_auroc(data.labels[held], model.predict(data.features, held))
+            means.append(losses[:, position].mean())
+            if len(means) > 2 and (np.diff(means[-3:]) > TIE * means[0]).all():
+                break
+        return losses
 
     def _fit(
         self, data: TaskData, indices: np.ndarray, penalties: tuple[float, ...], tolerance: float

@@ -16,9 +16,11 @@ from cardiobench.protocols.base import aggregate
 from cardiobench.protocols.few_shot import draw_patients, n_patients
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.linear.model import fit_linear_models
+from cardiobench.protocols.linear.streamed import SEARCH_TOLERANCE
 from cardiobench.protocols.native import check_outputs
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.zero_shot import ZeroShot
+from cardiobench.scoring.metrics import macro_auroc
 
 from .conftest import task_data
 
@@ -75,6 +77,23 @@ def test_the_probe_chooses_one_penalty_by_macro_auroc_on_validation():
     areas = [roc_auc_score(truth[output.indices][known[:, c], c], output.values[known[:, c], c]) for c in range(3)]
     assert np.mean(areas) > 0.9
     assert set(output.values.sum(axis=1).round(6)) != {1.0}, "classes do not compete"
+
+
+def test_the_search_ends_early_with_the_choice_of_every_penalty_in_float64():
+    data, truth = labelled(n=900)
+    noise = np.random.default_rng(1).normal(size=(900, 60))
+    data = replace(data, embeddings=replace(data.embeddings, vectors=np.column_stack([data.features, noise])))
+    probe, (train, valid, test) = LinearProbe(), (data.indices(split) for split in ("train", "validation", "test"))
+    double = 0.99 * SEARCH_TOLERANCE  # as near the minimum as the search, in float64
+    every = fit_linear_models(data.features, train, data.labels[train], probe.penalties, classes=3, tolerance=double)
+    losses = np.array([1 - macro_auroc(truth[valid], model.predict(data.features, valid)) for model in every])
+    output = probe.predict(data, None, "")
+    best = probe.penalties[probe._stiffest_of_best(losses)]
+    assert output.details["penalty"] == best and len(output.details["penalties_tried"]) < len(losses)
+    both = data.indices("train", "validation")
+    (model,) = fit_linear_models(data.features, both, data.labels[both], [best], classes=3, tolerance=1e-10)
+    expected = macro_auroc(truth[test], model.predict(data.features, test))
+    assert macro_auroc(truth[test], output.values) == pytest.approx(expected, abs=1e-4)
 
 
 def test_neighbours_are_counted_where_the_class_was_measured():

@@ -1,6 +1,6 @@
 """A fitted linear layer on frozen features: what a probe has learned, to be asked of any recordings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,8 +86,9 @@ def fit_linear_models(
         One model per penalty.
     """
     if labels.ndim == 2:
-        fitted = one_vs_rest_path(features, indices, labels, penalties, scale=scale, tolerance=tolerance)
-    elif classes:
+        found = dict(multilabel_path(features, indices, labels, penalties, scale=scale, tolerance=tolerance))
+        return [found[penalty] for penalty in penalties]
+    if classes:
         fitted = logistic_path(
             features,
             indices,
@@ -100,4 +101,18 @@ def fit_linear_models(
         )
     else:
         fitted = ridge_path(features, indices, labels, penalties, scale=scale)
-    return [LinearModel(coefficients, intercepts, classes, labels.ndim == 2) for coefficients, intercepts in fitted]
+    return [LinearModel(coefficients, intercepts, classes) for coefficients, intercepts in fitted]
+
+
+def multilabel_path(
+    features: np.ndarray,
+    indices: np.ndarray,
+    labels: np.ndarray,
+    penalties: Sequence[float],
+    *,
+    scale: tuple[np.ndarray, np.ndarray] | None = None,
+    tolerance: float = TOLERANCE,
+) -> Iterator[tuple[float, LinearModel]]:
+    """Yield each penalty and its model from the stiffest on, fitted when it is asked for; takes `one_vs_rest_path`'s arguments."""
+    for penalty, fitted in one_vs_rest_path(features, indices, labels, penalties, scale=scale, tolerance=tolerance):
+        yield penalty, LinearModel(*fitted, labels.shape[1], True)

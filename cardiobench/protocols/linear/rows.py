@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from cardiobench.protocols.features import mean_and_std, row_blocks
 
@@ -28,6 +29,7 @@ class PrincipalRows:
         indices: np.ndarray,
         weights: np.ndarray,
         scale: tuple[np.ndarray, np.ndarray] | None = None,
+        dtype: DTypeLike = np.float64,
     ):
         """Find the axes of some rows.
 
@@ -36,8 +38,9 @@ class PrincipalRows:
             indices: of the rows, (n,).
             weights: of the rows, (n,), positive.
             scale: mean and deviation (d,) of each feature; by default those of these rows.
+            dtype: in which `outputs` multiplies; the axes are always found in float64.
         """
-        self.count = len(indices)
+        self.count, self.dtype = len(indices), np.dtype(dtype)
         self._features, self._indices = features, indices
         self._deviation = (mean_and_std(features, indices) if scale is None else scale)[1]
         # Another centre only changes the intercept, which carries no penalty; this one makes it independent of the rest.
@@ -45,7 +48,7 @@ class PrincipalRows:
         self.values, self._axes = self._principal_axes(weights)
         self._rotated: list[tuple[slice, np.ndarray]] | None = None
         if self.count * features.shape[1] <= KEPT_NUMBERS:
-            self._rotated = [(rows, block @ self._axes) for rows, block in self._standardized()]
+            self._rotated = [(rows, (block @ self._axes).astype(self.dtype)) for rows, block in self._standardized()]
 
     def _principal_axes(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return eigenvalues (r,) and eigenvectors (d, r) of X' diag(weights) X."""
@@ -73,13 +76,16 @@ class PrincipalRows:
         Args:
             state: coefficients of the coordinates, then the intercepts, (r + 1, k).
         """
+        coefficients, intercepts = state[:-1].astype(self.dtype), state[-1].astype(self.dtype)
         if self._rotated is not None:
             for rows, block in self._rotated:
-                yield rows, block @ state[:-1] + state[-1], block
+                yield rows, block @ coefficients + intercepts, block
             return
-        # Neither centred nor scaled: both are put into the coefficients, which are fewer.
-        coefficients, intercepts = self.in_feature_units(state)
-        for rows, block in row_blocks(self._features, self._indices):
+        # Not scaled: that is put into the coefficients, which are fewer. Centred, or float32 would cancel.
+        coefficients = self.in_feature_units(state)[0].astype(self.dtype)
+        centre = self._centre.astype(self.dtype)
+        for rows, block in row_blocks(self._features, self._indices, self.dtype):
+            block -= centre
             yield rows, block @ coefficients + intercepts, block
 
     def to_gradient(self, sums: np.ndarray) -> np.ndarray:
@@ -90,8 +96,7 @@ class PrincipalRows:
         """
         if self._rotated is not None:
             return sums
-        standardized = (sums[:-1] - np.outer(self._centre, sums[-1])) / self._deviation[:, None]
-        return np.concatenate([self._axes.T @ standardized, sums[-1:]])
+        return np.concatenate([self._axes.T @ (sums[:-1] / self._deviation[:, None]), sums[-1:]])
 
     def in_feature_units(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients (d, k) and intercepts (k,) of the features as they are."""

@@ -5,7 +5,7 @@ serves every penalty, and the number of passes through the rows hardly depends o
 Cross-validation fits its many small folds together instead (`logistic.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy.optimize import minimize
@@ -86,8 +86,10 @@ def one_vs_rest_path(
     *,
     scale: tuple[np.ndarray, np.ndarray] | None = None,
     tolerance: float = TOLERANCE,
-) -> list[tuple[np.ndarray, np.ndarray]]:
+) -> Iterator[tuple[float, tuple[np.ndarray, np.ndarray]]]:
     """Fit a binary `logistic_path` of every class against its absence, all classes in the same passes through the rows.
+
+    A penalty is fitted when it is asked for, so that a search can end early: the least ones take most of the time.
 
     Args:
         features: (N, d), any float type.
@@ -95,20 +97,22 @@ def one_vs_rest_path(
         labels: of these rows: 1 with the class, 0 without, NaN for unmeasured, which is left out, (n, K).
         penalties: positive.
         scale: mean and deviation (d,) of each feature; by default those of these rows.
-        tolerance: how far above its minimum the mean loss of a class may stay.
+        tolerance: how far above its minimum the mean loss of a class may stay; from `SEARCH_TOLERANCE` on, the rows are
+            multiplied in float32, whose rounding error is far smaller.
 
-    Returns:
-        Coefficients (d, K) and intercepts (K,) in the units of the features, for each penalty. A class that all rows
-        have has the intercept infinity, one that none has minus infinity, one that was never measured 0.
+    Yields:
+        Each penalty from the stiffest on, with coefficients (d, K) and intercepts (K,) in the units of the features. A
+        class that all rows have has the intercept infinity, one that none has minus infinity, one that was never
+        measured 0.
     """
     known = ~np.isnan(labels)
     positive, measured = np.nansum(labels, axis=0), known.sum(axis=0)
     fitted = (positive > 0) & (positive < measured)
-    rows = PrincipalRows(features, indices, np.ones(len(indices)), scale)
-    loss = _BinaryLosses(rows, np.nan_to_num(labels[:, fitted]), known[:, fitted].astype(np.float64))
+    dtype = np.float32 if tolerance >= SEARCH_TOLERANCE else np.float64
+    rows = PrincipalRows(features, indices, np.ones(len(indices)), scale, dtype)
+    loss = _BinaryLosses(rows, np.nan_to_num(labels[:, fitted]), known[:, fitted])
     state = np.zeros((len(rows.values) + 1, int(fitted.sum())))
     state[-1] = logit((positive / np.maximum(measured, 1))[fitted])
-    found = {}
     for penalty in sorted(penalties, reverse=True):
         if fitted.any():
             state = _minimize(loss, state, penalty, tolerance)
@@ -118,8 +122,7 @@ def one_vs_rest_path(
             np.inf,
         )
         coefficients[:, fitted], intercepts[fitted] = rows.in_feature_units(state)
-        found[penalty] = coefficients, intercepts
-    return [found[penalty] for penalty in penalties]
+        yield penalty, (coefficients, intercepts)
 
 
 class _LogLoss:
@@ -156,7 +159,8 @@ class _BinaryLosses:
     """
 
     def __init__(self, rows: PrincipalRows, targets: np.ndarray, known: np.ndarray):
-        self.rows, self.targets, self.known, self.total = rows, targets, known, known.sum(axis=0)
+        self.rows, self.targets, self.known = rows, targets.astype(rows.dtype), known.astype(rows.dtype)
+        self.total = known.sum(axis=0, dtype=np.float64)
         share = targets.sum(axis=0) / self.total
         self.curvature = share * (1 - share)
 
@@ -165,8 +169,9 @@ class _BinaryLosses:
         value, curvature, sums = 0.0, np.zeros(len(self.total)), np.zeros((1, 1))
         for part, outputs, block in self.rows.outputs(state):
             targets, known = self.targets[part], self.known[part]
-            probabilities = expit(outputs)
-            value += float((known * (np.logaddexp(0, outputs) - targets * outputs)).sum())
+            probabilities, below = expit(outputs), np.exp(-np.abs(outputs))
+            losses = np.maximum(outputs, 0) + np.log(1 + below) - targets * outputs  # a tenth of np.logaddexp's time
+            value += float((known * losses).sum(dtype=np.float64))
             curvature += (known * probabilities * (1 - probabilities)).sum(axis=0)
             sums = sums + sum_of_products(block, known * (probabilities - targets))
         self.curvature = curvature / self.total
