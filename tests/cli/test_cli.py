@@ -214,6 +214,7 @@ def test_a_place_that_cannot_be_written_to_is_one_message(tmp_path):
     assert "Not a directory" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_writes_what_repeats_it(tmp_path, cli_cache):
     line = ["--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/cd", "--protocols", "knn", "--resamples", "50"]
     done = call("cardiobench.eval", *line, "--cache-dir", cli_cache, "--output-dir", "out", "--json", cwd=tmp_path)

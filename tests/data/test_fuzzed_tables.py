@@ -220,6 +220,7 @@ def run(release: Release, examples: int, spoiler) -> None:
     trial()
 
 
+@pytest.mark.slow
 def test_tables_spoilt_a_little(release):
     if release.table.text:
         run(release, QUICK, spoil)

@@ -87,6 +87,7 @@ def test_the_client_does_not_confuse_two_folders(tmp_path, monkeypatch):
         assert sum(map(len, datasets.load_dataset("cardiobench/georgia").values())) == patients
 
 
+@pytest.mark.slow
 def test_the_score_is_the_same_from_raw_and_prepared_data(prepared, tmp_path):
     results = []
     for name, data_dir in (("raw", None), ("prepared", prepared)):
@@ -124,6 +125,7 @@ def test_a_folder_of_another_version_is_refused(prepared, tmp_path):
         open_dataset("ptb_xl_sample", copy)
 
 
+@pytest.mark.slow
 def test_a_prepared_clip_has_its_bytes_inside(tmp_path):
     folder = prepare("phantom_echo", None, tmp_path)
     source = open_dataset("phantom_echo", tmp_path)

@@ -83,6 +83,7 @@ def test_a_dataset_only_embedding_separates_datasets_and_no_label(small):
     assert found["centroid_separation_label"].value < 0.3
 
 
+@pytest.mark.slow
 def test_without_a_label_in_them_the_overlap_of_refitted_classifiers_is_chance():
     protocol = Representation(
         classifiers=("logistic",), folds=3, shown=60, records=60, refit=True, map_settings=ONE_MAP

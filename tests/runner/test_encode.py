@@ -40,6 +40,7 @@ def context(tmp_path):
     return RunContext(config, Accelerator(cpu=True), RunSummary(), Console(main=False))
 
 
+@pytest.mark.slow
 def test_another_order_of_frames_gives_the_stored_vectors_in_that_order(context, monkeypatch):
     task, source = catalog.task("phantom_echo/ef"), open_dataset("phantom_echo")
     model = load_model("cardiobench/random-vit")

@@ -62,6 +62,7 @@ def test_a_result_says_everything_beside_the_number(config):
     assert (config.output_dir / "report.md").is_file() and list((config.output_dir / "figures").glob("*.svg"))
 
 
+@pytest.mark.slow
 def test_refits_widen_the_interval_around_the_same_score(config, tmp_path):
     run(config)
     _, alone = result_of(config)

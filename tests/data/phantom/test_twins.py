@@ -16,6 +16,7 @@ def digests(folder):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TWINS)
 def test_a_twin_depends_on_its_seed_and_on_nothing_else(name, tmp_path):
     folders = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
