@@ -7,15 +7,15 @@ import pytest
 from pydicom.pixels import pixel_array
 
 from cardiobench.data import open_dataset
-from cardiobench.data.phantom.twins import mimic_iv_echo
+from cardiobench.data.twin import write_twin
 from cardiobench.embeddings.key import embedding_key
 from cardiobench.models.load import load_model
 
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("mimic_iv_echo")
-    mimic_iv_echo.write(folder, 8, 2)
+    folder = tmp_path_factory.mktemp("twins") / "mimic_iv_echo"
+    write_twin("mimic_iv_echo", folder, patients=8, seed=2)
     return folder
 
 
