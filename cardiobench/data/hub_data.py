@@ -12,7 +12,7 @@ from cardiobench.data.prepared import shards_by_split
 from cardiobench.data.spec import DatasetSpec
 
 FILES = (NOTE, "data/*.parquet")
-"""Of a published dataset, what is read: tables only, no code."""
+"""Files of a published dataset that are read: tables only, no code."""
 
 TIMEOUT = 10.0
 """Seconds for an answer about what there is; the recordings themselves may take longer."""

@@ -113,7 +113,7 @@ class Task:
 
     @property
     def dense(self) -> bool:
-        """Whether the labels are pixels of single frames."""
+        """Tell whether the labels are pixels of single frames."""
         return self.kind in DENSE
 
     def __post_init__(self):

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadModel
+from cardiobench.core.io import sha256_of_json
 from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.models.detect import LoaderMatch, detect, registered
@@ -248,6 +249,8 @@ def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> Loade
         "variant": plan.variant,
         "precision": precision if precision != "fp32" else "",
     }
+    given = dict(plan.source.facts) if plan.source else {}
+    named = {**chosen, "preprocessing": sha256_of_json(given)[:8] if given else ""}
     defaults = {"pooling": plan.poolings[:1], "variant": plan.variants[:1], "precision": ("",)}
     return LoadedModel(
         encoder=encoder,
@@ -255,7 +258,9 @@ def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> Loade
         preprocessing={**encoder.preprocessing, **{key: value for key, value in chosen.items() if value}},
         warnings=(*encoder.warnings, *plan.warnings),
         token_pooling=plan.pooling,
-        setting="+".join(f"{key}-{value}" for key, value in chosen.items() if value and value not in defaults[key]),
+        setting="+".join(
+            f"{key}-{value}" for key, value in named.items() if value and value not in defaults.get(key, ())
+        ),
         precision=precision,
         weight_files=dict(plan.source.used) if plan.source else {},
         configuration=plan.source.configuration() if plan.source else {},

@@ -1,5 +1,6 @@
 """Put result folders of several machines into one; nothing is overwritten, and what differs is refused."""
 
+import glob
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ def merge(folders: Sequence[Path], target: Path) -> Merged:
         MissingData: a folder is not there, or holds no result.
         BadData: a record that cannot be read or was edited, or two of one place that were made from different things.
     """
-    chosen: dict[str, tuple[Path, Record]] = {}
+    chosen: dict[str, tuple[Path, str]] = {}
     kept, wrong = 0, []
     for folder in (target, *folders):
         if not folder.is_dir() and folder != target:
@@ -48,11 +49,11 @@ def merge(folders: Sequence[Path], target: Path) -> Merged:
         if not paths and folder != target:
             raise MissingData(f"no result in {folder}. Name the --output-dir of a run.")
         for path in paths:
-            name, record = path.relative_to(folder).as_posix(), _load(path)
-            first, held = chosen.setdefault(name, (path, record))
+            name, identity = path.relative_to(folder).as_posix(), _identity(_load(path))
+            first, held = chosen.setdefault(name, (path, identity))
             if first == path:
                 continue
-            if _identity(held) == _identity(record):
+            if held == identity:
                 kept += 1
             else:
                 wrong.append(f"{first} and {path}")
@@ -68,7 +69,13 @@ def merge(folders: Sequence[Path], target: Path) -> Merged:
 
 def _load(path: Path) -> Record:
     """Read a record, and check the files that it answers for."""
-    if is_analysis(path.read_bytes()):
+    if not path.is_file():  # a pipe would be waited for
+        raise BadData(f"{path} is no regular file. Take it out of the folder.")
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise BadData(f"{path} cannot be read: {error.strerror or error}.") from error
+    if is_analysis(text):
         return AnalysisResult.load(path)
     result = ScoreResult.load(path)
     if predictions_path(path).exists():
@@ -83,5 +90,9 @@ def _identity(record: Record) -> str:
 
 def _copy(source: Path, target: Path) -> list[Path]:
     """Copy a record after the files beside it, so that a reader never sees it without them."""
-    beside = [path for path in sorted(source.parent.glob(f"{source.stem}.*")) if path.is_file() and path != source]
+    beside = [
+        path
+        for path in sorted(source.parent.glob(f"{glob.escape(source.stem)}.*"))
+        if path.is_file() and path != source
+    ]
     return [write_atomic(target.with_name(path.name), partial(shutil.copyfile, path)) for path in (*beside, source)]

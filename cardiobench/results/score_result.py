@@ -159,7 +159,7 @@ class Bounds(Part):
 
 @dataclass(frozen=True)
 class ClassScore(Part):
-    """How well one class of a multilabel task is ranked.
+    """Ranking scores of one class of a multilabel task.
 
     Attributes:
         n: rows in which it was measured.

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.io import sha256_of_json
+from cardiobench.core.source_digest import source_digest
 from cardiobench.protocols.cross_validation.protocol import CrossValidation
 from cardiobench.protocols.cross_validation.search import median_and_iqr
 from cardiobench.results.paths import predictions_path, result_path
@@ -43,7 +44,7 @@ def score_best_classifiers(cells: Iterable[Cell], context: RunContext) -> None:
 
 def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[ScoreResult, list[Path]]:
     first = cells[0]
-    key = sha256_of_json([cell.key for cell in cells])[:KEY_DIGITS]
+    key = sha256_of_json([source_digest(Path(__file__)), *(cell.key for cell in cells)])[:KEY_DIGITS]
     path = result_path(first.folder, f"{first.protocol.name}.{size}.{BEST}", first.subject)
     cached = None if context.config.overwrite else load_cached_score(path, key)
     if cached is not None:

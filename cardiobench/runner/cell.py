@@ -141,7 +141,7 @@ class Cell(BaseCell[ScoreResult]):
 
     @property
     def own_views(self) -> bool:
-        """Whether units are answered from the recordings of the views that the model itself recognises."""
+        """Tell whether units are answered from the recordings of the views that the model itself recognises."""
         return self.config.views == "own" and bool(self.task.paper_rows)
 
     @property
@@ -162,6 +162,7 @@ class Cell(BaseCell[ScoreResult]):
             "variant": self.result_variant,
             "unreadable": sorted(self.unreadable & set(self.rows["id"])),
             "metrics": self.config.metrics,
+            **({"views_code": source_digest(Path(__file__).with_name("own_views.py"))} if self.own_views else {}),
         }
 
     def load_cached(self) -> ScoreResult | None:

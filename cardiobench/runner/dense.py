@@ -106,7 +106,7 @@ def labelled_frames(dataset: OpenDataset, task: Task, protocol: DensePrediction,
 
 @dataclass(frozen=True)
 class TokenPlan:
-    """Where the tokens of the labelled frames are.
+    """Store of the tokens of the labelled frames.
 
     Attributes:
         model: whose encoder gives tokens.

@@ -138,6 +138,14 @@ def resolve(config: RunConfig) -> Request:
     config = apply_suite(apply_profile(config))
     if config.shard:
         parse_shard(config.shard)
+        if config.push_to_hub:
+            raise BadConfig(
+                "--push-to-hub does not go with --shard: push from the run without --shard that ends the whole."
+            )
+    if config.views == "own" and config.profile == "paper":
+        raise BadConfig(
+            "--views own does not go with --profile paper, which takes the images of the true views. Leave one out."
+        )
     if config.max_recording_mb is not None:
         set_limit(config.max_recording_mb)
     protocols = make_protocols(config)

@@ -42,7 +42,7 @@ class ScoringInput:
 
     @property
     def multilabel(self) -> bool:
-        """Whether a row can have several of the classes."""
+        """Tell whether a row can have several of the classes."""
         return self.y_true.ndim == 2
 
     def present_classes(self, classes: int) -> np.ndarray:

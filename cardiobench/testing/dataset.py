@@ -1,4 +1,4 @@
-"""What every dataset keeps to: its spec, its card, its prompts, what is shipped beside it, and its rows."""
+"""Checks of a dataset: its spec, its card, its prompts, what is shipped beside it, and its rows."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""What every metric keeps to: numbers under its keys, refusal of bad rows, a weight that is a repeated row."""
+"""Checks of a metric: numbers under its keys, refusal of bad rows, a weight that is a repeated row."""
 
 from collections.abc import Mapping
 from typing import Any

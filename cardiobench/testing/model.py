@@ -1,4 +1,4 @@
-"""What every model keeps to: parts of one shape, vectors that depend on their own recording alone, no side effects."""
+"""Checks of a model: parts of one shape, vectors that depend on their own recording alone, no side effects."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What every protocol keeps to: its kind and options, answers for the test recordings, labels of the test that it never reads."""
+"""Checks of a protocol: its kind and options, answers for the test recordings, labels of the test that it never reads."""
 
 import json
 from dataclasses import replace

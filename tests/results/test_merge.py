@@ -1,5 +1,6 @@
 """Result folders of several machines in one: checked first, nothing overwritten, nothing half."""
 
+import os
 import shutil
 
 import pandas as pd
@@ -55,3 +56,10 @@ def test_what_differs_or_was_edited_is_refused_before_anything_is_written(tmp_pa
     with pytest.raises(MissingData, match="there is no folder"):
         merge([tmp_path / "none"], out)
     assert not out.exists()
+
+
+def test_a_pipe_in_a_folder_is_named_and_not_waited_for(tmp_path):
+    write(tmp_path / "one", "ptb_xl/cd")
+    os.mkfifo(tmp_path / "one" / "ptb_xl__af.json")
+    with pytest.raises(BadData, match=r"ptb_xl__af\.json is no regular file"):
+        merge([tmp_path / "one"], tmp_path / "out")

@@ -65,3 +65,17 @@ def test_the_shares_of_a_run_are_the_run(tmp_path):
     assert len(outcome(tmp_path / "1")) == len(outcome(tmp_path / "2")) == 2
     merge([tmp_path / "1", tmp_path / "2"], tmp_path / "merged")
     assert outcome(tmp_path / "merged") == outcome(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"shard": "1/2", "push_to_hub": True}, "--push-to-hub does not go with --shard"),
+        ({"views": "own", "profile": "paper"}, "--views own does not go with --profile paper"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused_before_any_work(given, message, tmp_path):
+    config = RunConfig(models=("cardiobench/constant",), tasks=("ptb_xl_sample/cd",), output_dir=tmp_path, **given)
+    with pytest.raises(BadConfig, match=message):
+        run(config)
+    assert not list(tmp_path.iterdir())

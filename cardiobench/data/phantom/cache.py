@@ -10,7 +10,7 @@ from cardiobench.core.errors import UnwritableOutput
 from cardiobench.core.io import write_atomic
 
 DIGEST_BYTES = 32
-"""Of the SHA-256 that stands before the bytes in a file of the cache."""
+"""Length of the SHA-256 that stands before the bytes in a file of the cache."""
 
 
 def cached_bytes(name: str, generator: str, make: Callable[[], bytes]) -> bytes:

@@ -12,7 +12,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import LEADS
 
 POOLINGS = ("mean", "max", "last", "tokens")
-"""Of the network's tokens; a network that gives one vector has one."""
+"""Poolings of the network's tokens; a network that gives one vector has one."""
 
 
 def known_lead(name: str) -> str:

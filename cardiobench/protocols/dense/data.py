@@ -56,7 +56,7 @@ def first_by_hash(patients: Sequence[str], most: int | None = None) -> list[str]
 
 @dataclass(frozen=True)
 class DenseData:
-    """What the protocol sees of a task.
+    """Labels and tokens of a dense task, as a protocol reads them.
 
     Attributes:
         task: segmentation or landmarks.

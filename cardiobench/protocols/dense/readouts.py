@@ -131,7 +131,7 @@ def shares_of_square(points: np.ndarray, box: Letterbox) -> np.ndarray:
 
 @dataclass(frozen=True)
 class TrainingFrames:
-    """What is kept of the training frames: their targets and tokens, no mask.
+    """Targets and tokens of the training frames, without their masks.
 
     Attributes:
         tokens: (n, rows, columns, d).

@@ -70,6 +70,7 @@ def test_the_form_of_the_signal_by_file_and_by_flags(folder):
     flags = RunConfig(preprocessing=texts).preprocessing
     again = load_model(str(folder), trust_remote_code=True, preprocessing=flags)
     assert again.preprocessing == given.preprocessing and again.preprocessing["leads"] == ("V1", "II")
+    assert given.setting == "" and again.setting.startswith("preprocessing-"), "results of the two lie apart"
     with pytest.raises(
         BadModel, match=r"has no image processor.*fs, seconds, leads, scale, layout in cardiobench\.json"
     ):
