@@ -40,7 +40,7 @@ from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import encode_jobs
 from cardiobench.runner.evaluate import dataset_facts
 from cardiobench.runner.processes import share
-from cardiobench.runner.references import data_warnings, first_patients, limited_references
+from cardiobench.runner.references import data_warnings, expected_units, first_patients, limited_references
 from cardiobench.scoring.dense import DenseScorer, score_dense
 from cardiobench.scoring.mask_volumes import PREDICTED
 
@@ -294,7 +294,7 @@ def evaluate_dense(cell: DenseCell) -> tuple[ScoreResult, list[Path]]:
         scorer,
         references,
         floors=floors,
-        expected=int((references["split"] == "test").sum()),
+        expected=expected_units(cell.dataset, task, references, config.limit),
         ef=ef,
         seed=config.seed,
         protocol=cell.protocol.name,

@@ -43,10 +43,15 @@ def join_references(
     if out_of_fold:
         references = references[references["id"].isin(predictions["id"])].assign(split="test")
     joined = Predictions.join(references, predictions, task, source=model, allow_missing=True)
-    expected = joined.expected if limit else dataset.expected(task, references)
+    expected = expected_units(dataset, task, references, limit)
     if out_of_fold and not limit:  # drawn from all splits: nothing is complete where any of them lacks something
         expected = joined.expected + dataset.absent_units(task) + dataset.unread_units(task)
     return replace(joined, expected=expected), references
+
+
+def expected_units(dataset: OpenDataset, task: Task, references: pd.DataFrame, limit: int | None) -> int:
+    """Return the number of test units of the complete release, or with a limit those of the patients that take part."""
+    return int((references["split"] == "test").sum()) if limit else dataset.expected(task, references)
 
 
 def data_warnings(dataset: OpenDataset, limit: int | None) -> list[str]:

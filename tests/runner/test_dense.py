@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 from cardiobench.core.config import RunConfig
+from cardiobench.data import catalog, open_dataset
 from cardiobench.data.twin import write_twin
 from cardiobench.results.paths import predictions_path
+from cardiobench.runner.references import expected_units, limited_references
 from cardiobench.runner.run import default_protocols, run
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 from tests.models.tiny import tiny_open_clip
@@ -108,3 +110,13 @@ def test_every_twin_with_every_kind_of_model(name, tmp_path, monkeypatch):
     for result in outcome.results:
         assert np.isfinite(result.overall[result.metric].value)
         assert result.floors.keys() >= {"best_uninformed", "pixel_patches", "cell_grid_oracle"}
+
+
+def test_rows_that_this_copy_lacks_lower_the_coverage_of_masks_too():
+    whole = open_dataset("phantom_echo")
+    partial = dataclasses.replace(whole, table=dataclasses.replace(whole.table, absent={"test": 5}))
+    task = catalog.task(MASKS)
+    references = limited_references(partial, task, None)
+    here = int((references["split"] == "test").sum())
+    assert expected_units(whole, task, references, None) == here
+    assert expected_units(partial, task, references, None) > here == expected_units(partial, task, references, 3)
