@@ -269,7 +269,6 @@ class RunConfig(Settings):
     ] = "auto"
     shard: Annotated[
         Name | None,
-        Field(pattern=r"^\d{1,6}/\d{1,6}$"),
         Setting(
             "share of the pairs of a model and a dataset, for a job array; a run without it ends the whole", HOW, "I/N"
         ),

@@ -1,5 +1,6 @@
 """One share of a run in a job array: pairs of a model and a dataset, dealt by their number."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from cardiobench.core.errors import BadConfig
@@ -13,12 +14,13 @@ def parse_shard(text: str) -> tuple[int, int]:
     """Return number and count of `3/8`.
 
     Raises:
-        BadConfig: the number is not in 1 to the count.
+        BadConfig: it is not of that form, or the number is not in 1 to the count.
     """
-    number, _, count = text.partition("/")
-    if not 1 <= int(number) <= int(count):
-        raise BadConfig(f"--shard {text}: give a number from 1 to {count}, such as 1/{count}.")
-    return int(number), int(count)
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text, re.ASCII)
+    number, count = map(int, match.groups()) if match else (0, 0)
+    if not 1 <= number <= count:
+        raise BadConfig(f"--shard {text}: give the share and the number of shares, 1/8 to 8/8 of eight.")
+    return number, count
 
 
 def datasets_of(

@@ -31,9 +31,9 @@ def test_every_pair_that_goes_together_is_in_one_share(count):
     assert max(map(len, shares)) - min(map(len, shares)) <= 1, "shares are as large as each other"
 
 
-@pytest.mark.parametrize("shard", ["0/2", "3/2", "1/0"])
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "1/0", "3", "a/b", "1/2/3", "-1/2"])
 def test_a_share_that_is_none_is_refused(shard):
-    with pytest.raises(BadConfig, match="give a number from 1"):
+    with pytest.raises(BadConfig, match="give the share and the number of shares"):
         parse_shard(shard)
 
 
