@@ -268,6 +268,7 @@ def test_records_that_are_the_same_are_left_out_where_asked_for(to_encode):
     assert to_encode() == 3 and to_encode("--drop-duplicates") == 2
 
 
+@pytest.mark.slow
 def test_verify_sees_a_change_that_size_and_time_hide(to_encode, tmp_path):
     for flags in ((), ("--verify",)):
         to_encode(*flags, run=True)

@@ -90,6 +90,7 @@ def check_kept_and_pushed_later(model, saved, failed, before):
     assert sorted(r.metric_type for r in ModelCard.load(MODEL).data.eval_results) == ["auroc", "f1_macro", "mae"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_push_that_fails_can_be_done_later(model, hub, saved, quick, fault):
     what, words = FAULTS[fault]

@@ -47,6 +47,7 @@ def prepared(tmp_path_factory):
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", catalog.list_datasets())
 def test_every_dataset_without_its_recordings(hub, client, name):
     written, _ = send(publish_datasets.publications(name, "cardiobench"))

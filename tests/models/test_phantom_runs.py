@@ -119,6 +119,7 @@ def check_answers(folder, wanted, **what):
         assert len(answers) and np.isfinite(numbers.select_dtypes("number").to_numpy(float)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", [pytest.param(name, marks=marked(name)) for name in CHECKPOINTS], indirect=True)
 def test_every_task_and_protocol_is_answered(checkpoint, twins, tmp_path):
     name, weights = checkpoint

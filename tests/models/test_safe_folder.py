@@ -285,6 +285,7 @@ def paths(content, before=()):
             yield from paths(value, (*before, key))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", CHANGES)
 def test_any_value_of_a_configuration_may_be_anything(model, how):
     """A model is refused, or loads where the value does not matter; nothing but a BadModel comes out."""

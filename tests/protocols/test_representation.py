@@ -98,6 +98,7 @@ def test_without_a_label_in_them_the_overlap_of_refitted_classifiers_is_chance()
         assert found[f"p_value_at_{k}"].value > 0.001
 
 
+@pytest.mark.slow
 def test_a_classifier_that_is_carried_over_shares_as_much_without_having_learned_anything(small):
     """Which is why `shuffled_at_k`, and not k / q, is the floor of the transferred overlap."""
     found = small.analyze(study(embeddings(60, 400)), None).values
@@ -151,6 +152,7 @@ def test_a_class_only_embedding_hides_the_dataset():
     assert found["dataset"]["centroid_separation"] < 0.2
 
 
+@pytest.mark.slow
 def test_geometry_in_the_most_important_dimensions_sees_the_class_only(small):
     """Of 60 dimensions 10 say the class and 30 the dataset; the 10 most important ones are those of the class."""
     found = embeddings(60, 60, of_class=10, of_dataset=30, class_apart=3.0)

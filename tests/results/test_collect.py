@@ -204,6 +204,7 @@ def test_nothing_there(tmp_path):
         collect([tmp_path / "absent"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["page", "paper"])
 def test_the_command_shows_what_is_wrong_without_a_traceback(tmp_path, capsys, layout):
     example_results.write_result(tmp_path / "r")
@@ -226,6 +227,7 @@ def test_the_command_shows_what_is_wrong_without_a_traceback(tmp_path, capsys, l
         assert not any(name in ranked for name in ("org/two", "org/three", "org/four"))
 
 
+@pytest.mark.slow
 def test_answers_that_cannot_be_read_cost_the_picture_only(tmp_path):
     predictions_path(example_results.write_result(tmp_path / "r")).write_bytes(b"PAR1 broken")
     example_results.write_result(tmp_path / "r", "org/two")

@@ -39,6 +39,7 @@ def evaluated(model, tmp_path):
     return result
 
 
+@pytest.mark.slow
 def test_a_file_a_module_a_plug_in_and_an_object_are_the_same_model(file, tmp_path, monkeypatch):
     by_path = evaluated(f"{file}:Means", tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
