@@ -322,9 +322,8 @@ def gaps(repetitions: int) -> Iterator[tuple[str, float, float]]:
                 int
             )
             rows = sampler(truth, answer, np.arange(people), seed)
-            gap = gap_tests(
-                load_metric("f1_macro"), "f1_macro", rows, [np.flatnonzero(group == g) for g in range(len(shares))], 199
-            )
+            dealt = [np.flatnonzero(group == g) for g in range(len(shares))]
+            (gap,) = gap_tests(load_metric("f1_macro"), "f1_macro", rows, [dealt], 199)
             found.append(
                 (
                     gap["f1_macro"].p_value < 0.05,
@@ -341,7 +340,8 @@ def gaps(repetitions: int) -> Iterator[tuple[str, float, float]]:
         truth = np.clip(rng.normal(60 - 12 * group, 10), 10, 80)
         answer = truth + rng.normal(0, 4 + 0.25 * (80 - truth))
         rows = sampler(truth, answer, np.arange(200), seed, 0)
-        gap = gap_tests(load_metric("mae"), "mae", rows, [np.flatnonzero(group == g) for g in (0, 1)], 199)["mae"]
+        (gaps,) = gap_tests(load_metric("mae"), "mae", rows, [[np.flatnonzero(group == g) for g in (0, 1)]], 199)
+        gap = gaps["mae"]
         found.append((gap.p_value < 0.05, gap.value, gap.expected, gap.excess))
     mean = np.mean(found, axis=0)
     print(

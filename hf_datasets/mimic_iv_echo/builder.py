@@ -184,9 +184,9 @@ class MimicIvEcho(CardioBuilder):
         table = read_columns(
             raw / STUDIES, {"study_id": identifier()}, extra={"measurement_id": identifier(optional=True)}
         )
-        # Studies that are listed twice have their lowest measurement.
-        order = pd.to_numeric(table["measurement_id"]).rename("order")
-        table = table.assign(order=order).sort_values("order", kind="stable")
+        # Studies that are listed twice have their lowest measurement; ids of any length are text, the shorter the lower.
+        table = table.assign(digits=table["measurement_id"].str.len())
+        table = table.sort_values(["digits", "measurement_id"], kind="stable")
         return table.drop_duplicates("study_id").set_index("study_id")[["measurement_id"]]
 
     @classmethod

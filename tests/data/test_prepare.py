@@ -48,7 +48,7 @@ def test_the_unmodified_client_reads_it(prepared, tmp_path):
         tmp_path,
     ).splitlines()
     sizes, names, identity, label, first, rate = json.loads(printed[0])
-    assert sizes == {"train": 50, "validation": 14, "test": 52} and names == ["no CD", "CD"] and rate == 100
+    assert sizes == {"train": 48, "validation": 14, "test": 52} and names == ["no CD", "CD"] and rate == 100
     assert printed[1] == identity
     source = open_dataset("ptb_xl_sample")
     number = list(source.frame["id"]).index(identity)

@@ -23,7 +23,7 @@ import json, sys, datasets
 name, folder = sys.argv[1:]
 made = datasets.load_dataset(f"cardiobench/{name}", data_dir=folder or None, trust_remote_code=True)
 first = {split: part[0]["id"] for split, part in made.items()}
-print(json.dumps([{split: len(part) for split, part in made.items()}, first, sorted(made["train"].features)]))
+print(json.dumps([{split: len(part) for split, part in made.items()}, first, sorted(next(iter(made.values())).features)]))
 """
 
 
