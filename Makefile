@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # One worker per core and one thread per worker: threads that compete for the cores take up to seven times as long.
 PYTEST := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: audit demo docs test test-slow test-all test-scripts test-leaderboard lint wheel-smoke clean
+.PHONY: audit demo docs test test-slow test-all test-scripts test-leaderboard test-cluster lint wheel-smoke clean
 
 demo: $(STAMP)
 	HF_HUB_OFFLINE=1 $(BIN)/cardiobench demo
@@ -19,7 +19,7 @@ test-slow: $(STAMP)
 	$(PYTEST) -m slow
 
 # Everything that is proved; CI runs it after `make test`.
-test-all: test test-slow test-scripts test-leaderboard wheel-smoke
+test-all: test test-slow test-scripts test-leaderboard wheel-smoke test-cluster
 
 # The builders as loading scripts, with the last `datasets` that runs them, in an environment of its own.
 test-scripts: .venv-scripts/.installed
@@ -40,6 +40,20 @@ test-leaderboard: .venv-leaderboard/.installed
 	$(PYTHON) -m venv .venv-leaderboard
 	.venv-leaderboard/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-leaderboard.txt \
 		axe-playwright-python playwright pytest pytest-timeout pytest-xdist -e ".[leaderboard]"
+	touch $@
+
+# Cells on Dask and on Ray: an environment of its own that adds both to the packages of .venv.
+test-cluster: .venv-cluster/.installed
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 .venv-cluster/bin/python -m pytest tests/runner/test_parallel.py -k "dask or ray"
+
+SITE_PACKAGES = -c "import sysconfig; print(sysconfig.get_path('purelib'))"
+
+.venv-cluster/.installed: $(STAMP) constraints-cluster.txt
+	$(PYTHON) -m venv .venv-cluster
+	echo "import site; site.addsitedir('$$($(BIN)/python $(SITE_PACKAGES))')" \
+		> "$$(.venv-cluster/bin/python $(SITE_PACKAGES))/base.pth"
+	.venv-cluster/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-cluster.txt \
+		"dask[distributed]" ray
 	touch $@
 
 lint: $(STAMP)
@@ -74,4 +88,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv .venv-scripts .venv-leaderboard .venv-audit dist results
+	rm -rf .venv .venv-scripts .venv-leaderboard .venv-cluster .venv-audit dist results

@@ -236,13 +236,13 @@ def ray(jobs: int) -> Iterator[None]:
     except ImportError:
         raise CardioBenchError("--backend ray needs its package: pip install ray") from None
     started = not engine.is_initialized()
+    # Ray takes a local cluster's size from here; the size of one that runs already is its own.
+    local = started and not os.environ.get("RAY_ADDRESS")
     if started:
-        # Ray takes a local cluster's size from here; the size of one that runs already is its own.
-        size = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": jobs}
-        engine.init(include_dashboard=False, log_to_driver=False, **size)
+        engine.init(include_dashboard=False, log_to_driver=False, **({"num_cpus": jobs} if local else {}))
     try:
         register_ray()
-        with joblib.parallel_config(backend="ray", n_jobs=jobs):
+        with joblib.parallel_config(backend="ray", n_jobs=jobs if local else -1):
             yield
     finally:
         if started:

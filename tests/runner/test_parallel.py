@@ -2,8 +2,10 @@
 
 import importlib.util
 import json
+import os
 from dataclasses import replace
 
+import joblib
 import pandas as pd
 import pytest
 
@@ -118,7 +120,7 @@ def alone():
 @pytest.mark.parametrize(("backend", "package"), [("loky", "joblib"), ("dask", "distributed"), ("ray", "ray")])
 def test_workers_of_every_kind_come_to_the_same_bits(config, alone, backend, package):
     if importlib.util.find_spec(package) is None:
-        pytest.skip(f"the optional package '{package}' is not installed")
+        pytest.skip(f"the optional package '{package}' is not installed: make test-cluster")
     if not alone:
         run(config, Console())
         alone |= numbers(config)
@@ -126,6 +128,28 @@ def test_workers_of_every_kind_come_to_the_same_bits(config, alone, backend, pac
     outcome = run(shipped)
     assert outcome.exit_code == 0 and len(outcome.results) == 3
     assert numbers(shipped) == alone
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_is_used_where_it_is_and_left_running():
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
+    with distributed.LocalCluster(1, threads_per_worker=1, dashboard_address=None) as cluster:
+        with parallel.backend(f"dask={cluster.scheduler_address}", 1):
+            pids = joblib.Parallel(batch_size=1)(joblib.delayed(os.getpid)() for _ in range(4))
+        with distributed.Client(cluster) as client:
+            assert set(pids) == set(client.run(os.getpid).values()), "its only worker did all, and is there still"
+
+
+@pytest.mark.slow
+def test_all_cores_of_a_ray_cluster_are_used_and_it_is_left_running():
+    engine = pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
+    engine.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        with parallel.backend("ray", 1):
+            assert joblib.effective_n_jobs() == 2, "not as many as this machine has, or was told"
+        assert engine.is_initialized()
+    finally:
+        engine.shutdown()
 
 
 def test_an_unknown_backend_or_one_that_is_not_installed_is_said(monkeypatch):

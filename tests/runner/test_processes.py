@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -106,6 +107,32 @@ def test_two_processes_are_one(one, tmp_path):
     printed = call(*line(tmp_path, launch=TWO))
     assert len(list(tmp_path.glob("cache/embeddings/*/*/*/*rank1*.arrow"))) > 0, "the second process did its share"
     assert printed.count("plan") == 1, "one voice"
+    assert_same(one, tmp_path)
+
+
+def test_two_machines_are_one(one, tmp_path):
+    """Two nodes on the loopback: a launcher and a temporary folder each, and folders that both see."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    nodes = []
+    for rank in range(2):
+        launch = [*TWO, "--machine_rank", str(rank), "--main_process_ip", "127.0.0.1", "--main_process_port", str(port)]
+        launch[launch.index("--num_machines") + 1] = "2"
+        own = tmp_path / f"node{rank}"
+        own.mkdir()
+        nodes.append(
+            subprocess.Popen(
+                [str(part) for part in line(tmp_path, launch=launch)],
+                env={**os.environ, "TMPDIR": str(own)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        )
+    printed = [node.communicate(timeout=300)[0] for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0], "".join(printed)
+    assert [text.count("plan") for text in printed] == [1, 0], "one voice, that of the first machine"
+    assert len(list(tmp_path.glob("cache/embeddings/*/*/*/*rank1*.arrow"))) > 0, "the second machine did its share"
     assert_same(one, tmp_path)
 
 
