@@ -62,10 +62,10 @@ def task_data(seed: int = 0) -> TaskData:
 
 def timed(name: str, work: Callable[[], Result]) -> tuple[Result, float]:
     """Do some work, print how long it took, and return both."""
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     result = work()
     seconds = time.perf_counter() - start
-    print(f"{name}: {seconds:.1f} s")
+    print(f"{name}: {seconds:.1f} s ({time.process_time() - used:.1f} s of a processor)", flush=True)
     return result, seconds
 
 

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from cardiobench.protocols.linear.logistic import logistic_path
 from cardiobench.protocols.linear.model import fit_linear_models
-from cardiobench.protocols.linear.streamed import SEARCH_TOLERANCE
+from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE
 
 FOLDS, PENALTIES = 15, 10.0 ** np.arange(4, -4, -1)
 SHAPES = ((1000, 384), (2000, 768), (5000, 384), (5000, 1536), (1000, 1536))

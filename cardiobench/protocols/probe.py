@@ -15,7 +15,7 @@ from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.learnable import check_has_paper_recipe, check_learnable, two_answers
 from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, multilabel_path, predict_all
-from cardiobench.protocols.linear.streamed import SEARCH_TOLERANCE, TOLERANCE
+from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.options import Penalty
 from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.scoring.metrics import macro_auroc

@@ -88,6 +88,32 @@ def test_the_loss_is_as_near_its_minimum_as_asked_for(tolerance):
         assert objective(one, penalty) - objective(other, penalty) <= 3 * tolerance
 
 
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
+def test_classes_fitted_together_are_as_near_their_minimum_as_asked_for(tolerance):
+    """Each beside scikit-learn's fit of the rows in which it was measured; one is rare, and separable with 40 features."""
+    features, labels = sample(120, 40, 2)
+    truth = np.stack([labels, sample(120, 40, 3)[1] == 1, np.arange(120) < 3], axis=1).astype(float)
+    truth[np.random.default_rng(3).random(truth.shape) < 0.2] = np.nan
+    every, penalties, scale = np.arange(120), (1e-3, 1e-1, 10.0), mean_and_std(features)
+    standard = (features - scale[0]) / scale[1]
+
+    def objective(coefficients, intercept, rows, positive, penalty):
+        outputs = standard[rows] @ coefficients + intercept
+        loss = np.logaddexp(0, np.where(positive, -outputs, outputs)).mean()
+        return loss + 0.5 * penalty * (coefficients**2).sum() / len(rows)
+
+    together = fit_linear_models(features, every, truth, penalties, classes=3, scale=scale, tolerance=tolerance)
+    for penalty, model in zip(penalties, together, strict=True):
+        for code in range(3):
+            known = np.flatnonzero(~np.isnan(truth[:, code]))
+            case = known, truth[known, code] == 1
+            peer = LogisticRegression(C=1 / penalty, solver="newton-cholesky", tol=1e-10).fit(standard[known], case[1])
+            coefficients = model.coefficients[:, code]
+            intercept = model.intercepts[code] + scale[0] @ coefficients
+            reached = objective(coefficients * scale[1], intercept, *case, penalty)
+            assert reached - objective(peer.coef_[0], peer.intercept_[0], *case, penalty) <= 3 * tolerance
+
+
 def test_one_class_less_is_a_fit_without_it():
     """Two coefficient vectors of opposite sign carry half the penalty of their difference: the binary fit with twice the C."""
     features, labels = sample(60, 5, 2)

@@ -16,7 +16,7 @@ from cardiobench.protocols.base import aggregate
 from cardiobench.protocols.few_shot import draw_patients, n_patients
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.linear.model import fit_linear_models
-from cardiobench.protocols.linear.streamed import SEARCH_TOLERANCE
+from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE
 from cardiobench.protocols.native import check_outputs
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.zero_shot import ZeroShot

@@ -15,9 +15,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit, softmax
 
 from cardiobench.protocols.features import mean_and_std
+from cardiobench.protocols.linear.line_search import line_search
+from cardiobench.protocols.linear.tolerance import TOLERANCE
 
-TOLERANCE = 1e-8  # of the loss a line above its minimum
-SEARCH_TOLERANCE = 1e-6  # enough to choose a penalty by; scikit-learn's own default stops farther from the minimum
 STEPS = 12  # of conjugate gradients before the curvature is taken anew
 ROUNDS = 40  # of that, at most
 SHARED_ROUNDS = 2  # with the curvature of the folds' mean; then each fold that is not done gets its own
@@ -266,7 +266,8 @@ def _descend(
             direction = -ahead
         previous, steepest = gradient, decrement
         along = problem.logits(direction)
-        length, probabilities = _line_search(problem, state, logits, direction, along, decay)
+        lines = _FoldLines(problem, state, logits, direction, along, decay)
+        length, probabilities = line_search(lines, state.shape[1]), lines.probabilities
         state = state + length[None, :, None] * direction
         logits = logits + length[None, :, None] * along
         gradient = problem.gradient(problem.weights * (probabilities - problem.target)) + decay * state
@@ -278,44 +279,35 @@ def _dot(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.einsum("dfo,dfo->f", one, other)
 
 
-def _line_search(
-    problem: _FoldProblems,
-    state: np.ndarray,
-    logits: np.ndarray,
-    direction: np.ndarray,
-    along: np.ndarray,
-    decay: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far to go along a direction, (folds,), by Newton's method kept between bounds, and the probabilities there."""
-    bend, lean = _dot(decay * direction, direction), _dot(decay * direction, state)
-    length = np.zeros(state.shape[1])
-    low, high = np.zeros_like(length), np.full_like(length, np.inf)
-    weighted, first = problem.weights * along, None
-    for _ in range(20):
-        probabilities = problem.probabilities(logits + length[None, :, None] * along)
-        slope = np.einsum("nfo,nfo->f", weighted, probabilities - problem.target) + lean + length * bend
-        first = slope if first is None else first
-        # A tenth of the first slope is far enough: conjugate gradients forgive the rest.
-        close = (np.abs(slope) <= 0.1 * np.abs(first)) & ((length > 0) | (first == 0))
-        if close.all():
-            break
-        curvature = np.maximum(_curvature_along(problem, weighted, along, probabilities) + bend, 1e-300)
-        low, high = np.where(slope < 0, length, low), np.where(slope > 0, np.minimum(high, length), high)
-        newton = length - slope / curvature
-        middle = np.where(np.isfinite(high), (low + np.where(np.isfinite(high), high, 0)) / 2, 4 * low)
-        inside = (newton > low) & (newton < high)
-        length = np.where(close, length, np.where(inside, newton, middle))
-    return length, probabilities
+@dataclass
+class _FoldLines:
+    """The losses of the folds along their directions: `Lines` of a line search, and the probabilities at its end."""
 
+    problem: _FoldProblems
+    state: np.ndarray
+    logits: np.ndarray
+    direction: np.ndarray
+    along: np.ndarray
+    decay: np.ndarray
 
-def _curvature_along(
-    problem: _FoldProblems, weighted: np.ndarray, along: np.ndarray, probabilities: np.ndarray
-) -> np.ndarray:
-    """Return the second derivative of the loss along a direction, (folds,)."""
-    if problem.classes == 2:
-        return np.einsum("nfo,nfo,nfo->f", weighted, along, probabilities * (1 - probabilities))
-    mean = (probabilities * along).sum(axis=-1, keepdims=True)
-    return np.einsum("nfo,nfo,nfo->f", weighted, along - mean, probabilities)
+    def __post_init__(self) -> None:
+        self.bend = _dot(self.decay * self.direction, self.direction)
+        self.lean = _dot(self.decay * self.direction, self.state)
+        self.weighted = self.problem.weights * self.along
+
+    def slopes(self, lengths: np.ndarray) -> np.ndarray:
+        """Return the first derivatives, (folds,)."""
+        self.probabilities = self.problem.probabilities(self.logits + lengths[None, :, None] * self.along)
+        inner = np.einsum("nfo,nfo->f", self.weighted, self.probabilities - self.problem.target)
+        return inner + self.lean + lengths * self.bend
+
+    def curvatures(self) -> np.ndarray:
+        """Return the second derivatives where the slopes were asked for last, (folds,)."""
+        if self.problem.classes == 2:
+            variance = self.probabilities * (1 - self.probabilities)
+            return np.einsum("nfo,nfo,nfo->f", self.weighted, self.along, variance) + self.bend
+        mean = (self.probabilities * self.along).sum(axis=-1, keepdims=True)
+        return np.einsum("nfo,nfo,nfo->f", self.weighted, self.along - mean, self.probabilities) + self.bend
 
 
 def _preconditioner(

@@ -7,8 +7,10 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from cardiobench.protocols.features import row_blocks
+from cardiobench.protocols.linear.one_vs_rest import one_vs_rest_path
 from cardiobench.protocols.linear.ridge import ridge_path
-from cardiobench.protocols.linear.streamed import TOLERANCE, logistic_path, one_vs_rest_path
+from cardiobench.protocols.linear.streamed import logistic_path
+from cardiobench.protocols.linear.tolerance import TOLERANCE
 
 
 @dataclass(frozen=True)

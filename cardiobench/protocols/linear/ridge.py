@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cardiobench.protocols.linear.rows import PrincipalRows, sum_of_products
+from cardiobench.protocols.linear.rows import PrincipalRows
 
 
 def ridge_path(
@@ -28,10 +28,8 @@ def ridge_path(
         Coefficients (d, 1) and intercepts (1,) in the units of the features, for each penalty.
     """
     rows = PrincipalRows(features, indices, np.ones(len(indices)), scale)
-    state = np.zeros((len(rows.values) + 1, 1))
     mean = targets.mean()
-    sums = sum(sum_of_products(block, (targets[part] - mean)[:, None]) for part, _, block in rows.outputs(state))
-    products = rows.to_gradient(np.asarray(sums))[:-1]
+    products = rows.gradient((targets - mean)[:, None])[:-1]
     return [
         rows.in_feature_units(np.concatenate([products / (rows.values[:, None] + penalty), [[mean]]]))
         for penalty in penalties

@@ -70,29 +70,44 @@ class PrincipalRows:
             block /= self._deviation
             yield rows, block
 
-    def outputs(self, state: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Yield the rows of each block, the outputs (m, k) of a linear layer for them, and the block.
+    def layer(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return coefficients (c, k) and intercepts (k,) of the columns of a block.
 
         Args:
             state: coefficients of the coordinates, then the intercepts, (r + 1, k).
         """
-        coefficients, intercepts = state[:-1].astype(self.dtype), state[-1].astype(self.dtype)
+        # Features that are read anew are not scaled: that is put into the coefficients, which are fewer.
+        coefficients = state[:-1] if self._rotated is not None else self.in_feature_units(state)[0]
+        return coefficients.astype(self.dtype), state[-1].astype(self.dtype)
+
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield the rows of each block, and the block, (m, c): their coordinates, or their centred features."""
         if self._rotated is not None:
-            for rows, block in self._rotated:
-                yield rows, block @ coefficients + intercepts, block
+            yield from self._rotated
             return
-        # Not scaled: that is put into the coefficients, which are fewer. Centred, or float32 would cancel.
-        coefficients = self.in_feature_units(state)[0].astype(self.dtype)
-        centre = self._centre.astype(self.dtype)
+        centre = self._centre.astype(self.dtype)  # or float32 would cancel
         for rows, block in row_blocks(self._features, self._indices, self.dtype):
             block -= centre
-            yield rows, block @ coefficients + intercepts, block
+            yield rows, block
+
+    def outputs(self, state: np.ndarray) -> np.ndarray:
+        """Return the outputs of a linear layer for all rows, (n, k)."""
+        coefficients, intercepts = self.layer(state)
+        outputs = np.empty((self.count, state.shape[1]), self.dtype)
+        for rows, block in self.blocks():
+            outputs[rows] = block @ coefficients + intercepts
+        return outputs
+
+    def gradient(self, residuals: np.ndarray) -> np.ndarray:
+        """Return X' residuals and, in the last row, their sums: (r + 1, k) of (n, k)."""
+        sums = sum(sum_of_products(block, residuals[rows]) for rows, block in self.blocks())
+        return self.to_gradient(np.asarray(sums))
 
     def to_gradient(self, sums: np.ndarray) -> np.ndarray:
-        """Return the gradient of a state from sums over the blocks that `outputs` yields.
+        """Return the gradient of a state from sums over `blocks`.
 
         Args:
-            sums: of block' residual, and of the residuals in the last row, (columns of a block + 1, k).
+            sums: of block' residual, and of the residuals in the last row, (c + 1, k).
         """
         if self._rotated is not None:
             return sums

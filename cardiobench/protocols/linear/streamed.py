@@ -5,16 +5,15 @@ serves every penalty, and the number of passes through the rows hardly depends o
 Cross-validation fits its many small folds together instead (`logistic.py`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logit, logsumexp, softmax
+from scipy.special import expit, logsumexp, softmax
 
 from cardiobench.protocols.linear.rows import PrincipalRows, sum_of_products
+from cardiobench.protocols.linear.tolerance import TOLERANCE
 
-TOLERANCE = 1e-8  # of the mean loss above its minimum
-SEARCH_TOLERANCE = 1e-6  # enough to choose a penalty by
 STEPS = 1000  # of L-BFGS, at most
 MEMORY = 20  # steps that L-BFGS remembers
 FLATTER = 0.7  # share of the curvature that was expected; below it, the steps were measured with the wrong scale
@@ -78,53 +77,6 @@ def logistic_path(
     return [fitted[penalty] for penalty in penalties]
 
 
-def one_vs_rest_path(
-    features: np.ndarray,
-    indices: np.ndarray,
-    labels: np.ndarray,
-    penalties: Sequence[float] | np.ndarray,
-    *,
-    scale: tuple[np.ndarray, np.ndarray] | None = None,
-    tolerance: float = TOLERANCE,
-) -> Iterator[tuple[float, tuple[np.ndarray, np.ndarray]]]:
-    """Fit a binary `logistic_path` of every class against its absence, all classes in the same passes through the rows.
-
-    A penalty is fitted when it is asked for, so that a search can end early: the least ones take most of the time.
-
-    Args:
-        features: (N, d), any float type.
-        indices: of the rows to learn from, (n,).
-        labels: of these rows: 1 with the class, 0 without, NaN for unmeasured, which is left out, (n, K).
-        penalties: positive.
-        scale: mean and deviation (d,) of each feature; by default those of these rows.
-        tolerance: how far above its minimum the mean loss of a class may stay; from `SEARCH_TOLERANCE` on, the rows are
-            multiplied in float32, whose rounding error is far smaller.
-
-    Yields:
-        Each penalty from the stiffest on, with coefficients (d, K) and intercepts (K,) in the units of the features. A
-        class that all rows have has the intercept infinity, one that none has minus infinity, one that was never
-        measured 0.
-    """
-    known = ~np.isnan(labels)
-    positive, measured = np.nansum(labels, axis=0), known.sum(axis=0)
-    fitted = (positive > 0) & (positive < measured)
-    dtype = np.float32 if tolerance >= SEARCH_TOLERANCE else np.float64
-    rows = PrincipalRows(features, indices, np.ones(len(indices)), scale, dtype)
-    loss = _BinaryLosses(rows, np.nan_to_num(labels[:, fitted]), known[:, fitted])
-    state = np.zeros((len(rows.values) + 1, int(fitted.sum())))
-    state[-1] = logit((positive / np.maximum(measured, 1))[fitted])
-    for penalty in sorted(penalties, reverse=True):
-        if fitted.any():
-            state = _minimize(loss, state, penalty, tolerance)
-        coefficients, intercepts = np.zeros((features.shape[1], len(fitted))), np.zeros(len(fitted))
-        intercepts[(positive == 0) & (measured > 0)], intercepts[(positive == measured) & (measured > 0)] = (
-            -np.inf,
-            np.inf,
-        )
-        coefficients[:, fitted], intercepts[fitted] = rows.in_feature_units(state)
-        yield penalty, (coefficients, intercepts)
-
-
 class _LogLoss:
     """The weighted log loss of all rows as a function of a state.
 
@@ -140,40 +92,13 @@ class _LogLoss:
     def __call__(self, state: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient, (r + 1, outputs)."""
         value, curvature, sums = 0.0, 0.0, np.zeros((1, 1))
-        for part, outputs, block in self.rows.outputs(state):
+        coefficients, intercepts = self.rows.layer(state)
+        for part, block in self.rows.blocks():
             weights = self.weights[part]
-            losses, residuals, bends = _log_loss(outputs, self.codes[part])
+            losses, residuals, bends = _log_loss(block @ coefficients + intercepts, self.codes[part])
             value += float(weights @ losses)
             curvature += float(weights @ bends)
             sums = sums + sum_of_products(block, weights[:, None] * residuals)
-        self.curvature = curvature / self.total
-        return value, self.rows.to_gradient(sums)
-
-
-class _BinaryLosses:
-    """The log losses of several classes, each against its absence, as a function of a state; their sum is minimised.
-
-    Attributes:
-        total: measured rows of each class, (K,).
-        curvature: mean of p (1 - p) of each class over these at the last state, (K,); at first that of its share.
-    """
-
-    def __init__(self, rows: PrincipalRows, targets: np.ndarray, known: np.ndarray):
-        self.rows, self.targets, self.known = rows, targets.astype(rows.dtype), known.astype(rows.dtype)
-        self.total = known.sum(axis=0, dtype=np.float64)
-        share = targets.sum(axis=0) / self.total
-        self.curvature = share * (1 - share)
-
-    def __call__(self, state: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the sum of the losses and its gradient, (r + 1, K)."""
-        value, curvature, sums = 0.0, np.zeros(len(self.total)), np.zeros((1, 1))
-        for part, outputs, block in self.rows.outputs(state):
-            targets, known = self.targets[part], self.known[part]
-            probabilities, below = expit(outputs), np.exp(-np.abs(outputs))
-            losses = np.maximum(outputs, 0) + np.log(1 + below) - targets * outputs  # a tenth of np.logaddexp's time
-            value += float((known * losses).sum(dtype=np.float64))
-            curvature += (known * probabilities * (1 - probabilities)).sum(axis=0)
-            sums = sums + sum_of_products(block, known * (probabilities - targets))
         self.curvature = curvature / self.total
         return value, self.rows.to_gradient(sums)
 
@@ -194,7 +119,7 @@ def _log_loss(outputs: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.nd
     return losses, probabilities, curvature
 
 
-def _minimize(loss: _LogLoss | _BinaryLosses, start: np.ndarray, penalty: float, tolerance: float) -> np.ndarray:
+def _minimize(loss: _LogLoss, start: np.ndarray, penalty: float, tolerance: float) -> np.ndarray:
     """Return the state of least loss plus penalty."""
     state, decay = start, np.append(np.full(len(start) - 1, penalty), 0.0)[:, None]
     total = float(loss.total.sum())

@@ -7,7 +7,8 @@ import numpy as np
 
 from cardiobench.protocols.cross_validation.folds import Split
 from cardiobench.protocols.cross_validation.grids import Params
-from cardiobench.protocols.linear.logistic import SEARCH_TOLERANCE, TOLERANCE, LogisticPath, logistic_path
+from cardiobench.protocols.linear.logistic import LogisticPath, logistic_path
+from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE, TOLERANCE
 
 BLOCK = 20_000_000  # numbers in the states of the splits that are fitted together
 

@@ -1,0 +1,171 @@
+"""Logistic regression of many classes, each against its absence, in the same matrix products.
+
+L-BFGS in coordinates in which the curvature of the loss is near the identity. The classes share nothing but the passes
+through the rows: each has steps, memory and an end of its own, and the ones that are done leave the products. Minimising
+the sum of their losses takes ten times the work, since the curvatures of all classes then share one memory.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from scipy.special import expit, logit
+
+from cardiobench.protocols.linear.line_search import line_search
+from cardiobench.protocols.linear.rows import PrincipalRows
+from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE, TOLERANCE
+
+STEPS = 1000  # at most
+MEMORY = 10  # steps that are remembered
+FLATTER = 10  # times as flat as its mean curvature the loss may be along a direction, where the rows are separable
+
+
+def one_vs_rest_path(
+    features: np.ndarray,
+    indices: np.ndarray,
+    labels: np.ndarray,
+    penalties: Sequence[float] | np.ndarray,
+    *,
+    scale: tuple[np.ndarray, np.ndarray] | None = None,
+    tolerance: float = TOLERANCE,
+) -> Iterator[tuple[float, tuple[np.ndarray, np.ndarray]]]:
+    """Fit what scikit-learn's StandardScaler and LogisticRegression(C=1/penalty) give for each class by itself.
+
+    A penalty is fitted when it is asked for, so that a search can end early: the least ones take most of the time.
+
+    Args:
+        features: (N, d), any float type.
+        indices: of the rows to learn from, (n,).
+        labels: of these rows: 1 with the class, 0 without, NaN for unmeasured, which is left out, (n, K).
+        penalties: positive.
+        scale: mean and deviation (d,) of each feature; by default those of these rows.
+        tolerance: how far above its minimum the mean loss of a class may stay; from `SEARCH_TOLERANCE` on, the rows are
+            multiplied in float32, whose rounding error is far smaller.
+
+    Yields:
+        Each penalty from the stiffest on, with coefficients (d, K) and intercepts (K,) in the units of the features. A
+        class that all rows have has the intercept infinity, one that none has minus infinity, one that was never
+        measured 0.
+    """
+    known = ~np.isnan(labels)
+    positive, measured = np.nansum(labels, axis=0), known.sum(axis=0)
+    fitted = (positive > 0) & (positive < measured)
+    dtype = np.float32 if tolerance >= SEARCH_TOLERANCE else np.float64
+    rows = PrincipalRows(features, indices, np.ones(len(indices)), scale, dtype)
+    targets, known = np.nan_to_num(labels[:, fitted]).astype(dtype), known[:, fitted].astype(dtype)
+    state = np.zeros((len(rows.values) + 1, int(fitted.sum())))
+    state[-1] = logit((positive / np.maximum(measured, 1))[fitted])
+    coefficients, intercepts = np.zeros((features.shape[1], len(fitted))), np.zeros(len(fitted))
+    intercepts[(positive == 0) & (measured > 0)] = -np.inf
+    intercepts[(positive == measured) & (measured > 0)] = np.inf
+    for penalty in sorted(penalties, reverse=True):  # each is a good start for the next
+        state = _minimize(rows, targets, known, state, penalty, tolerance)
+        coefficients[:, fitted], intercepts[fitted] = rows.in_feature_units(state)
+        yield penalty, (coefficients.copy(), intercepts.copy())
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """Where the classes stand that are not done; the last axis of all arrays is the class.
+
+    Attributes:
+        number: of each class, (k,).
+        targets: (n, k).
+        known: 1 where the class was measured, (n, k).
+        state: coefficients of the coordinates, then the intercept, (r + 1, k).
+        outputs: of the rows at the state, (n, k).
+        steps: changes of the state, the oldest first, (m, r + 1, k).
+        bends: changes of the gradient that came with them, (m, r + 1, k).
+    """
+
+    number: np.ndarray
+    targets: np.ndarray
+    known: np.ndarray
+    state: np.ndarray
+    outputs: np.ndarray
+    gradient: np.ndarray
+    steps: np.ndarray
+    bends: np.ndarray
+
+    def take(self, kept: np.ndarray) -> "_Classes":
+        """Return some of the classes."""
+        return replace(self, **{field.name: getattr(self, field.name)[..., kept] for field in fields(self)})
+
+    def direction(self, inverse: np.ndarray) -> np.ndarray:
+        """Return the inverse curvature times the gradient, downhill, (r + 1, k): the two loops of L-BFGS.
+
+        Args:
+            inverse: of the curvature where no step has been taken, (r + 1, k).
+        """
+        ahead, shares = self.gradient.copy(), []
+        products = np.einsum("mdk,mdk->mk", self.steps, self.bends)
+        inner = np.divide(1, products, out=np.zeros_like(products), where=products > 0)
+        for step, bend, weight in zip(self.steps[::-1], self.bends[::-1], inner[::-1], strict=True):
+            shares.append(weight * _dot(step, ahead))
+            ahead -= shares[-1] * bend
+        ahead *= inverse
+        for step, bend, weight, share in zip(self.steps, self.bends, inner, shares[::-1], strict=True):
+            ahead += (share - weight * _dot(bend, ahead)) * step
+        return -ahead
+
+
+class _ClassLines:
+    """The losses of the classes along their directions: `Lines` of a line search."""
+
+    def __init__(self, classes: _Classes, direction: np.ndarray, along: np.ndarray, decay: np.ndarray):
+        """Prepare the search; `along` is the change of the outputs along the direction, (n, k)."""
+        self._classes, self._along, self._weighted = classes, along, classes.known * along
+        self._bend, self._lean = _dot(decay * direction, direction), _dot(decay * direction, classes.state)
+
+    def slopes(self, lengths: np.ndarray) -> np.ndarray:
+        """Return the first derivatives, (k,)."""
+        self._probabilities = expit(self._classes.outputs + lengths.astype(self._along.dtype) * self._along)
+        inner = _dot(self._weighted, self._probabilities - self._classes.targets)
+        return inner + self._lean + lengths * self._bend
+
+    def curvatures(self) -> np.ndarray:
+        """Return the second derivatives where the slopes were asked for last, (k,)."""
+        return _dot(self._weighted * self._along, self._probabilities * (1 - self._probabilities)) + self._bend
+
+
+def _minimize(
+    rows: PrincipalRows, targets: np.ndarray, known: np.ndarray, start: np.ndarray, penalty: float, tolerance: float
+) -> np.ndarray:
+    """Return the state of least loss plus penalty of each class, (r + 1, k)."""
+    fitted = start.copy()
+    decay = np.append(np.full(len(start) - 1, penalty), 0.0)[:, None]
+    sizes = np.append(rows.values, rows.count)[:, None]
+    outputs, none = rows.outputs(start), np.empty((0, *start.shape))
+    gradient = rows.gradient(known * (expit(outputs) - targets)) + decay * start
+    left = _Classes(np.arange(start.shape[1]), targets, known, start, outputs, gradient, none, none)
+    for _ in range(STEPS):
+        probabilities = expit(left.outputs)
+        curvature = _dot(left.known * probabilities, 1 - probabilities) / rows.count
+        inverse = 1 / (curvature * sizes + decay)
+        # With the right curvature the loss is half the squared length of its gradient, measured by it, above the minimum.
+        above = _dot(left.gradient * inverse, left.gradient) / 2
+        unfinished = FLATTER * above > tolerance * left.known.sum(axis=0)
+        fitted[:, left.number] = left.state
+        if not unfinished.any():
+            break
+        if not unfinished.all():
+            left, inverse = left.take(unfinished), inverse[:, unfinished]
+        left = _step(rows, left, left.direction(inverse), decay)
+    return fitted
+
+
+def _step(rows: PrincipalRows, classes: _Classes, direction: np.ndarray, decay: np.ndarray) -> _Classes:
+    """Return the classes after a step along their directions."""
+    along = rows.outputs(direction)
+    lengths = line_search(_ClassLines(classes, direction, along, decay), len(classes.number))
+    step = lengths * direction
+    state, outputs = classes.state + step, classes.outputs + lengths.astype(along.dtype) * along
+    gradient = rows.gradient(classes.known * (expit(outputs) - classes.targets)) + decay * state
+    steps = np.concatenate([classes.steps[-MEMORY + 1 :], step[None]])
+    bends = np.concatenate([classes.bends[-MEMORY + 1 :], (gradient - classes.gradient)[None]])
+    return replace(classes, state=state, outputs=outputs, gradient=gradient, steps=steps, bends=bends)
+
+
+def _dot(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the inner product of the columns of two matrices, in float64, (k,)."""
+    return np.einsum("dk,dk->k", one, other, dtype=np.float64)
