@@ -7,7 +7,7 @@ import pandas as pd
 
 from cardiobench.data.spec import Task
 from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.information import Information, donors, p_value
+from cardiobench.scoring.information import Dealer, Information, p_value
 
 DRAWS = 199
 SIDE = 64
@@ -47,10 +47,10 @@ def dealt_test(
     patients = Clusters.of(frame["patient_id"].to_numpy()).count
     dealt = np.zeros(draws)
     for _, rows in frame.reset_index(drop=True).fillna("").groupby(["view", "phase"], sort=True):
-        chosen = rows.index.to_numpy()
-        clusters = Clusters.of(rows["patient_id"].to_numpy())
-        for draw in range(draws):
-            (source,) = donors(clusters, 1, rng)
+        dealer = Dealer(Clusters.of(rows["patient_id"].to_numpy()), rng)
+        chosen = rows.index.to_numpy()[dealer.rows]
+        every = (source for sources in dealer.deal(draws) for source in sources)
+        for draw, source in enumerate(every):
             dealt[draw] += score(truth[chosen], answer[chosen[source]], len(task.structures))
     observed = score(truth, answer, len(task.structures))
     return Information(p_value(observed, dealt), task.metrics[0], patients)

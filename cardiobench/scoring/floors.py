@@ -6,7 +6,6 @@ import pandas as pd
 from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
 from cardiobench.results.score_result import Floor
-from cardiobench.scoring.intervals import confusion_table
 from cardiobench.scoring.metrics import Metric, ScoringInput
 
 CHANCE_DRAWS = 200
@@ -169,15 +168,18 @@ def chance(metric: Metric, key: str, y_true: np.ndarray, train: np.ndarray, seed
     if not len(train):
         return Floor(np.nan, reason="the references have no train rows")
     rng = np.random.default_rng(seed)
-    work = 2**24 if y_true.ndim == 1 else 2**21  # a ranking is sorted, class by class
-    draws = max(3, min(CHANCE_DRAWS, work // y_true.size))  # of many rows the mean of few draws is as exact
     known = np.nan_to_num(train)  # unmeasured is answered with no
-    answers = (rng.choice(known, size=len(y_true)) for _ in range(draws))
     if metric.from_tables is not None and metric.of_counts(key):
-        classes = max(2, int(max(y_true.max(), train.max())) + 1)
-        tables = np.stack([confusion_table(y_true, answer, classes) for answer in answers])
-        scores = metric.from_tables(tables, tables[0].sum(axis=1) > 0)[key]
+        # Answers to the rows of one class are draws from the same shares: their counts are drawn at once.
+        true, answered = (
+            np.bincount(codes, minlength=max(2, y_true.max() + 1, train.max() + 1)) for codes in (y_true, train)
+        )
+        tables = rng.multinomial(true, answered / len(train), size=(CHANCE_DRAWS, len(true)))
+        scores = metric.from_tables(tables.astype(np.float64), true > 0)[key]
     else:
+        work = 2**24 if y_true.ndim == 1 else 2**21  # a ranking is sorted, class by class
+        draws = max(3, min(CHANCE_DRAWS, work // y_true.size))  # of many rows the mean of few draws is as exact
+        answers = (rng.choice(known, size=len(y_true)) for _ in range(draws))
         scores = np.array([metric.value(ScoringInput(y_true, answer))[key] for answer in answers])
     return Floor(float(np.mean(scores)), reached_by="answers drawn from the train labels")
 

@@ -13,13 +13,12 @@ from cardiobench.scoring.bootstrap import MIN_PATIENTS
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.estimates import Sampler, estimate_metric
 from cardiobench.scoring.families import holm
-from cardiobench.scoring.information import MOST_PATIENTS, donors, p_value
+from cardiobench.scoring.information import MOST_PATIENTS, Dealer, p_value
 from cardiobench.scoring.metrics import Metric, ScoringInput
 
 MIN_PER_CLASS = 5
 DRAWS = 999
 FIFTHS = (0.2, 0.4, 0.6, 0.8)
-_CHUNK = 2**20  # weights held at once: 8 MB
 
 
 @dataclass(frozen=True)
@@ -205,36 +204,30 @@ def gap_tests(
 
 def _gaps(metric: Metric, key: str, sampler: Sampler, groups: Sequence[np.ndarray], draws: int) -> list[dict[str, Gap]]:
     """Compute the gaps of several breakdowns (n,) of the same rows, in the same dealings of patients."""
-    sizes, rng = [int(group.max()) + 1 for group in groups], np.random.default_rng(sampler.seed)
-
-    def scores(labels: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
-        return [
-            _scores(metric, key, sample, sampler.present, label, size)
-            for label, size in zip(labels, sizes, strict=True)
-        ]
-
-    sample, clusters = sampler.sample, sampler.clusters
-    observed = tested = scores([group[None] for group in groups])
+    # Counted once for all breakdowns: by the combination of groups that a row is in.
+    combinations, labels = np.unique(np.stack(groups), axis=1, return_inverse=True)
+    sample, clusters, rng = sampler.sample, sampler.clusters, np.random.default_rng(sampler.seed)
+    observed = tested = _scores(metric, key, sample, sampler.present, labels[None], combinations)
     if clusters.count > MOST_PATIENTS:
         kept = np.flatnonzero(np.isin(clusters.of_row, rng.permutation(clusters.count)[:MOST_PATIENTS]))
-        sample, clusters, groups = sample.take(kept), clusters.take(kept), [group[kept] for group in groups]
-        tested = scores([group[None] for group in groups])
-    strata, step = _strata(sample, clusters, sampler.classes), max(1, _CHUNK // len(sample))
-    dealt = []
-    for first in range(0, draws, step):
-        rows = donors(clusters, min(step, draws - first), rng, strata)
-        dealt.append(scores([group[rows] for group in groups]))
+        sample, clusters, labels = sample.take(kept), clusters.take(kept), labels[kept]
+        tested = _scores(metric, key, sample, sampler.present, labels[None], combinations)
+    dealer = Dealer(clusters, rng, _strata(sample, clusters, sampler.classes))
+    sample, labels = sample.take(dealer.rows), labels[dealer.rows]
+    dealt = [
+        _scores(metric, key, sample, sampler.present, labels[source], combinations) for source in dealer.deal(draws)
+    ]
     return [
         {
             name: _gap(
                 values,
                 tested[number][name],
                 np.concatenate([chunk[number][name] for chunk in dealt], axis=1),
-                np.bincount(groups[number], minlength=sizes[number]),
+                np.bincount(group[labels], minlength=group.max() + 1),
             )
             for name, values in observed[number].items()
         }
-        for number in range(len(sizes))
+        for number, group in enumerate(combinations)
     ]
 
 
@@ -271,56 +264,86 @@ def _strata(sample: ScoringInput, clusters: Clusters, classes: int) -> np.ndarra
 
 
 def _scores(
-    metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, labels: np.ndarray, groups: int
-) -> dict[str, np.ndarray]:
-    """Compute the scores of each group, {key: (G, B)}, for B labellings (B, n) of the rows with groups 0 to G - 1."""
+    metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, labels: np.ndarray, combinations: np.ndarray
+) -> list[dict[str, np.ndarray]]:
+    """Compute the scores of each group of several breakdowns.
+
+    Args:
+        metric: the metric that ranks models.
+        key: its key.
+        sample: n rows.
+        present: bool (K,), the classes of the whole test set.
+        labels: B labellings of the rows with combinations of groups, (B, n).
+        combinations: the group of each breakdown in each of U combinations, (breakdowns, U).
+
+    Returns:
+        {name: (G, B)} for each breakdown.
+    """
     if sample.multilabel:
-        return {key: _resampled(metric, key, sample, labels, groups)}
-    return (_of_classes if len(present) else _of_numbers)(metric, key, sample, present, labels, groups)
+        return [{key: _resampled(metric, key, sample, group[labels], group.max() + 1)} for group in combinations]
+    return (_of_classes if len(present) else _of_numbers)(metric, key, sample, present, labels, combinations)
+
+
+def _sums(codes: np.ndarray, size: int, weights: np.ndarray | None = None) -> np.ndarray:
+    """Count the rows of each code 0 to `size` - 1, or add their weights (n,), for B codings (B, n): (B, size)."""
+    flat = codes + size * np.arange(len(codes))[:, None]
+    given = None if weights is None else np.broadcast_to(weights, codes.shape).ravel()
+    return np.bincount(flat.ravel(), given, len(codes) * size).astype(np.float64).reshape(len(codes), size)
+
+
+def _by_group(sums: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Add the sums of combinations (B, U, ...) that are in the same group (U,): (G, B, ...)."""
+    return np.stack([sums[:, group == code].sum(axis=1) for code in range(group.max() + 1)])
 
 
 def _of_classes(
-    metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, labels: np.ndarray, groups: int
-) -> dict[str, np.ndarray]:
-    classes, place = len(present), labels + groups * np.arange(len(labels))[:, None]
-    cells = place * classes**2 + (sample.y_true * classes + sample.y_pred)
-    tables = np.bincount(cells.ravel(), minlength=len(labels) * groups * classes**2).astype(np.float64)
-    tables = tables.reshape(len(labels), groups, classes, classes).swapaxes(0, 1)
-    if metric.from_tables is not None:
-        found = {key: metric.from_tables(tables, present)[key]}
-    else:
-        found = {key: _resampled(metric, key, sample, labels, groups)}
-    if classes != 2:
-        return found
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found["fnr"] = tables[..., 1, 0] / tables[..., 1, :].sum(axis=-1)
-        found["fpr"] = tables[..., 0, 1] / tables[..., 0, :].sum(axis=-1)
-        if sample.probabilities is not None:
-            excess = np.broadcast_to(sample.probabilities[:, 1] - sample.y_true, labels.shape)
-            sums = np.bincount(place.ravel(), excess.ravel(), minlength=len(labels) * groups)
-            found["calibration"] = sums.reshape(len(labels), groups).T / tables.sum(axis=(-2, -1))
-    return found
+    metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, labels: np.ndarray, combinations: np.ndarray
+) -> list[dict[str, np.ndarray]]:
+    classes, count = len(present), combinations.shape[1]
+    cells = labels * classes**2 + (sample.y_true * classes + sample.y_pred)
+    every = _sums(cells, count * classes**2).reshape(len(labels), count, classes, classes)
+    probabilities = sample.probabilities if classes == 2 else None
+    excess = None if probabilities is None else _sums(labels, count, probabilities[:, 1] - sample.y_true)
+    results = []
+    for group in combinations:
+        tables = _by_group(every, group)
+        if metric.from_tables is not None:
+            scores = {key: metric.from_tables(tables, present)[key]}
+        else:
+            scores = {key: _resampled(metric, key, sample, group[labels], group.max() + 1)}
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if classes == 2:
+                scores["fnr"] = tables[..., 1, 0] / tables[..., 1, :].sum(axis=-1)
+                scores["fpr"] = tables[..., 0, 1] / tables[..., 0, :].sum(axis=-1)
+            if excess is not None:
+                scores["calibration"] = _by_group(excess, group) / tables.sum(axis=(-2, -1))
+        results.append(scores)
+    return results
 
 
 def _of_numbers(
-    metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, labels: np.ndarray, groups: int
-) -> dict[str, np.ndarray]:
+    metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, labels: np.ndarray, combinations: np.ndarray
+) -> list[dict[str, np.ndarray]]:
     del present
-    error = sample.y_pred - sample.y_true
-    found: dict[str, list[np.ndarray]] = {key: [], "bias": []}
-    for code in range(groups):
-        weights = (labels == code).astype(np.float64)
-        rows = weights.sum(axis=1)
+    error, count = sample.y_pred - sample.y_true, combinations.shape[1]
+    rows, errors, distances = (_sums(labels, count, weights) for weights in (None, error, np.abs(error)))
+    results = []
+    for group in combinations:
         with np.errstate(invalid="ignore", divide="ignore"):
-            values = weights @ np.abs(error) / rows if key == "mae" else metric.resamples(sample, weights)[key]
-            found[key].append(values)
-            found["bias"].append(weights @ error / rows)
-    return {name: np.stack(values) for name, values in found.items()}
+            bias, mean = (_by_group(sums, group) / _by_group(rows, group) for sums in (errors, distances))
+        results.append(
+            {
+                key: mean if key == "mae" else _resampled(metric, key, sample, group[labels], group.max() + 1),
+                "bias": bias,
+            }
+        )
+    return results
 
 
 def _resampled(metric: Metric, key: str, sample: ScoringInput, labels: np.ndarray, groups: int) -> np.ndarray:
     weights = ((labels == code).astype(np.float64) for code in range(groups))
-    return np.stack([metric.resamples(sample, rows)[key] for rows in weights])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.stack([metric.resamples(sample, rows)[key] for rows in weights])
 
 
 def adjust_gaps(groups: Mapping[str, Breakdown]) -> dict[str, Breakdown]:

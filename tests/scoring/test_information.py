@@ -6,7 +6,7 @@ from scipy import stats
 
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.information import (
-    donors,
+    Dealer,
     information_test,
     p_of_classes,
     p_of_correlation,
@@ -44,15 +44,34 @@ def test_constant_answers_and_one_class_carry_nothing():
 def test_dealing_keeps_patients_together():
     rng = np.random.default_rng(0)
     who = np.repeat(np.arange(30), rng.integers(1, 6, 30))
-    for row in donors(Clusters.of(who), 50, rng):
-        assert all(len(set(who[row[who == patient]])) == 1 for patient in range(30))
+    dealer = Dealer(Clusters.of(who), rng)
+    giver, receiver = np.concatenate([who[dealer.rows[source]] for source in dealer.deal(50)]), who[dealer.rows]
+    for row in giver:
+        assert all(len(set(row[receiver == patient])) == 1 for patient in range(30))
+        assert len(np.unique(row)) == 30
 
 
 def test_dealing_within_strata_stays_there():
     rng, strata = np.random.default_rng(0), np.arange(30) % 3
     who = np.repeat(np.arange(30), 2)
-    for row in donors(Clusters.of(who), 20, rng, strata):
-        assert (strata[who[row]] == strata[who]).all()
+    dealer = Dealer(Clusters.of(who), rng, strata)
+    for source in dealer.deal(20):
+        assert (strata[who[dealer.rows[source]]] == strata[who[dealer.rows]]).all()
+
+
+def test_every_row_of_a_donor_is_dealt_alike():
+    """A patient with more rows than the donor has them all; one with fewer has each with the same frequency."""
+    who = np.repeat(np.arange(3), [1, 2, 3])
+    dealer = Dealer(Clusters.of(who), np.random.default_rng(0))
+    source = np.concatenate(list(dealer.deal(6000)))
+    giver, row = who[dealer.rows[source]], dealer.rows[source]
+    receiver = who[dealer.rows]
+    for patient in range(3):
+        for donor, size in enumerate((1, 2, 3)):
+            given = row[giver[:, receiver == patient][:, 0] == donor][:, receiver == patient]
+            assert all(len(set(line)) == min(size, patient + 1) for line in given[:50])
+            share = np.bincount(given[:, 0], minlength=6)[who == donor] / len(given)
+            assert share == pytest.approx(1 / size, abs=0.05)
 
 
 def test_one_of_each_view_per_patient_is_seen():
