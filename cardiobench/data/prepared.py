@@ -49,7 +49,7 @@ class PreparedDataset(OpenDataset):
 
     @cached_property
     def dataset(self) -> Any:
-        """All splits, one after the other, as one `datasets.Dataset`."""
+        """Return all splits, one after the other, as one `datasets.Dataset`."""
         return _joined(self.raw, self.spec)
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:

@@ -189,7 +189,7 @@ class LoadedModel:
 
     @property
     def own_code(self) -> bool:
-        """Whether Python files that came with the model were run."""
+        """Return whether Python files that came with the model were run."""
         return any(file.endswith(".py") for file in self.configuration)
 
     @property
@@ -199,5 +199,5 @@ class LoadedModel:
 
     @property
     def frame_wise(self) -> bool:
-        """Whether it encodes every frame of a clip by itself."""
+        """Return whether the model encodes every frame of a clip by itself."""
         return bool(getattr(self.encoder, "frame_wise", False))

@@ -87,7 +87,7 @@ class ModelCard:
 
     @property
     def text(self) -> bool:
-        """Whether it has a text tower in the same space, be it in one variant only."""
+        """Return whether the model has a text tower in the same space, be it in one variant only."""
         return bool(self.embedding.get("text"))
 
     def text_in(self, variant: str) -> str:

@@ -111,7 +111,7 @@ class OverviewTable:
 
     @property
     def generated(self) -> bool:
-        """Whether its recordings are phantoms or twins."""
+        """Return whether the recordings are phantoms or twins."""
         return self.name.startswith(GENERATED)
 
 

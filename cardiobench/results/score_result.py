@@ -94,7 +94,7 @@ class Verdict(Part):
 
     @property
     def exploratory(self) -> bool:
-        """Whether the result is of no primary family, so that its p-value is not adjusted."""
+        """Return whether the result is of no primary family, so that its p-value is not adjusted."""
         return not self.family
 
 
@@ -252,7 +252,7 @@ class ScoreResult(Record):
 
     @property
     def outdated(self) -> bool:
-        """Whether it was scored by older rules."""
+        """Return whether the result was scored by older rules."""
         return self.rules < type(self).rules
 
     @classmethod

@@ -32,7 +32,7 @@ class Clusters:
 
     @property
     def one_row_each(self) -> bool:
-        """Whether no patient has a second row."""
+        """Return whether no patient has a second row."""
         return self.count == len(self.of_row)
 
     @cached_property

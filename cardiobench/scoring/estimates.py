@@ -78,7 +78,7 @@ class Sampler:
 
     @property
     def one_class(self) -> bool:
-        """Whether the whole test set has one class, so that there is nothing to tell apart."""
+        """Return whether the whole test set has one class, so that there is nothing to tell apart."""
         return self.classes > 0 and int(self.present.sum()) < 2
 
     def take(self, rows: np.ndarray) -> "Sampler":
