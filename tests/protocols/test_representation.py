@@ -106,6 +106,7 @@ def test_a_classifier_that_is_carried_over_shares_as_much_without_having_learned
     assert found["overlap_at_50"].value == pytest.approx(found["shuffled_at_50"].value, abs=0.15)
 
 
+@pytest.mark.slow
 def test_class_dimensions_are_shared_and_dataset_dimensions_are_not():
     """25 of 125 dimensions say the class: the first 25 are all shared; of the next 25 a quarter of the rest, by chance."""
     protocol = Representation(
@@ -163,6 +164,7 @@ def test_geometry_in_the_most_important_dimensions_sees_the_class_only(small):
     assert top["knn_agreement_label"].value > 0.99
 
 
+@pytest.mark.slow
 def test_a_classifier_that_uses_few_dimensions_is_no_evidence_of_sharing():
     protocol = Representation(classifiers=("tree",), folds=3, shown=40, records=60, map_settings=ONE_MAP)
     finding = protocol.analyze(study(embeddings(60, 120, of_class=1)), None)

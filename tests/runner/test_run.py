@@ -75,6 +75,7 @@ def test_refits_widen_the_interval_around_the_same_score(config, tmp_path):
     assert both.overall["balanced_accuracy"].covers == "test patients", "the metric that ranks only"
 
 
+@pytest.mark.slow
 def test_a_run_computes_the_named_metrics_only(config):
     run(dataclasses.replace(config, metrics=("f1_macro",)))
     _, result = result_of(config)
@@ -223,6 +224,7 @@ def test_not_applicable_is_an_error_of_its_own_kind():
     assert not issubclass(NotApplicable, MissingData)
 
 
+@pytest.mark.slow
 def test_a_suite_is_what_everybody_runs(config, tmp_path):
     outcome = run(dataclasses.replace(config, tasks=(), protocols=(), suite="quick", limit=8))
     assert {result.task for result in outcome.results} == {"phantom_ecg/cd", "phantom_ecg/af", "phantom_ecg/findings"}

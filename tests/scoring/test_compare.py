@@ -95,6 +95,7 @@ def test_two_sided_p_of_known_shares():
     assert np.isnan(two_sided(np.full(3, np.nan)))
 
 
+@pytest.mark.slow
 def test_p_values_are_uniform_when_there_is_no_difference():
     """With no true difference a share of about alpha of the p-values lies below alpha."""
     table = references(VALUE, n_test=80, per_patient=1)

@@ -29,6 +29,7 @@ def weights_of(download):
     return download / "model_data" / "weights"
 
 
+@pytest.mark.slow
 def test_videos_and_sentences_share_a_space(download, clips):
     loaded = load_model(NAME, weights=download, variant="prompts")
     encoder = loaded.encoder
