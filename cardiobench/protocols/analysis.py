@@ -18,7 +18,7 @@ import pandas as pd
 from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import BaseProtocol, TaskData
+from cardiobench.protocols.base import BaseProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.features import row_blocks
 from cardiobench.results.score_result import Estimate
 
@@ -66,13 +66,33 @@ class Perturbation:
 
 
 @dataclass(frozen=True)
+class ScoredPredictions:
+    """Predictions of an analysis that are scored like those of a `PredictionProtocol`, as a result of their own.
+
+    Attributes:
+        task: whose recordings are predicted.
+        variant: of the protocol; unique for the task.
+        output: positions in `Analysis.data(task)`, predictions, and what is stamped into the result.
+    """
+
+    task: Task
+    variant: str
+    output: ProtocolOutput
+
+
+@dataclass(frozen=True)
 class AnalysisOutput:
-    """Values, tables and warnings of an analysis; see `cardiobench.results.analysis_result.AnalysisResult` for the fields."""
+    """Values, tables and warnings of an analysis; see `cardiobench.results.analysis_result.AnalysisResult` for the fields.
+
+    Attributes:
+        predictions: that are scored beside the analysis.
+    """
 
     values: Mapping[str, Estimate]
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    predictions: tuple[ScoredPredictions, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Transfer: the score of a probe on the test patients of a dataset that it did not learn from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import pandas as pd
 from threadpoolctl import threadpool_limits
@@ -9,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol, ScoredPredictions
 from cardiobench.protocols.base import ProtocolOutput
 from cardiobench.protocols.linear.model import LinearModel
 from cardiobench.protocols.probe import LinearProbe
@@ -26,6 +27,8 @@ class Transfer(AnalysisProtocol):
 
     The probe is that of protocol `probe`, fitted on train and validation of one dataset alone. Beside each score stands
     its change from the probe of the test dataset itself, on the same patients, with the interval of the paired difference.
+    Every pair of two datasets is also a result of its own, of the test dataset's task; its variant is the dataset that the
+    probe learned from.
     """
 
     name = "transfer"
@@ -44,7 +47,7 @@ class Transfer(AnalysisProtocol):
         if not probes:
             raise NotApplicable("; ".join(warnings))
         values: dict[str, Estimate] = {}
-        rows = []
+        rows, predictions = [], []
         for task in analysis.tasks:
             data = analysis.data(task)
             test = data.indices("test")
@@ -52,16 +55,20 @@ class Transfer(AnalysisProtocol):
                 warnings.append(f"{task.name} has no test rows here")
                 continue
             scorer = TaskScorer(task, analysis.references(task), analysis.resamples, analysis.seed)
-            scores = {
-                name: scorer.score(data, ProtocolOutput(test, probe.predict(data.features, test), {}))
-                for name, probe in probes.items()
+            outputs = {
+                name: ProtocolOutput(test, probe.predict(data.features, test), {**details, "train_on": name})
+                for name, (probe, details) in probes.items()
             }
+            scores = {name: scorer.score(data, output) for name, output in outputs.items()}
             own = scores.get(task.dataset)
             for name, score in scores.items():
                 values[f"{name} -> {task.dataset}: {scorer.key}"] = score.estimate
                 change = score.difference_from(own) if own else None
                 if change and name != task.dataset:
                     values[f"{name} -> {task.dataset}: change"] = change
+                if name != task.dataset:
+                    details = {**outputs[name].details, "change_from_own_probe": asdict(change) if change else None}
+                    predictions.append(ScoredPredictions(task, name, replace(outputs[name], details=details)))
                 rows.append(_row(name, task.dataset, score, change, scorer.floor()))
         if not rows:
             raise NotApplicable("; ".join(warnings))
@@ -70,15 +77,15 @@ class Transfer(AnalysisProtocol):
             unit=first.unit,
             better="higher" if scorer.metric.higher_is_better else "lower",
         )
-        return AnalysisOutput(values, {"matrix": table}, {}, tuple(warnings))
+        return AnalysisOutput(values, {"matrix": table}, {}, tuple(warnings), tuple(predictions))
 
-    def _fit(self, analysis: Analysis) -> tuple[dict[str, LinearModel], list[str]]:
-        """Return dataset -> its probe, and why a dataset has none."""
+    def _fit(self, analysis: Analysis) -> tuple[dict[str, tuple[LinearModel, dict[str, Any]]], list[str]]:
+        """Return dataset -> its probe and what was chosen for it, and why a dataset has none."""
         probes, warnings = {}, []
         for task in analysis.tasks:
             try:
                 with threadpool_limits(1):
-                    probes[task.dataset], _ = LinearProbe(seed=analysis.seed).fit(analysis.data(task))
+                    probes[task.dataset] = LinearProbe(seed=analysis.seed).fit(analysis.data(task))
             except NotApplicable as error:
                 warnings.append(str(error))
         return probes, warnings

@@ -1,6 +1,7 @@
 """Analyze a model: from its embeddings of a subject's tasks to an analysis result and its figures."""
 
 import hashlib
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,11 @@ from cardiobench.report.plots import save_figures
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.paths import folder_name, result_path
 from cardiobench.results.provenance import stamp
-from cardiobench.runner.cell import KEY_DIGITS, AnalysisCell, load_or_compute, model_facts, seen_in_pretraining
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.cell import KEY_DIGITS, SCORED, AnalysisCell, load_or_compute, model_facts, seen_in_pretraining
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import encode_missing
+from cardiobench.runner.evaluate import save_score
 from cardiobench.runner.plan import DatasetPlan, plan_dataset
 from cardiobench.runner.references import first_patients, limited_references
 
@@ -69,8 +72,10 @@ def analyze_model(
                     lost[name] |= encode_missing(model, jobs, context, clean=plans[name])
                 perturbed |= {(name, perturbation.key): plan for perturbation, plan in jobs.items()}
             cell = AnalysisCell(model, protocol, context.config, subject, members, plans, perturbed, lost)
-            if context.accelerator.is_main_process and load_or_compute(cell, run_analysis, context):
+            if context.accelerator.is_main_process and (record := load_or_compute(cell, run_analysis, context)):
                 done.append(cell)
+                for one in cell.scores(record):
+                    context.summary.add(ScoreResult.load(one.path))
             context.accelerator.wait_for_everyone()
     return done
 
@@ -107,7 +112,7 @@ def compare_models(cells: Sequence[AnalysisCell], context: RunContext) -> None:
 
 
 def run_analysis(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
-    """Run an analysis and save its result and figures.
+    """Run an analysis, score the predictions that it gives, and save its results and figures.
 
     Returns:
         The result, and the files that were written.
@@ -115,10 +120,19 @@ def run_analysis(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
     Raises:
         NotApplicable: the model cannot take part in the protocol.
     """
+    started = time.perf_counter()
     analysis = open_analysis(cell)
     output = cell.protocol.analyze(analysis, cell.model.encoder)
     output = replace(output, warnings=(*collapse_warnings(analysis), *output.warnings))
-    return _save(output, [cell], cell.path, cell.key)
+    written: list[Path] = []
+    for one in output.predictions:
+        scored = cell.score_cell(one.task, one.variant)
+        written += save_score(scored, analysis.data(one.task), one.output, started)[1]
+    names = [(one.task.name, one.variant) for one in output.predictions]
+    if names:
+        output = replace(output, options={**output.options, SCORED: names})
+    result, files = _save(output, [cell], cell.path, cell.key)
+    return result, [*files, *written]
 
 
 def save_comparison(output: AnalysisOutput, cells: Sequence[AnalysisCell]) -> tuple[AnalysisResult, list[Path]]:

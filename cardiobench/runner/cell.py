@@ -35,6 +35,8 @@ from cardiobench.scoring.metrics import load_formula, metrics_of
 
 KEY_DIGITS = 16
 OWN_VIEWS = "own_views"
+SCORED = "scored"
+"""Option of an analysis: (task, variant) of each result that was scored beside it."""
 
 Result = TypeVar("Result", bound=Record)
 
@@ -110,19 +112,16 @@ class BaseCell(ABC, Generic[Result]):
 
 
 @dataclass(frozen=True)
-class Cell(BaseCell[ScoreResult]):
+class TaskCell(BaseCell[ScoreResult]):
     """One model, task and protocol variant; its record is a score.
 
     Attributes:
         plan: the dataset, and where the model's embeddings of it are.
         variant: of the protocol.
-        unreadable: ids of recordings that could not be read or encoded.
     """
 
-    protocol: PredictionProtocol
     plan: DatasetPlan
     variant: str
-    unreadable: frozenset[str]
 
     @property
     def task(self) -> Task:
@@ -138,6 +137,27 @@ class Cell(BaseCell[ScoreResult]):
     def label(self) -> str:
         """The protocol with its variant."""
         return f"{self.protocol.name}.{self.result_variant}" if self.result_variant else self.protocol.name
+
+    @property
+    def result_variant(self) -> str:
+        """The variant as the result is called."""
+        return self.variant
+
+    def load_cached(self) -> ScoreResult | None:
+        """Return the saved result if its key matches and its predictions are there, else None."""
+        return load_cached_score(self.path, self.key)
+
+
+@dataclass(frozen=True)
+class Cell(TaskCell):
+    """The cell of a protocol that predicts.
+
+    Attributes:
+        unreadable: ids of recordings that could not be read or encoded.
+    """
+
+    protocol: PredictionProtocol
+    unreadable: frozenset[str]
 
     @property
     def own_views(self) -> bool:
@@ -164,10 +184,6 @@ class Cell(BaseCell[ScoreResult]):
             "metrics": self.config.metrics,
             **({"views_code": source_digest(Path(__file__).with_name("own_views.py"))} if self.own_views else {}),
         }
-
-    def load_cached(self) -> ScoreResult | None:
-        """Return the saved result if its key matches and its predictions are there, else None."""
-        return load_cached_score(self.path, self.key)
 
 
 @dataclass(frozen=True)
@@ -205,16 +221,41 @@ class AnalysisCell(BaseCell[AnalysisResult]):
         }
 
     def load_cached(self) -> AnalysisResult | None:
-        """Return the saved analysis if its key matches, else None."""
-        return AnalysisResult.load_cached(self.path, self.key)
+        """Return the saved analysis if its key matches and the scores beside it are there, else None."""
+        record = AnalysisResult.load_cached(self.path, self.key)
+        complete = record and all(cell.load_cached() for cell in self.scores(record))
+        return record if complete else None
+
+    def score_cell(self, task: Task, variant: str) -> "AnalysisScoreCell":
+        """Return the cell of predictions of this analysis that are scored."""
+        return AnalysisScoreCell(
+            self.model, self.protocol, self.config, task.name, (task,), self.plan(task), variant, self
+        )
+
+    def scores(self, record: AnalysisResult) -> list["AnalysisScoreCell"]:
+        """Return the cells of the scores that were saved with a record."""
+        tasks = {task.name: task for task in self.tasks}
+        return [self.score_cell(tasks[name], variant) for name, variant in record.options.get(SCORED, ())]
 
 
-AnyCell = TypeVar("AnyCell", bound=BaseCell[Any])
+@dataclass(frozen=True)
+class AnalysisScoreCell(TaskCell):
+    """The score of predictions of an analysis.
+
+    Attributes:
+        analysis: that the predictions are of.
+    """
+
+    analysis: AnalysisCell
+
+    def inputs(self) -> Mapping[str, Any]:
+        """Return the analysis with its metrics and variant."""
+        return {"analysis": self.analysis.key, "metrics": self.config.metrics, "variant": self.variant}
 
 
 def load_or_compute(
-    cell: AnyCell, compute: Callable[[AnyCell], tuple[Record, Iterable[Path]]], context: RunContext
-) -> Record | None:
+    cell: BaseCell[Result], compute: Callable[[Any], tuple[Result, Iterable[Path]]], context: RunContext
+) -> Result | None:
     """Return the saved record of a cell if its key matches, else compute it; the summary gets it either way.
 
     Args:

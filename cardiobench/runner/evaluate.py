@@ -14,7 +14,7 @@ from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, aggregate
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.cell import Cell, load_or_compute, model_facts, seen_in_pretraining
+from cardiobench.runner.cell import Cell, TaskCell, load_or_compute, model_facts, seen_in_pretraining
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.own_views import keep_own_views
 from cardiobench.runner.parallel import applicable, run_parallel
@@ -71,6 +71,24 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
     output = protocol.predict(data, cell.model.encoder, cell.variant)
     if cell.own_views:
         output = keep_own_views(cell, data, output)
+    return save_score(cell, data, output, started)
+
+
+def save_score(
+    cell: TaskCell, data: TaskData, output: ProtocolOutput, started: float
+) -> tuple[ScoreResult, list[Path]]:
+    """Score and save the predictions of a cell.
+
+    Args:
+        cell: of the result.
+        data: recordings of the task.
+        output: predictions of the test rows.
+        started: `time.perf_counter()` when the work on the cell began.
+
+    Returns:
+        The result, and the files that were written.
+    """
+    config, protocol = cell.config, cell.protocol
     predictions, references = join_references(
         cell.dataset,
         cell.task,
@@ -100,7 +118,7 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
         "embeddings": cell.plan.store.key,
         "code": cell.code,
         "torch": version("torch"),
-        "device": ", ".join(embeddings.devices) or "unknown",
+        "device": ", ".join(data.embeddings.devices) or "unknown",
         "seconds": round(time.perf_counter() - started, 3),
     }
     result = replace(result, stamp={**result.stamp, **stamp})

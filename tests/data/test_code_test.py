@@ -105,18 +105,17 @@ def test_a_probe_of_code15_answers_here_and_none_of_its_own(tmp_path, target):
     """External validation: what learned on CODE-15% is scored on these exams, which nothing learns from."""
     for name in ("code15", "code_test"):
         write_twin(name, tmp_path / name, patients=40, seed=len(name))
-    outcome = run(
-        RunConfig(
-            models=("cardiobench/ecg-morphology",),
-            tasks=(f"code15/{target}", f"code_test/{target}"),
-            protocols=("probe", "transfer"),
-            data_dir=tmp_path,
-            output_dir=tmp_path / "results",
-            cache_dir=tmp_path / "cache",
-            workers=0,
-            resamples=50,
-        )
+    config = RunConfig(
+        models=("cardiobench/ecg-morphology",),
+        tasks=(f"code15/{target}", f"code_test/{target}"),
+        protocols=("probe", "transfer"),
+        data_dir=tmp_path,
+        output_dir=tmp_path / "results",
+        cache_dir=tmp_path / "cache",
+        workers=0,
+        resamples=50,
     )
+    outcome = run(config)
     assert not outcome.failures
     assert [(task, reason) for _, task, _, reason in outcome.not_applicable] == [
         (f"code_test/{target}", f"code_test/{target} has no training rows here, and a probe learns from them")
@@ -125,3 +124,14 @@ def test_a_probe_of_code15_answers_here_and_none_of_its_own(tmp_path, target):
     table = pd.read_csv(matrix).set_index(["train", "test"])
     assert ("code15", "code_test") in table.index and "code_test" not in set(table.index.get_level_values("train"))
     assert table.loc[("code15", "code_test"), "score"] > 0.7
+    (scored,) = (result for result in outcome.results if result.protocol == "transfer")
+    assert (scored.task, scored.variant) == (f"code_test/{target}", "code15") and scored.options["train_on"] == "code15"
+    assert scored.score.value == pytest.approx(table.loc[("code15", "code_test"), "score"], abs=1e-6)
+    assert scored.score.low < scored.score.value and scored.coverage["scored"] == scored.coverage["expected"]
+    assert scored.options["change_from_own_probe"] is None, "nothing learns from these exams"
+
+    (path,) = (tmp_path / "results").rglob("transfer.code15/*.json")
+    again = run(config)
+    assert [one.stamp["seconds"] for one in again.results] == [one.stamp["seconds"] for one in outcome.results], "kept"
+    path.unlink()
+    assert len(run(config).results) == len(outcome.results) and path.is_file(), "scored again with its analysis"

@@ -60,6 +60,11 @@ def test_a_probe_of_the_same_law_loses_nothing_and_one_of_the_opposite_law_is_wr
         assert table.loc[(train, test), "change"] == pytest.approx(drop)
         assert output.values[f"{train} -> {test}: change"].high < -0.5
     assert "a -> a: change" not in output.values
+    pairs = {(one.variant, one.task.dataset): one.output for one in output.predictions}
+    assert set(pairs) == {(one, other) for one in "abc" for other in "abc" if one != other}
+    given = output.values["c -> b: change"]
+    assert pairs["c", "b"].details["train_on"] == "c"
+    assert pairs["c", "b"].details["change_from_own_probe"]["value"] == given.value < 0
 
 
 def test_an_error_grows_by_what_the_offset_between_two_datasets_is():
