@@ -155,7 +155,7 @@ def pair_table(pairs: Sequence[Pair]) -> pd.DataFrame:
                 "other": pair.b,
                 **{name: getattr(pair.comparison, name) for name in ("metric", "a", "b", "difference", "low", "high")},
                 "p_value": pair.comparison.p_value,
-                "p_holm": pair.adjusted,
+                "p_adjusted": pair.adjusted,
                 "family": pair.family,
                 "better": pair.better,
                 "n": pair.comparison.n,
@@ -180,7 +180,7 @@ def markdown(entries: Sequence[Entry]) -> str:
     if not pairs:
         return ""
     text = (
-        "Paired differences over the same patients; p-values of primary tasks by Holm's rule over all tasks of the suite, "
+        "Paired differences over the same patients; p-values of primary tasks are corrected for all tasks of the suite, "
         "others exploratory. A rank is 1 plus the number of models that are better beyond doubt, so models that the data cannot separate share it.\n\n"
     )
     notes = "".join(f"\n* {tables.markdown_text(sentence)}" for sentence in left_out)

@@ -12,7 +12,7 @@ from cardiobench.core.errors import BadPredictions, first_n
 from cardiobench.scoring.bootstrap import MIN_PATIENTS, RESAMPLES, patient_weights
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.families import LEVEL, margin
-from cardiobench.scoring.intervals import smoothed_cells, standard_error
+from cardiobench.scoring.intervals import made_up_answers, smoothed_cells, standard_error
 from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.verdict import DETECTABLE
@@ -187,7 +187,9 @@ def _table_differences(
     if metric.from_tables is None:
         raise ValueError(f"{metric.name} is no function of a confusion table")
     pair = first.y_pred * classes + second.y_pred
-    cells = smoothed_cells(first.y_true, pair, clusters, classes, classes**2, resamples, seed)
+    answers = made_up_answers(first.y_true, classes)
+    both = np.einsum("ka,kb->kab", answers, answers).reshape(classes, classes**2)
+    cells, _ = smoothed_cells(first.y_true, pair, clusters, both, resamples, seed)
     cells = cells.reshape(resamples, classes, classes, classes)
     present = np.bincount(first.y_true, minlength=classes) > 0
     of_first, of_second = (metric.from_tables(cells.sum(axis=axis), present)[key] for axis in (3, 2))

@@ -12,8 +12,10 @@ from cardiobench.scoring.intervals import (
     Interval,
     Scale,
     auroc_interval,
+    made_up_answers,
+    mean_interval,
     quantile_interval,
-    smoothed_tables,
+    smoothed_cells,
     standard_error,
     t_interval,
     wilson_interval,
@@ -27,13 +29,14 @@ SCALES: Mapping[str, Scale] = {
     "fisher_z": "fisher_z",
 }
 METHODS: Mapping[str, str] = {
-    "smoothed": "smoothed patient bootstrap: every class also counts one made-up patient who answers all classes equally",
+    "smoothed": "smoothed patient bootstrap: every class also counts one made-up patient, right in half of the answers",
     "newcombe": "Newcombe's method 5 with class sizes divided by the patients' design effect",
     "wilson": "Wilson's interval with the number of patients that the standard error stands for",
     "t": "Student's t over patients",
     "log_t": "Student's t over patients on the log scale",
     "log_t_complement": "Student's t over patients on the log scale of 1 minus the score",
     "fisher_z": "Student's t over patients on Fisher's z",
+    "class_mean": "the intervals of the classes, Newcombe's and Wilson's, with their correlations over patients (Zou and Donner)",
     "percentile": "percentiles of a bootstrap over patients",
     "none": "no interval",
 }
@@ -61,7 +64,7 @@ class Sampler:
         """Keep the rows; nothing is drawn before a metric asks for it."""
         self.sample, self.clusters, self.present = sample, clusters, present
         self.resamples, self.seed = resamples, seed
-        self._tables: np.ndarray | None = None
+        self._tables: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def classes(self) -> int:
@@ -69,11 +72,11 @@ class Sampler:
         return len(self.present)
 
     @property
-    def tables(self) -> np.ndarray:
-        """Smoothed confusion tables, (B, K, K), the same for every metric."""
+    def tables(self) -> tuple[np.ndarray, np.ndarray]:
+        """Confusion tables with the made-up patients and without them, (B, K, K) each, the same for every metric."""
         if self._tables is None:
-            truth, answer = self.sample.y_true, self.sample.y_pred
-            self._tables = smoothed_tables(truth, answer, self.clusters, self.classes, self.resamples, self.seed)
+            truth, made_up = self.sample.y_true, made_up_answers(self.sample.y_true, self.classes)
+            self._tables = smoothed_cells(truth, self.sample.y_pred, self.clusters, made_up, self.resamples, self.seed)
         return self._tables
 
     @property
@@ -178,8 +181,18 @@ def _smoothed(
 ) -> dict[str, Interval]:
     if metric.from_tables is None:
         raise ValueError(f"{metric.name} names the interval 'smoothed' and has no from_tables; name 'percentile'.")
-    drawn = metric.from_tables(sampler.tables, sampler.present)
-    return {key: quantile_interval(drawn[key], values[key]) for key in keys}
+    several = sampler.present.sum() > 2
+    drawn = [metric.from_tables(tables, sampler.present) for tables in sampler.tables[: 2 if several else 1]]
+    return {key: _union([quantile_interval(one[key], values[key]) for one in drawn]) for key in keys}
+
+
+def _union(intervals: Sequence[Interval]) -> Interval:
+    """Return the interval that holds all of them, with the standard error of the first.
+
+    Of three classes or more the made-up patients alone would pull the upper end of a high score below the truth.
+    """
+    known = [one for one in intervals if not np.isnan(one.low)]
+    return Interval(min(one.low for one in known), max(one.high for one in known), known[0].se) if known else NONE
 
 
 def _of_influence(
@@ -208,9 +221,58 @@ def _newcombe(
 ) -> dict[str, Interval]:
     table = sampler.sample.probabilities
     if table is None or table.shape[1] != 2:
-        return _of_influence(metric, values, keys, sampler)
+        return _wilson(metric, values, keys, sampler)
     found = auroc_interval(sampler.sample.y_true == 1, table[:, 1], sampler.clusters)
     return dict.fromkeys(keys, found)
+
+
+def _wilson(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> dict[str, Interval]:
+    table = sampler.sample.probabilities
+    if table is None or table.shape[1] == 2 or not set(keys) <= {"auroc", "auprc"}:
+        return _of_influence(metric, values, keys, sampler)
+    each = _areas_of_classes(np.eye(table.shape[1])[sampler.sample.y_true], table, sampler.clusters)
+    return {key: each[key] for key in keys}
+
+
+def _class_mean(
+    metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
+) -> dict[str, Interval]:
+    del metric, values
+    each = _areas_of_classes(sampler.sample.y_true, sampler.sample.y_pred, sampler.clusters)
+    return {key: each[key.removesuffix("_macro")] for key in keys}
+
+
+def _areas_of_classes(truth: np.ndarray, scores: np.ndarray, clusters: Clusters) -> dict[str, Interval]:
+    """Compute the intervals of mean AUROC and mean average precision from those of the classes, Newcombe's and Wilson's.
+
+    Args:
+        truth: 1, 0 or NaN for unmeasured, (n, K).
+        scores: (n, K).
+        clusters: patients of the rows.
+    """
+    values = load_formula("auroc_macro").compute(truth, scores, average=None)
+    ranked = np.flatnonzero(~np.isnan(values["auroc"]))
+    influence = {key: np.zeros((clusters.count, len(ranked))) for key in values}
+    ends: dict[str, list[Interval]] = {key: [] for key in values}
+    for column, code in enumerate(ranked):
+        known = np.flatnonzero(~np.isnan(truth[:, code]))
+        own, positive = clusters.take(known), truth[known, code] == 1
+        of_rows = load_formula("classification_report").area_influence(scores[known, code], positive)
+        for key, rows in zip(values, of_rows, strict=True):
+            influence[key][:, column] = np.bincount(clusters.of_row[known], rows, clusters.count)
+        ends["auroc"].append(auroc_interval(positive, scores[known, code], own))
+        se = standard_error(of_rows[1], own)
+        ends["auprc"].append(wilson_interval(values["auprc"][code], se, own.count_in(positive)))
+    return {
+        key: mean_interval(
+            np.array(values[key])[ranked],
+            np.array([one.low for one in ends[key]]),
+            np.array([one.high for one in ends[key]]),
+            influence[key],
+            clusters.count,
+        )
+        for key in values
+    }
 
 
 def _percentile(
@@ -224,6 +286,8 @@ def _percentile(
 _METHODS: Mapping[str, Callable[[Metric, Mapping[str, float], Sequence[str], Sampler], dict[str, Interval]]] = {
     "smoothed": _smoothed,
     "newcombe": _newcombe,
+    "class_mean": _class_mean,
     "percentile": _percentile,
-    **dict.fromkeys(("wilson", *SCALES), _of_influence),
+    "wilson": _wilson,
+    **dict.fromkeys(SCALES, _of_influence),
 }

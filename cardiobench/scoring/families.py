@@ -1,6 +1,6 @@
 """Families of comparisons: a versioned list in the package says what is primary; all else is exploratory and says so."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,11 +17,19 @@ class Family:
 
     Attributes:
         name: such as `cardiobench_echo_v1/probe`.
-        tasks: its members; one that was not run counts as p = 1.
+        tasks: its members.
     """
 
     name: str
     tasks: tuple[str, ...]
+
+    def adjust(self, p_value: float) -> float:
+        """Adjust a member's p-value as Holm's rule does when all other members have p = 1.
+
+        So it depends on the size of the family, which a suite fixes, and on no other result: one that is added later
+        changes nothing.
+        """
+        return float(np.minimum(1, p_value * len(self.tasks)))
 
 
 def family_of(task: str, protocol: str, variant: str = "") -> Family | None:
@@ -54,14 +62,3 @@ def holm(p_values: Sequence[float]) -> npt.NDArray[np.float64]:
     adjusted = np.empty_like(values)
     adjusted[order] = np.minimum(stepped, 1)
     return adjusted
-
-
-def holm_over(family: Sequence[str], p_values: Mapping[str, float]) -> dict[str, float]:
-    """Adjust the p-values of a family's members by Holm's rule; a member without one counts as p = 1.
-
-    Args:
-        family: names of all members.
-        p_values: member -> p; other names are no part of the family and change nothing.
-    """
-    adjusted = holm([p_values.get(name, 1.0) for name in family])
-    return {name: float(value) for name, value in zip(family, adjusted, strict=True)}

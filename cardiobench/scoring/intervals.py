@@ -31,18 +31,31 @@ def confusion_table(truth: np.ndarray, answer: np.ndarray, classes: int) -> npt.
     return np.bincount(truth * classes + answer, minlength=classes**2).reshape(classes, classes).astype(np.float64)
 
 
+def made_up_answers(truth: np.ndarray, classes: int) -> npt.NDArray[np.float64]:
+    """Return how a made-up patient of each class answers, (K, K): half right, else the others as often as they occur.
+
+    With two classes it answers both equally. Answers that are equal in more classes would give a rare class more wrong hits
+    than it has patients.
+    """
+    rows = np.bincount(truth, minlength=classes).astype(np.float64)
+    others = np.where(np.eye(classes, dtype=bool), 0, rows)
+    total = others.sum(axis=1, keepdims=True)
+    shares = np.where(total > 0, others / np.where(total > 0, total, 1), (1 - np.eye(classes)) / max(classes - 1, 1))
+    return (np.eye(classes) + shares) / 2
+
+
 def smoothed_tables(
     truth: np.ndarray, answer: np.ndarray, clusters: Clusters, classes: int, draws: int, seed: int = 0
 ) -> npt.NDArray[np.float64]:
     """Draw confusion tables by a patient-weighted bootstrap with one made-up patient per class.
 
     Each patient gets an exponential weight (Rubin, Annals of Statistics 9, 1981), so that the class mix varies as patients
-    do. Within each class present, one made-up patient answers all classes equally; it does not change the mix. With one
-    row per patient and two classes, sensitivity and specificity get Jeffreys' Beta(x + 1/2, n - x + 1/2).
+    do. Within each class present, one made-up patient answers as `made_up_answers` says; it does not change the mix. With
+    one row per patient and two classes, sensitivity and specificity get Jeffreys' Beta(x + 1/2, n - x + 1/2).
 
     Args:
         truth: class codes, (n,).
-        answer: class codes, (n,), or codes of any finer outcome from 0 to `classes` - 1.
+        answer: class codes, (n,).
         clusters: patients of the rows.
         classes: K.
         draws: B.
@@ -51,26 +64,36 @@ def smoothed_tables(
     Returns:
         (B, K, K) float64.
     """
-    return smoothed_cells(truth, answer, clusters, classes, classes, draws, seed)
+    return smoothed_cells(truth, answer, clusters, made_up_answers(truth, classes), draws, seed)[0]
 
 
 def smoothed_cells(
-    truth: np.ndarray, outcome: np.ndarray, clusters: Clusters, classes: int, outcomes: int, draws: int, seed: int = 0
-) -> npt.NDArray[np.float64]:
-    """Draw tables (B, K, M) of true class by outcome, such as the pair of answers of two models; see `smoothed_tables`."""
+    truth: np.ndarray, outcome: np.ndarray, clusters: Clusters, made_up: np.ndarray, draws: int, seed: int = 0
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Draw tables of true class by outcome, such as the pair of answers of two models; see `smoothed_tables`.
+
+    Args:
+        truth: class codes, (n,).
+        outcome: codes from 0 to M - 1, (n,).
+        clusters: patients of the rows.
+        made_up: share of each outcome of a made-up patient of each class, (K, M).
+        draws: B.
+        seed: of the draws.
+
+    Returns:
+        The tables with the made-up patients, and the same without them, (B, K, M) each.
+    """
     rng = np.random.default_rng(seed)
-    size = classes * outcomes
+    classes, outcomes = made_up.shape
     codes = truth * outcomes + outcome
     rows = np.bincount(truth, minlength=classes).astype(np.float64)
     patients = np.array([clusters.count_in(truth == label) for label in range(classes)])
-    drawn = _weighted_counts(codes, clusters, size, draws, rng).reshape(draws, classes, outcomes)
-    shape = np.where(rows > 0, PRIOR / outcomes, 0)[:, None] * np.ones((classes, outcomes))
-    made_up = rng.standard_gamma(shape, (draws, classes, outcomes)) * (rows / np.maximum(patients, 1))[:, None]
-    mix = drawn.sum(axis=2)
-    drawn += made_up
+    plain = _weighted_counts(codes, clusters, made_up.size, draws, rng).reshape(draws, classes, outcomes)
+    shape = np.where(rows > 0, PRIOR, 0)[:, None] * made_up
+    drawn = plain + rng.standard_gamma(shape, (draws, classes, outcomes)) * (rows / np.maximum(patients, 1))[:, None]
     total = drawn.sum(axis=2)
-    drawn *= (mix / np.where(total > 0, total, 1))[..., None]
-    return drawn
+    drawn *= (plain.sum(axis=2) / np.where(total > 0, total, 1))[..., None]
+    return drawn, plain
 
 
 def _weighted_counts(
@@ -146,6 +169,34 @@ def wilson_interval(score: float, se: float, patients: int, level: float = LEVEL
     centre, reach = score + z**2 / (2 * size), z * np.sqrt(score * (1 - score) / size + z**2 / (4 * size**2))
     low, high = (centre + np.array([-reach, reach])) / (1 + z**2 / size)
     return Interval(float(max(low, 0)), float(min(high, 1)), float(se))
+
+
+def mean_interval(
+    values: np.ndarray, lows: np.ndarray, highs: np.ndarray, influence: np.ndarray, patients: int
+) -> Interval:
+    """Compute the interval of the mean of several scores from the interval of each and their correlations over patients.
+
+    Source: Zou and Donner, Statistics in Medicine 27 (2008), for correlated estimates. Scores that no patient varies, such
+    as perfect ones, count as uncorrelated, and keep the width of their own intervals; so do scores whose correlation is
+    negative, which few patients show by chance.
+
+    Args:
+        values: the scores, (K,).
+        lows: lower ends of their intervals, (K,).
+        highs: upper ends, (K,).
+        influence: derivative of each score in the weight of each patient, (P, K); 0 for a patient who is no part of it.
+        patients: those of the test set, P.
+    """
+    size = np.linalg.norm(influence, axis=0)
+    units = influence / np.where(size > 0, size, 1)
+    correlation = np.maximum(units.T @ units, 0)
+    np.fill_diagonal(correlation, 1)
+    mean = values.mean()
+    below, above = (
+        np.sqrt(max(reach @ correlation @ reach, 0)) / len(values) for reach in (values - lows, highs - values)
+    )
+    se = np.linalg.norm(influence.mean(axis=1)) * np.sqrt(patients / max(patients - 1, 1))
+    return Interval(float(mean - below), float(mean + above), float(se))
 
 
 def placements(positive: np.ndarray, scores: np.ndarray) -> tuple[float, npt.NDArray[np.float64]]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from cardiobench.scoring.bootstrap import RESAMPLES
 from cardiobench.scoring.compare import Comparison, compare
-from cardiobench.scoring.families import LEVEL, Family, holm_over
+from cardiobench.scoring.families import LEVEL, Family
 from cardiobench.scoring.predictions import Predictions
 
 Contest = tuple[str, ...]
@@ -58,10 +58,8 @@ def compare_all(
 ) -> list[Pair]:
     """Compare every pair of models in every contest.
 
-    P-values of one pair are corrected by Holm's rule over the tasks of the contest's primary family, of which those that
-    were not run count as p = 1; a contest of no family is exploratory and not adjusted. So no other model, folder or
-    exploratory task changes the p-value of a pair; another primary task of the same two models can only lower it, which is
-    Holm's step-down.
+    The p-value of a pair is corrected for all tasks of the contest's primary family, whether they were run or not; a contest
+    of no family is exploratory and not adjusted. So no other model, folder or task changes the p-value of a pair.
 
     Args:
         contests: contest (its task first) -> model -> its predictions for the same units.
@@ -77,20 +75,11 @@ def compare_all(
         of = family(contest)
         drawn = enough_resamples(len(of.tasks) if of else 1, resamples)
         for a, b in combinations(models, 2):
-            found = compare(models[a], models[b], resamples=drawn, seed=seed)
-            pairs.append(Pair(contest, a, b, found, of.name if of else ""))
-    members = {of.name: of.tasks for contest in contests if (of := family(contest)) is not None}
-    known: dict[tuple[str, str, str], dict[str, float]] = {}
-    for pair in pairs:
-        if pair.family and not np.isnan(pair.comparison.p_value):
-            known.setdefault((pair.family, pair.a, pair.b), {})[pair.contest[0]] = pair.comparison.p_value
-    adjusted = {pair: holm_over(members[pair[0]], values) for pair, values in known.items()}
-    return [_adjusted(pair, adjusted.get((pair.family, pair.a, pair.b), {})) for pair in pairs]
-
-
-def _adjusted(pair: Pair, p_values: Mapping[str, float]) -> Pair:
-    value = p_values.get(pair.contest[0], pair.comparison.p_value)
-    return replace(pair, comparison=replace(pair.comparison, p_adjusted=value))
+            comparison = compare(models[a], models[b], resamples=drawn, seed=seed)
+            if of is not None:
+                comparison = replace(comparison, p_adjusted=of.adjust(comparison.p_value))
+            pairs.append(Pair(contest, a, b, comparison, of.name if of else ""))
+    return pairs
 
 
 def rank_models(pairs: Sequence[Pair], *, higher_is_better: bool) -> pd.DataFrame:

@@ -35,7 +35,6 @@ from cardiobench.scoring.variability import training_spread, widen
 from cardiobench.scoring.verdict import Rarest, judge
 
 FEW_PATIENTS = 20
-SHOWN_ABSENT = 0.05  # classes that a resample has no patient of, on average
 GENERATED = "generated recordings: the score says nothing about patients"
 
 
@@ -245,7 +244,7 @@ def _of_classes(frame: pd.DataFrame, task: Task, clusters: Clusters) -> list[str
 
 
 def _of_labels(predictions: Predictions, clusters: Clusters) -> list[str]:
-    """Return the classes that few patients have, those left out of the mean, and how many a resample leaves out."""
+    """Return the classes that few patients have, and those left out of the mean."""
     classes, truth = np.array(predictions.task.classes), predictions.sample().y_true
     with_it, without = (np.array([clusters.count_in(column == value) for column in truth.T]) for value in (1, 0))
     scored = (with_it > 0) & (without > 0)
@@ -256,9 +255,4 @@ def _of_labels(predictions: Predictions, clusters: Clusters) -> list[str]:
         )
     if len(absent := classes[~scored]):
         sentences.append(f"left out of the mean, since no scored row has it or all have: {first_n(absent)}")
-    lost = sum(((1 - count[scored] / clusters.count) ** clusters.count).sum() for count in (with_it, without))
-    if lost >= SHOWN_ABSENT:
-        sentences.append(
-            f"a resample leaves out {lost:.1f} of {scored.sum()} classes on average, which it has no patient of"
-        )
     return sentences

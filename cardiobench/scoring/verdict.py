@@ -48,8 +48,7 @@ def judge(
     """
     sign = 1 if higher_is_better else -1
     ends = sorted(sign * (end - floor.value) for end in (estimate.low, estimate.high))
-    size = len(family.tasks) if family else 1
-    adjusted = min(1.0, information.p_value * size)
+    adjusted = family.adjust(information.p_value) if family else information.p_value
     word = _word(ends[0], ends[1], adjusted, math.isnan(floor.value), estimate.n_patients, rarest)
     detectable = DETECTABLE * estimate.se
     return Verdict(

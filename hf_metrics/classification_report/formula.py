@@ -169,7 +169,7 @@ def influence(references, predictions, probabilities=None):
         return {}
     squares, surprise = _losses(truth, table)
     auroc, auprc = zip(
-        *(_area_influence(table[:, label], truth == label) for label in _rated(truth, table)), strict=True
+        *(area_influence(table[:, label], truth == label) for label in _rated(truth, table)), strict=True
     )
     return {
         "auroc": _mean_of_defined(np.stack(auroc, axis=-1)),
@@ -201,7 +201,7 @@ def _losses(truth, table):
     return squares / (2 if table.shape[1] == 2 else 1), -np.log(np.clip(given, np.finfo(np.float64).eps, 1))
 
 
-def _area_influence(scores, positive):
+def area_influence(scores, positive):
     """Compute the influence of rows on AUROC and average precision of one class against the rest, (n,) each."""
     _, place, sizes = np.unique(-scores, return_inverse=True, return_counts=True)  # runs of equal scores, highest first
     hits = np.bincount(place, positive, minlength=sizes.size)

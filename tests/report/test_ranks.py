@@ -48,7 +48,7 @@ def test_the_command_names_ties_and_writes_every_digit(results, capsys):
     table = pd.read_csv(results / "pairs.csv")
     assert len(table) == 3 and table["better"].tolist() == ["b", "b", "undecided"]
     for row in table.itertuples():
-        assert row.difference == pytest.approx(row.a - row.b) and row.p_value == row.p_holm, "exploratory"
+        assert row.difference == pytest.approx(row.a - row.b) and row.p_value == row.p_adjusted, "exploratory"
         assert row.low <= row.difference <= row.high and row.n == 80
 
 

@@ -7,7 +7,7 @@ from scipy.stats import ttest_rel
 from cardiobench.core.errors import BadPredictions
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.compare import compare, paired_difference, two_sided
-from cardiobench.scoring.families import holm, holm_over
+from cardiobench.scoring.families import Family, holm
 from cardiobench.scoring.metrics import ScoringInput, load_metric
 from cardiobench.scoring.predictions import Predictions
 
@@ -84,9 +84,9 @@ def test_two_classifiers_are_compared_in_the_same_smoothed_draws():
 
 
 def test_members_that_were_not_run_count():
-    assert holm_over(["a", "b", "c"], {"a": 0.02})["a"] == pytest.approx(0.06)
-    known = {"a": 0.01, "b": 0.02}
-    assert holm_over(["a", "b", "c"], known) == holm_over(["a", "b", "c"], {**known, "exploratory": 1e-9})
+    family = Family("suite/probe", ("a", "b", "c"))
+    assert family.adjust(0.02) == pytest.approx(0.06) == holm([0.02, 1.0, 1.0])[0]
+    assert family.adjust(0.4) == 1.0 and np.isnan(family.adjust(np.nan))
 
 
 def test_two_sided_p_of_known_shares():

@@ -11,6 +11,8 @@ from cardiobench.scoring.information import macro_f1
 from cardiobench.scoring.intervals import (
     auroc_interval,
     auroc_variance,
+    made_up_answers,
+    mean_interval,
     placements,
     quantile_interval,
     smoothed_tables,
@@ -54,6 +56,36 @@ def test_no_resample_loses_a_class_and_a_perfect_score_keeps_a_width():
     drawn = macro_f1(smoothed_tables(truth, truth, one_row_each(48), 2, 2000), BOTH)
     low, high, _ = quantile_interval(drawn, 1.0)
     assert not np.isnan(drawn).any() and high == 1 and 0.5 < low < 0.95
+
+
+def test_a_made_up_patient_is_half_right_and_gives_rare_answers_rarely():
+    assert made_up_answers(np.repeat([0, 1], (44, 4)), 2).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    three = made_up_answers(np.repeat([0, 1, 2], (60, 30, 10)), 3)
+    assert three.tolist() == [[0.5, 0.375, 0.125], [3 / 7, 0.5, 1 / 14], [1 / 3, 1 / 6, 0.5]]
+    assert made_up_answers(np.zeros(5, int), 3)[0].tolist() == [0.5, 0.25, 0.25], "one class: nothing is known"
+
+
+def test_a_good_score_over_four_classes_is_within_its_interval():
+    """30 patients, the rarest class with 3, one in thirty wrong: equal answers of made-up patients leave the truth out in 44 %."""
+    metric, rng, truth = load_metric("f1_macro"), np.random.default_rng(0), np.repeat(np.arange(4), (12, 9, 6, 3))
+    held = []
+    for seed in range(120):
+        answer = np.where(rng.random(30) < 0.97, truth, rng.integers(0, 4, 30))
+        rows = Sampler(ScoringInput(truth, answer), one_row_each(30), np.ones(4, bool), 200, seed)
+        found = estimate_metric(metric, rows)["f1_macro"]
+        held.append(found.low <= 0.9732 <= found.high)
+    assert np.mean(held) >= 0.9
+
+
+def test_the_interval_of_a_mean_by_hand():
+    """Three-four-five: the squared reaches of uncorrelated scores add up, those of one and the same score simply do."""
+    values, lows, highs = np.array([0.9, 0.7]), np.array([0.6, 0.3]), np.array([0.9, 0.8])
+    apart = mean_interval(values, lows, highs, np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0]]), 4)
+    assert (apart.low, apart.high) == pytest.approx((0.8 - 0.5 / 2, 0.8 + 0.1 / 2))
+    same = mean_interval(values, lows, highs, np.array([[1.0, 2.0], [-1.0, -2.0]]), 2)
+    assert (same.low, same.high) == pytest.approx((0.8 - 0.7 / 2, 0.8 + 0.1 / 2))
+    perfect = mean_interval(np.ones(2), np.array([0.7, 0.6]), np.ones(2), np.zeros((5, 2)), 5)
+    assert (perfect.low, perfect.high, perfect.se) == pytest.approx((1 - 0.5 / 2, 1, 0))
 
 
 def test_auroc_is_scikit_learns_and_its_variance_delongs():

@@ -61,13 +61,24 @@ def test_enough_resamples_for_a_family():
     assert 30 * 2 / 1001 > 0.05 > 30 * 2 / (enough_resamples(30) + 1)
 
 
-def test_the_correction_is_that_of_the_family_and_nothing_else_changes_it():
+def test_the_correction_is_that_of_the_family_and_no_other_result_changes_it():
+    """Holm's rule would lower the p of x from 3 times to once its own, as soon as y and z are run and say more."""
+    table = references(VALUE, n_test=120)
+    truth, rng = test_rows(table), np.random.default_rng(0)
+    close = {
+        name: Predictions.join(
+            table, truth[["id"]].assign(y_pred=truth["y_true"] + size * rng.normal(size=len(truth))), VALUE
+        )
+        for name, size in (("a", 3.0), ("b", 4.0))
+    }
     family = Family("suite", ("x", "y", "z"))
     of = {"family": lambda contest: family if contest[0] in family.tasks else None}
-    alone = compare_all({("x", "probe"): models(a=3.0, b=3.5)}, **of)[0]
-    assert alone.adjusted == pytest.approx(3 * alone.comparison.p_value), "y and z were not run"
-    exploratory = {(f"other {n}", "probe"): models(a=1.0, b=50.0) for n in range(5)}
-    more = compare_all({("x", "probe"): models(a=3.0, b=3.5, c=4.0), **exploratory}, **of)
+    (alone,) = compare_all({("x", "probe"): close}, **of)
+    p = alone.comparison.p_value
+    assert 0 < 3 * p < 0.5 and alone.adjusted == pytest.approx(3 * p), "y and z were not run"
+    other = {(name, "probe"): models(a=1.0, b=50.0) for name in ("y", "z", "exploratory")}
+    more = compare_all({("x", "probe"): close | models(c=4.0), **other}, **of)
+    assert all(pair.comparison.p_value < p for pair in more if pair.contest[0] != "x")
     same = next(pair for pair in more if (pair.contest[0], pair.a, pair.b) == ("x", "a", "b"))
-    assert same.adjusted == alone.adjusted
+    assert same == alone
     assert all(pair.adjusted == pair.comparison.p_value for pair in more if not pair.family)

@@ -6,7 +6,7 @@ from pathlib import Path
 HELP = "compare the models of a results folder: pairs, ranks, equivalence"
 EXAMPLES = """\
 Every pair of models on every task and protocol that both answered: paired differences on the same patients, 95 %
-intervals, p-values by Holm's rule over the tasks of the suite, and ranks.
+intervals, p-values corrected for all tasks of the suite, run or not, and ranks.
   cardiobench compare results
   cardiobench compare results --tasks camus/ef --protocols probe --csv pairs.csv
 """

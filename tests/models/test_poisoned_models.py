@@ -1,0 +1,85 @@
+"""Every registered model with weights, its folder full of code and of pickles that would run: nothing is run."""
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from cardiobench.cli.doctor import examine
+from cardiobench.core.errors import BadModel
+from cardiobench.models.cards import card, list_models
+from cardiobench.models.load import load_model
+from cardiobench.models.registry import NO_ADAPTER
+from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
+from tests.models.test_safe_folder import CODE, PAYLOAD, Harmful
+
+LOADABLE = [name for name in list_models() if card(name).weights and card(name).adapter != NO_ADAPTER]
+CONFIGS = ("config.json", "preprocessor_config.json", "tokenizer_config.json", "processor_config.json")
+MODULES = ("payload.py", "hubconf.py", "modeling.py", "configuration.py", "__init__.py", "sitecustomize.py")
+TEXTS = (".json", ".txt", ".csv", ".yaml", ".md")
+
+
+@pytest.fixture
+def made(request, tmp_path, monkeypatch):
+    """A registered model, the folder of its made-up checkpoint, and what `--weights` takes."""
+    change_card(monkeypatch, request.param)
+    folder = tmp_path / "files"
+    folder.mkdir()
+    with smaller_networks():
+        yield request.param, folder, CHECKPOINTS[request.param](folder)
+
+
+def folders_of(folder: Path) -> set[Path]:
+    return {folder, *(path.parent for path in folder.rglob("*") if path.is_file())}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("made", LOADABLE, indirect=True)
+def test_code_beside_the_weights_is_not_run(made, tmp_path):
+    """Modules under every usual name, and configurations, those that are there and those that are not, that name them."""
+    name, folder, weights = made
+    mark = tmp_path / "was run"
+    for place in folders_of(folder):
+        for module in MODULES:
+            (place / module).write_text(PAYLOAD.format(mark=str(mark)))
+        for config in {*CONFIGS, *(path.name for path in place.glob("*.json"))}:
+            path = place / config
+            content = json.loads(path.read_text()) if path.is_file() else {}
+            if isinstance(content, dict):
+                path.write_text(json.dumps(content | {"auto_map": CODE, "trust_remote_code": True}))
+    try:
+        load_model(name, weights=weights)
+    except BadModel as error:
+        assert "code" in str(error)
+    examine(name, weights=weights)
+    assert not mark.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("made", LOADABLE, indirect=True)
+def test_no_pickle_in_any_file_is_run(made, tmp_path):
+    """Each file that is no text, in turn, is a pickle that runs a command: bare, and as torch saves one."""
+    name, folder, weights = made
+    mark = tmp_path / "was run"
+    binaries = [path for path in folder.rglob("*") if path.is_file() and path.suffix not in TEXTS]
+    assert binaries, f"the checkpoint of {name} has no weights"
+    for path in binaries:
+        good = shutil.copy2(path, tmp_path / "good")
+        for write in (
+            lambda target: target.write_bytes(pickle.dumps(Harmful(mark))),
+            lambda target: torch.save({"state_dict": Harmful(mark)}, target),
+        ):
+            write(path)
+            with pytest.raises(BadModel):
+                load_model(name, weights=weights)
+            assert examine(name, weights=weights).problem is not None
+            assert not mark.exists(), path
+        shutil.copy2(good, path)
+    load_model(name, weights=weights)
+
+
+def test_no_loadable_model_is_left_out():
+    assert set(LOADABLE) == set(CHECKPOINTS)
