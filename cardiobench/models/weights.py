@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import struct
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,11 @@ WRAPPERS = ("state_dict", "model", "weights", "encoder")
 POINTER = b"version https://git-lfs"
 # What training wrappers put in front of every name.
 PREFIXES = ("module.", "_orig_mod.")
+# Whatever a damaged file makes the readers of PyTorch and of pickles raise, beside pickle.UnpicklingError.
+DAMAGED = (
+    *(RuntimeError, EOFError, OSError, ValueError, zipfile.BadZipFile, struct.error),
+    *(LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, MemoryError),
+)
 
 
 def read_weights(paths: Sequence[Path]) -> dict[str, torch.Tensor]:
@@ -54,8 +60,7 @@ def read_settings(path: Path, key: str) -> dict[str, Any] | None:
     """Return the mapping that a checkpoint holds under a key beside its tensors; None where it holds none."""
     if path.suffix == ".safetensors":
         return None
-    with settings_as_stubs():
-        content = torch.load(path, map_location="meta", weights_only=True)
+    content = _unpickle(path, "meta")
     settings = content.get(key) if isinstance(content, dict) else None
     return settings if isinstance(settings, dict) else None
 
@@ -109,14 +114,12 @@ def _safetensors(path: Path) -> Iterator[None]:
         raise BadModel(f"{path} is truncated or not safetensors ({error}). Copy or download it again.") from error
 
 
-def _read(path: Path, device: str = "cpu") -> Mapping[str, torch.Tensor]:
-    if path.suffix == ".safetensors":
-        with _safetensors(path):
-            return load_file(path)
+def _unpickle(path: Path, device: str) -> Any:
+    """Read what a PyTorch file holds; raise `BadModel` for one that is damaged, or that could run code."""
     start = _beginning(path)
     try:
         with settings_as_stubs():
-            content = torch.load(path, map_location=device, weights_only=True)
+            return torch.load(path, map_location=device, weights_only=True)
     except pickle.UnpicklingError as error:
         if start[:2] not in (b"PK", b"\x80\x02"):  # neither a zip nor the older form: torch takes the text for a pickle
             raise BadModel(f"{path} is truncated or no PyTorch file. Copy or download it again.") from error
@@ -125,10 +128,17 @@ def _read(path: Path, device: str = "cpu") -> Mapping[str, torch.Tensor]:
             f"{path} holds more than tensors ({named[1] if named else first_line(error)}) and could run code when read. "
             f"Ask its author for safetensors."
         ) from error
-    except (RuntimeError, EOFError, OSError, ValueError, zipfile.BadZipFile) as error:
+    except DAMAGED as error:
         raise BadModel(
             f"{path} is truncated or no PyTorch file ({first_line(error)}). Copy or download it again."
         ) from error
+
+
+def _read(path: Path, device: str = "cpu") -> Mapping[str, torch.Tensor]:
+    if path.suffix == ".safetensors":
+        with _safetensors(path):
+            return load_file(path)
+    content = _unpickle(path, device)
     for wrapper in WRAPPERS:
         if isinstance(content, dict) and isinstance(content.get(wrapper), dict):
             content = content[wrapper]

@@ -21,6 +21,13 @@ WITHOUT_WEIGHTS = [name for name in list_models() if not card(name).weights and 
 WITH_WEIGHTS = [name for name in list_models() if card(name).weights]
 
 
+@pytest.mark.parametrize("name", [name for name in WITH_WEIGHTS if "echo" in card(name).modalities])
+def test_a_card_without_a_published_setting_says_so(name):
+    """`--profile paper` of an echo model is its variant `paper`; where there is none, nothing else goes by that name."""
+    text = (folder("model_cards") / f"{name.replace('/', '__')}.md").read_text(encoding="utf-8")
+    assert ("paper" in card(name).variants) != ("**Published setting.** Not defined" in text)
+
+
 def test_every_file_is_a_registered_model():
     assert [f"{name.replace('/', '__')}.md" for name in list_models()] == [path.name for path in PATHS]
     assert {

@@ -40,6 +40,8 @@ from cardiobench.hub.outgoing import ids_below
 from cardiobench.hub.push_results import find_results
 from cardiobench.hub.results_dataset import records
 from cardiobench.leaderboard.source import from_files
+from cardiobench.models.echo.echoprime_files import read_retrieval
+from cardiobench.models.files import given_files
 from cardiobench.models.load import load_model
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.collect import collect
@@ -51,6 +53,7 @@ from tests.data.media.test_ecg_wfdb_files import write_record
 from tests.data.media.videos import avi_of, mjpg_packets, moving_frames, write_video
 from tests.faults.kinds import CONTENTS, OF_MAPPINGS, OF_TEXTS, REPLACEMENTS
 from tests.hub.results import result
+from tests.models.echo.fake import candidate_bank, section_weights
 from tests.models.tiny import tiny_open_clip, tiny_siglip
 from tests.report import example_results
 
@@ -261,6 +264,33 @@ def opened(path: Path) -> object:
     return [dataset.recording(number) for number in range(len(dataset.frame))]
 
 
+def arrays_of(path: Path) -> object:
+    """Read the table of a release and every row of its arrays."""
+    dataset = release(path)
+    return [dataset.recording(number) for number in range(len(dataset.frame))]
+
+
+def features(path: Path) -> object:
+    """Read the arrays that only the audit opens; it lists those whose rows are of other ECGs."""
+    *_, order = catalog.builder("echonext").findings(root(path) / "echonext", pd.DataFrame())
+    return not order.count
+
+
+def candidates(name: str) -> Callable[[Path], Path]:
+    """Return what writes the bank of studies that EchoPrime answers from, and gives one file of it."""
+
+    def make(folder: Path) -> Path:
+        candidate_bank(folder)
+        section_weights(folder / "MIL_weights.csv")
+        return folder / name
+
+    return make
+
+
+def retrieval(path: Path) -> object:
+    return read_retrieval(given_files("echonet/EchoPrime", path.parent))
+
+
 def subset(folder: Path) -> Path:
     return write_subset(Subset("ptb_xl/cd", "XS", 0, ("a", "b", "c")), folder / "subset.json")
 
@@ -360,6 +390,12 @@ PLACES = {
     "release text of a recording": Place(twin("camus", "Info_2CH.cfg"), release, "text"),
     "release list of a split": Place(twin("camus", "subgroup_testing.txt"), release),
     "release XLSX": Place(twin("hmc_qu", "A2C.xlsx"), release),
+    "release NumPy array": Place(twin("echonext", "EchoNext_test_waveforms.npy"), arrays_of),
+    "release NumPy array of the audit": Place(twin("echonext", "EchoNext_test_tabular_features.npy"), features),
+    "candidate labels, a pickle": Place(candidates("candidate_labels.pkl"), retrieval),
+    "candidate embeddings": Place(candidates("candidate_embeddings_p1.pt"), retrieval),
+    "candidate studies": Place(candidates("candidate_studies.csv"), retrieval, "text"),
+    "section weights": Place(candidates("MIL_weights.csv"), retrieval, "text"),
     "twin manifest": Place(twin("georgia", "SYNTHETIC_TWIN.json"), release, "mapping"),
     "challenge header": Place(twin("georgia", "*.hea"), release, "text"),
     "challenge .mat": Place(twin("georgia", "*.mat"), read_ecg),

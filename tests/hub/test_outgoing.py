@@ -11,8 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from cardiobench.cli.main import main
+from cardiobench.core.console import Console
 from cardiobench.core.errors import LicenceError
 from cardiobench.data import catalog
+from cardiobench.data.prepare import prepare
+from cardiobench.data.twin import write_twin
+from cardiobench.hub.after_run import push_all
 from cardiobench.hub.outgoing import check_outgoing, clean_text, public_result
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
@@ -66,7 +70,7 @@ def everything(hub):
             parts += [commit.title.encode(), *(path.encode() for path in commit.files), *commit.files.values()]
             for path, content in commit.files.items():
                 if path.endswith(".parquet"):
-                    parts.append(json.dumps(pq.read_table(io.BytesIO(content)).to_pylist()).encode())
+                    parts.append(json.dumps(pq.read_table(io.BytesIO(content)).to_pylist(), default=repr).encode())
     return b"\n".join(parts)
 
 
@@ -83,6 +87,26 @@ def test_nothing_that_is_marked_leaves_this_machine(marked, hub, client, capsys)
     assert main(["publish", "models", "--yes", "--namespace", "org"]) == 0
     sent = everything(hub)
     assert b"probe.lacking" in sent and b"local: my_model" in sent and b"camus/ef" in sent
+    found = [mark for mark in MARKS if mark.encode() in sent]
+    assert not found, {mark: sent[max(0, sent.index(mark.encode()) - 200) :][:300] for mark in found}
+
+
+def test_neither_a_run_nor_a_space_nor_prepared_data_sends_a_mark(marked, hub, client, capsys):
+    """Ids of recordings that may be published are no secret; where they lay on this machine is."""
+    hub.store.put("model", MODEL, {"README.md": b"# A model\n"})
+    folder = marked / "results"
+    saved = [ScoreResult.load(path) for path in sorted(folder.rglob("camus__ef.json"))]
+    under_its_name = [replace(one, model={**one.model, "name": MODEL}) for one in saved]
+    push_all(under_its_name, folder, Console())
+    assert main(["leaderboard", str(folder), "--space", "org/board", "--yes"]) == 2, "a folder of this machine"
+    assert main(["leaderboard", "org/results", "--space", "org/board", "--yes"]) == 0
+    for name, rights in (("georgia", []), ("camus", ["--private", "--i-have-the-right"])):
+        write_twin(name, marked / "raw" / name, patients=4)
+        prepare(name, marked / "raw" / name, marked / "prepared")
+        line = ["publish", "datasets", name, "--prepared", str(marked / "prepared"), "--namespace", "org", "--yes"]
+        assert main([*line, "--private", "--i-have-the-right", *rights]) == 0
+    sent = everything(hub)
+    assert b"org/results" in sent and hub.store.repository("dataset", "org/camus").private
     found = [mark for mark in MARKS if mark.encode() in sent]
     assert not found, {mark: sent[max(0, sent.index(mark.encode()) - 200) :][:300] for mark in found}
 

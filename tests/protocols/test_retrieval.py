@@ -238,6 +238,16 @@ def test_a_model_is_asked_whether_a_finding_is_there_or_not(hears, expected):
     assert row["sentences"] == pytest.approx(-1 if hears else 1)
 
 
+def test_a_mildly_reduced_fraction_is_set_against_higher_and_lower_ones():
+    """Neither caption says that it is not mildly reduced, and both recordings show it; 45 % is no case of "reduced"."""
+    pictures = [[1.0, 0.1], [1.0, 0.1], [-1.0, 0.1], [1.0, 0.1]]
+    data = task_data(EF, pictures, [45.0, 47.0, 65.0, 30.0], ["test"] * 4)
+    rows = Retrieval().analyze(study_of(data), Negation()).tables["negation"].set_index("finding")
+    mild = rows.loc["mildly reduced ejection fraction"]
+    assert (mild["n_with"], mild["n_without"], mild["with"], mild["without"], mild["value"]) == (2, 2, 1, 0.5, 0.75)
+    assert (rows.loc["reduced ejection fraction", ["n_with", "n_without"]] == 1).all()
+
+
 def test_always_yes_is_a_half():
     encoder = Negation()
     data = task_data(EF, [[1.0, 0.1]] * 6, [30.0, 35, 38, 40, 60, 65], ["test"] * 6)

@@ -13,6 +13,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.models.echo.echoprime_retrieval import PHENOTYPES, SECTION_OF, VIEWS, CandidateBank, SectionWeights
 from cardiobench.models.files import ModelFiles, first_line
 from cardiobench.models.nets.echoprime import WIDTH
+from cardiobench.models.weights import DAMAGED
 
 SECTIONS = "MIL_weights.csv"
 STUDIES = "candidate_studies.csv"
@@ -77,7 +78,7 @@ def read_labels(path: Path, studies: list[str]) -> dict[str, np.ndarray]:
         raise BadModel(f"{path} has no labels of {', '.join(missing)}. Download it again.")
     try:
         known = {name: {str(study): float(value) for study, value in content[name].items()} for name in SECTION_OF}
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise BadModel(f"{path} holds a label that is no number ({error}). Download it again.") from error
     return {
         name: np.array([labels.get(study, np.nan) for study in studies], dtype=np.float32)
@@ -107,7 +108,7 @@ def _embeddings(path: Path) -> torch.Tensor:
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except pickle.UnpicklingError as error:
         raise BadModel(f"{path} holds more than a tensor and could run code when read: {first_line(error)}") from error
-    except (RuntimeError, EOFError, OSError, ValueError) as error:
+    except DAMAGED as error:
         raise BadModel(f"{path} is truncated or no PyTorch file ({first_line(error)}). Download it again.") from error
     if not isinstance(content, torch.Tensor) or content.ndim != 2 or content.shape[1] != WIDTH:
         shape = tuple(getattr(content, "shape", ()))
@@ -126,7 +127,7 @@ def _plain_pickle(path: Path) -> dict:
             f"{path} could run code when read: {error}. If you trust it, write it again as plain dictionaries: "
             f"phenotype -> study -> number."
         ) from error
-    except (pickle.UnpicklingError, EOFError, ValueError, IndexError, KeyError, AttributeError) as error:
+    except (pickle.UnpicklingError, *DAMAGED) as error:
         raise BadModel(f"{path} is truncated or no pickle ({first_line(error)}). Download it again.") from error
     if not isinstance(content, dict):
         raise BadModel(f"{path} holds a {type(content).__name__}, expected a dictionary. Download it again.")

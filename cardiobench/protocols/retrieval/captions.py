@@ -5,7 +5,7 @@ are kept short, since the text towers of CLIP and SigLIP read 77 and 64 tokens.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -88,6 +88,7 @@ LIMITS = (
 )
 # Heart failure guideline (McDonagh et al., Eur. Heart J. 42 (2021)): reduced up to 40 %, mildly reduced 41 to 49 %.
 REDUCED, PRESERVED = 40.0, 50.0
+MILD = "mildly reduced ejection fraction"
 ADULT = 18  # years; none of these limits is one of children
 PAEDIATRIC = ("echonet_pediatric",)
 
@@ -95,7 +96,7 @@ PAEDIATRIC = ("echonet_pediatric",)
 def ejection_fraction_findings(ef: float) -> dict[str, bool]:
     """Return the finding about an ejection fraction in %: reduced, mildly reduced, or not reduced."""
     if REDUCED < ef < PRESERVED:
-        return {"mildly reduced ejection fraction": True}
+        return {MILD: True}
     return {"reduced ejection fraction": ef <= REDUCED}
 
 
@@ -115,11 +116,18 @@ class Caption:
         view: sentence of the view; empty where it is unknown.
         findings: words of a finding -> whether it is present.
         measured: sentence of the measurements; empty without any.
+        unsaid: words of further findings that are known, and follow from what the caption says.
     """
 
     view: str
     findings: Mapping[str, bool]
     measured: str
+    unsaid: Mapping[str, bool] = field(default_factory=dict)
+
+    @property
+    def known(self) -> dict[str, bool]:
+        """All findings of which the recording tells whether they are present."""
+        return {**self.findings, **self.unsaid}
 
     @property
     def text(self) -> str:
@@ -129,12 +137,13 @@ class Caption:
 
     def negated(self, words: str) -> "Caption":
         """Return the caption with one finding negated, so that it is wrong in one word."""
-        return Caption(self.view, {**self.findings, words: not self.findings[words]}, self.measured)
+        return Caption(self.view, {**self.findings, words: not self.findings[words]}, self.measured, self.unsaid)
 
 
 def make_caption(row: Mapping[str, Any], tasks: tuple[Task, ...]) -> Caption:
     """Return the caption of a recording, from the columns of its row and the labels of binary tasks."""
     findings: dict[str, bool] = {}
+    unsaid: dict[str, bool] = {}
     for task in tasks:
         words, label = finding_of(task), row.get(task.target)
         if words and label is not None and not pd.isna(label):
@@ -143,6 +152,7 @@ def make_caption(row: Mapping[str, Any], tasks: tuple[Task, ...]) -> Caption:
         ef = row.get("ef")
         if ef is not None and not pd.isna(ef):
             findings |= ejection_fraction_findings(float(ef))
+            unsaid = {} if MILD in findings else {MILD: False}
         for limit in LIMITS:
             present = limit.present(row)
             if present is not None:
@@ -152,7 +162,7 @@ def make_caption(row: Mapping[str, Any], tasks: tuple[Task, ...]) -> Caption:
         for column, (words, decimals) in MEASUREMENTS.items()
         if row.get(column) is not None and not pd.isna(row[column])
     ]
-    return Caption(VIEWS.get(str(row.get("view")), ""), findings, ", ".join(numbers))
+    return Caption(VIEWS.get(str(row.get("view")), ""), findings, ", ".join(numbers), unsaid)
 
 
 def finding_of(task: Task) -> str | None:

@@ -284,8 +284,8 @@ def score_negation(
     Returns:
         The row of `NEGATION_COLUMNS` (`sentences` is the cosine between the two), and the mean of both shares.
     """
-    rows = np.array([row for row, caption in enumerate(recordings.captions) if words in caption.findings])
-    present = np.array([recordings.captions[row].findings[words] for row in rows])
+    rows = np.array([row for row, caption in enumerate(recordings.captions) if words in caption.known])
+    present = np.array([recordings.captions[row].known[words] for row in rows])
     claimed, denied = embed([statement(words, True), statement(words, False)])
     margin = recordings.vectors[rows] @ (claimed - denied)
     # What rounding leaves of equal vectors is a tie, and a tie tells nothing.
