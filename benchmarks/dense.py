@@ -132,7 +132,7 @@ def fit(patients: int, folder: Path) -> dict[str, float]:
     data = DenseData(frames.task, keys, frames.labels, read, lambda label: box, lambda side: window, reading.grid)
     before = rss()
     started = time.perf_counter()
-    fitted = DensePrediction().fit(data, "")
+    fitted = DensePrediction().fit(data)
     seconds = time.perf_counter() - started
     errors = [
         frame_error(label, fitted.read_out.predict(box, window, grid), len(frames.task.structures), HEIGHT)

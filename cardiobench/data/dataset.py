@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import BadMedia
@@ -127,15 +128,23 @@ class OpenDataset:
     def _numbers(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.frame["id"])}
 
-    def labelled_frame(self, label: DenseLabel) -> Clip:
-        """Read the frame that a dense label belongs to, as a clip of one.
+    def labelled_frame(self, label: DenseLabel, sampling: FrameSampling | None = None) -> Clip:
+        """Read the frame that a dense label belongs to, as a clip of one, or the clip around it.
+
+        Args:
+            label: of the frame.
+            sampling: count and stride of the frames. The labelled one is in the middle, at `count // 2`; beyond an end of
+                the recording its outermost frame is repeated.
 
         Raises:
             BadMedia: it cannot be read, lies beyond the end of the recording, or has another size than the mask.
         """
-        row = {**self.frame.iloc[self._numbers[label.recording]].to_dict(), "key_frame": label.frame}
-        clip = catalog.builder(self.spec.name).recording(self.raw, row, FrameSampling(count=1))
-        if not isinstance(clip, Clip) or clip.indices[0] != label.frame:
+        count, stride = (sampling.count or 1, sampling.stride) if sampling else (1, 1)
+        before = min(count // 2, label.frame // stride)
+        row = {**self.frame.iloc[self._numbers[label.recording]].to_dict(), "key_frame": label.frame - before * stride}
+        read = replace(sampling or FrameSampling(), count=count - count // 2 + before, stride=stride, start="key_frame")
+        clip = catalog.builder(self.spec.name).recording(self.raw, row, read)
+        if not isinstance(clip, Clip) or label.frame not in clip.indices:
             raise BadMedia(
                 f"{row['media']} has no frame {label.frame}, which {label.task} has a label of. Download both again."
             )
@@ -145,7 +154,8 @@ class OpenDataset:
                 f"{row['media']} has frames of {size[0]} x {size[1]} pixels, and the mask of frame {label.frame} has "
                 f"{label.mask.shape[0]} x {label.mask.shape[1]}. Download both again."
             )
-        return clip
+        places = (np.arange(count) - count // 2 + before).clip(0, len(clip.frames) - 1)
+        return replace(clip, frames=clip.frames[places], indices=clip.indices[places])
 
     def task_rows(self, task: Task) -> pd.DataFrame:
         """Return the rows that represent the units of a task: labelled, and in the task."""

@@ -59,10 +59,10 @@ def label_values(cells: pd.Series, task: Task) -> npt.NDArray:
         task: that they are of.
 
     Returns:
-        Numbers of a regression (n,) float64; class codes in the task's class order (n,) int64; of a multilabel task
+        Numbers of a regression, or scores of a dense task's units, (n,) float64; class codes in the task's class order (n,) int64; of a multilabel task
         (n, K) float64 with 1 where a recording has a class, 0 where not, NaN where it is unmeasured.
     """
-    if task.kind == "regression":
+    if task.kind == "regression" or task.dense:
         return cells.to_numpy(dtype=np.float64)
     if task.kind == "multilabel":
         return _multi_hot(cells, task.classes)

@@ -76,40 +76,51 @@ class FrameTokens:
     """The tokens of single frames as an encoder of its own: what extraction and store take it for.
 
     A vector is a grid (rows, columns, width) in one line, in half precision. The times of a video model, which all see
-    the same frame, are averaged. A grid of more than 16 rows or columns is averaged in blocks of 2 x 2.
+    the same frame, are averaged; of a moving clip the time is taken that holds its middle frame. A grid of more than 16
+    rows or columns is averaged in blocks of 2 x 2.
 
     Attributes:
         encoder: that is read.
         full: keep a finer grid as it is.
+        moving: show a video model the clip around a frame, and not the frame alone.
+        sampling: of the frames that it is given, the labelled one in the middle.
         grid: (rows, columns) of the tokens.
         width: numbers per token.
     """
 
     pooling: Literal["mean", "mean_l2"] = "mean"
     frame_wise = True
-    sampling: FrameSampling | None = FrameSampling(count=1)
     modalities: tuple[str, ...] = ("echo",)
 
-    def __init__(self, encoder: Encoder, full: bool = False):
+    def __init__(self, encoder: Encoder, full: bool = False, moving: bool = False):
         """Measure the grid on a black frame.
 
         Raises:
-            NotApplicable: the encoder has no tokens with a place in the frame.
+            NotApplicable: the encoder has no tokens with a place in the frame, or none with a time in a moving clip.
         """
         if not isinstance(encoder, SpatialEncoder):
             raise NotApplicable(f"{encoder.name}: {getattr(encoder, 'no_tokens_reason', NO_TOKENS)}")
-        self.encoder, self.full = encoder, full
+        self.encoder, self.full, self.moving = encoder, full, moving
+        self.sampling: FrameSampling | None = _clip_around(encoder) if moving else FrameSampling(count=1)
         self.name, self.revision = encoder.name, encoder.revision
         self.warnings = encoder.warnings
         shape = self._grids(prepare_still(encoder, np.zeros((64, 64, 3), dtype=np.uint8)).to(_device(encoder))).shape
         self.grid, self.width = (shape[1], shape[2]), shape[3]
         self.dim = self.grid[0] * self.grid[1] * self.width
-        facts = {"block": "last", "frame": "letterboxed still", "times": "mean", "grid": [*self.grid, self.width]}
+        facts = {
+            "block": "last",
+            "frame": "middle of a letterboxed clip" if moving else "letterboxed still",
+            "times": "that of the frame" if moving else "mean",
+            "grid": [*self.grid, self.width],
+        }
         self.preprocessing: Mapping[str, Any] = {**encoder.preprocessing, "tokens": facts}
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """Prepare the first frame of a clip, (1, ...)."""
-        return prepare_still(self.encoder, recording.frames[0])
+        """Prepare a frame, or the clip around it, (1, ...)."""
+        if not self.moving:
+            return prepare_still(self.encoder, recording.frames[0])
+        square = Letterbox(*recording.frames.shape[1:3]).apply(recording.frames)
+        return self.encoder.transform(replace(recording, frames=square))
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
         """Encode parts (N, ...) as grids in one line, (N, rows * columns * width), rounded to half precision."""
@@ -124,11 +135,22 @@ class FrameTokens:
     def _grids(self, parts: torch.Tensor) -> torch.Tensor:
         """Return the grids (N, rows, columns, width), float32."""
         assert isinstance(self.encoder, SpatialEncoder)
-        grids = self.encoder.encode_tokens(parts).mean(dim=1).movedim(-1, 1)
+        tokens = self.encoder.encode_tokens(parts)
+        grids = (tokens[:, tokens.shape[1] // 2] if self.moving else tokens.mean(dim=1)).movedim(-1, 1)
         rows, columns = grids.shape[2:]
         if max(rows, columns) > MAX_GRID and not self.full:
             grids = torch.nn.functional.adaptive_avg_pool2d(grids, (-(-rows // 2), -(-columns // 2)))
         return grids.movedim(1, -1)
+
+
+def _clip_around(encoder: Encoder) -> FrameSampling:
+    """Return the clip that an encoder looks at; raises `NotApplicable` where no time of its tokens is that of a frame."""
+    if reason := getattr(encoder, "no_times_reason", ""):
+        raise NotApplicable(f"{encoder.name}: {reason}")
+    sampling = encoder.sampling
+    if getattr(encoder, "frame_wise", False) or sampling is None or (sampling.count or 1) == 1:
+        raise NotApplicable(f"{encoder.name} looks at single frames: a moving clip tells it no more than a still")
+    return sampling
 
 
 def _device(encoder: Encoder) -> torch.device:
@@ -138,12 +160,17 @@ def _device(encoder: Encoder) -> torch.device:
     return torch.device("cpu") if parameter is None else parameter.device
 
 
-def token_model(model: LoadedModel, full: bool = False) -> LoadedModel:
+def token_model(model: LoadedModel, full: bool = False, moving: bool = False) -> LoadedModel:
     """Return a loaded model whose encoder gives the tokens of single frames.
 
+    Args:
+        model: loaded.
+        full: keep fine grids.
+        moving: show the clip around a frame.
+
     Raises:
-        NotApplicable: the model has no tokens with a place in the frame.
+        NotApplicable: the model has no tokens with a place in the frame, or none with a time in a moving clip.
     """
-    encoder = FrameTokens(model.encoder, full)
+    encoder = FrameTokens(model.encoder, full, moving)
     code = (*model.code, FrameTokens)
     return replace(model, encoder=encoder, preprocessing={**model.preprocessing, **encoder.preprocessing}, code=code)

@@ -79,7 +79,7 @@ def _task_section(task: str, results: list[ScoreResult], figures: Sequence[Saved
         lines.append(f"![{figure.name}]({image.relative_to(out).as_posix()})")
     ceilings = () if results[0].generated else human_ceilings(task)
     if ceilings:
-        rows = [(c.metric, naming.range_text(c), c.n, c.setting, c.source) for c in ceilings]
+        rows = [(c.metric, c.text, c.n, c.setting, c.source) for c in ceilings]
         lines += [
             "",
             "Agreement of people, in other settings:",

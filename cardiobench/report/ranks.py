@@ -13,6 +13,7 @@ from cardiobench.results.collect import Entry
 from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.bootstrap import RESAMPLES
+from cardiobench.scoring.dense import unit_predictions
 from cardiobench.scoring.families import Family, family_of
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.ranks import Contest, Pair, compare_all, rank_models
@@ -73,15 +74,12 @@ def _model_names(entries: Sequence[Entry]) -> list[str]:
 
 
 def predictions_of(entry: Entry) -> Predictions:
-    """Return the predictions beside a result; raises `BadPredictions` where there are none."""
+    """Return the predictions beside a result, of masks and landmarks the scores of units; raises `BadPredictions` without any."""
     if entry.predictions is None:
         raise BadPredictions(f"there are no predictions beside {entry.path}. Run the line that made it again.")
-    if catalog.task(entry.result.task).dense:
-        raise BadPredictions(
-            "masks and landmarks are scored frame by frame, and pairs of models by their units' answers"
-        )
     result, frame = entry.result, load_predictions(entry.result, entry.predictions)
-    return Predictions(catalog.task(result.task), frame, result.coverage["expected"], source=result.model["name"])
+    task, expected, source = catalog.task(result.task), result.coverage["expected"], result.model["name"]
+    return unit_predictions(task, frame, expected, source) if task.dense else Predictions(task, frame, expected, source)
 
 
 def compare_all_pairs(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from cardiobench.results.formatting import FRACTIONS
+
 FILE = Path(__file__).parent / "ceilings.csv"
 
 
@@ -29,6 +31,13 @@ class Ceiling:
     n: str
     setting: str
     source: str
+
+    @property
+    def text(self) -> str:
+        """The value, or from the lowest to the highest."""
+        factor, unit = (100, " %") if self.metric in FRACTIONS else (1, "")
+        low, high = (f"{factor * value:.1f}" if unit else f"{value:.3g}" for value in (self.low, self.high))
+        return (low if low == high else f"{low} to {high}") + unit
 
 
 def human_ceilings(task: str) -> tuple[Ceiling, ...]:

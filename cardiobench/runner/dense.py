@@ -33,6 +33,7 @@ from cardiobench.protocols.dense.head import cells_per_token
 from cardiobench.protocols.dense.oracle import GridOracle
 from cardiobench.protocols.dense.protocol import DensePrediction, FittedReadOut
 from cardiobench.protocols.dense.readouts import MeanMask
+from cardiobench.protocols.dense.variants import DenseVariant
 from cardiobench.results.predictions_file import load_cached_score, save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import BaseCell, load_or_compute, model_facts, seen_in_pretraining
@@ -69,8 +70,8 @@ class LabelledFrames:
         return pd.DataFrame({"id": names, "fingerprint": [marks[label.recording] for label in self.labels]})
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip:
-        """Read a frame, as a clip of one; raises `BadMedia` naming its file."""
-        return self.dataset.labelled_frame(self.labels[number])
+        """Read a frame, as a clip of one or with the clip around it; raises `BadMedia` naming its file."""
+        return self.dataset.labelled_frame(self.labels[number], sampling)
 
     def read(self, split: str) -> Iterator[DenseLabel]:
         """Yield the labels of the recordings of a split with their masks or points."""
@@ -149,13 +150,15 @@ class TokenPlan:
         return DenseData(frames.task, keys, frames.read, tokens, frames.box, window, grid)
 
 
-def plan_tokens(model: LoadedModel, frames: LabelledFrames, protocol: DensePrediction, config: RunConfig) -> TokenPlan:
+def plan_tokens(
+    model: LoadedModel, frames: LabelledFrames, protocol: DensePrediction, config: RunConfig, moving: bool = False
+) -> TokenPlan:
     """Return where a model's tokens of the labelled frames are.
 
     Raises:
-        NotApplicable: the model has no tokens with a place in the frame.
+        NotApplicable: the model has no tokens with a place in the frame, or none with a time in a moving clip.
     """
-    reading = token_model(model, protocol.full)
+    reading = token_model(model, protocol.full, moving)
     key = {**embedding_key(reading, frames.dataset), "dtype": "float16"}
     store = EmbeddingStore(config.cache_dir / "tokens", model.name, frames.dataset.spec.name, key)
     return TokenPlan(reading, frames, store)
@@ -176,14 +179,14 @@ class DenseCell(BaseCell[ScoreResult]):
     """One model, dense task and read-out.
 
     Attributes:
-        variant: of the protocol.
+        read_out: of the protocol.
         plans: name -> tokens of the model (`""`) and of the floors.
         unreadable: name -> ids of frames without tokens.
         floors: floors that were scored already, by their key; shared by all models of a run.
     """
 
     protocol: DensePrediction
-    variant: str
+    read_out: DenseVariant
     plans: Mapping[str, TokenPlan]
     unreadable: Mapping[str, frozenset[str]]
     floors: dict[str, DenseScorer]
@@ -192,6 +195,11 @@ class DenseCell(BaseCell[ScoreResult]):
     def task(self) -> Task:
         """The task that is predicted."""
         return self.tasks[0]
+
+    @property
+    def variant(self) -> str:
+        """Name of the read-out."""
+        return self.read_out.name
 
     @property
     def dataset(self) -> OpenDataset:
@@ -246,22 +254,39 @@ def run_dense(
                 continue
             for floor in floor_models(model, context):
                 plans[floor.name.rpartition("/")[2]] = plan_tokens(floor, frames, protocol, context.config)
-            unreadable = {name: encode_frames(plan, context) for name, plan in plans.items()}
-            if context.accelerator.is_main_process:
-                for variant in protocol.variants(task):
-                    cell = DenseCell(
-                        model,
-                        protocol,
-                        context.config,
-                        task.name,
-                        (task,),
-                        variant,
-                        plans,
-                        unreadable,
-                        context.dense_floors,
-                    )
-                    load_or_compute(cell, evaluate_dense, context)
-            context.accelerator.wait_for_everyone()
+            _run_variants(model, task, protocol, plans, context)
+
+
+def _run_variants(
+    model: LoadedModel, task: Task, protocol: DensePrediction, plans: Mapping[str, TokenPlan], context: RunContext
+) -> None:
+    """Encode what is lacking and evaluate each read-out; a moving clip has tokens of its own, and the floors of stills."""
+    unreadable = {name: encode_frames(plan, context) for name, plan in plans.items()}
+    for read_out in protocol.read_outs(task):
+        own, own_unreadable = plans, unreadable
+        if read_out.further == "clip":
+            try:
+                moving = plan_tokens(model, plans[""].frames, protocol, context.config, moving=True)
+            except NotApplicable as error:
+                label = f"{protocol.name}.{read_out.name}"
+                context.summary.not_applicable.append((model.name, task.name, label, str(error)))
+                continue
+            own = {**plans, "": moving}
+            own_unreadable = {**unreadable, "": encode_frames(moving, context)}
+        if context.accelerator.is_main_process:
+            cell = DenseCell(
+                model,
+                protocol,
+                context.config,
+                task.name,
+                (task,),
+                read_out,
+                own,
+                own_unreadable,
+                context.dense_floors,
+            )
+            load_or_compute(cell, evaluate_dense, context)
+    context.accelerator.wait_for_everyone()
 
 
 def floor_models(model: LoadedModel, context: RunContext) -> list[LoadedModel]:
@@ -282,8 +307,8 @@ def evaluate_dense(cell: DenseCell) -> tuple[ScoreResult, list[Path]]:
     started = time.perf_counter()
     config, task, plan = cell.config, cell.task, cell.plans[""]
     data = plan.data(cell.unreadable[""])
-    fitted = cell.protocol.fit(data, cell.variant)
-    scorer, ceilings, answers, unseen = answer_test(data, fitted)
+    fitted = cell.protocol.fit(data, cell.read_out)
+    scorer, ceilings, answers, geometry = answer_test(data, fitted)
     floors = {"best_uninformed": ceilings.pop("mean"), **ceilings}
     for name in cell.plans:
         if name:
@@ -299,7 +324,7 @@ def evaluate_dense(cell: DenseCell) -> tuple[ScoreResult, list[Path]]:
         seed=config.seed,
         protocol=cell.protocol.name,
         variant=cell.variant,
-        options={**cell.protocol.get_params(), **fitted.details, "unseen_share": unseen},
+        options={**cell.protocol.get_params(), **fitted.details, **geometry},
         dataset=dataset_facts(cell.dataset, config.limit),
         model=model_facts(cell.model),
         seen_in_pretraining=seen_in_pretraining(cell.model.name, cell.dataset.spec.name),
@@ -347,12 +372,14 @@ def answer_content(answer: np.ndarray) -> bytes | list[float]:
 
 def answer_test(
     data: DenseData, fitted: FittedReadOut
-) -> tuple[DenseScorer, dict[str, DenseScorer], list[bytes | list[float]], float]:
+) -> tuple[DenseScorer, dict[str, DenseScorer], list[bytes | list[float]], dict[str, Any]]:
     """Answer the test frames, one at a time.
 
     Returns:
         The scores of the read-out; those of the mean of the training labels (`mean`) and of the best that the grids of
-        tokens and of cells can express; the answers; and the mean share of a frame's pixels that the model cannot see.
+        tokens and of cells can express; the answers; and what the model sees: the mean share of a frame's pixels that it
+        does not, the mean window (left, top, width and height in shares of the letterboxed square), and the largest distance
+        of that map from the measured places, pixels.
     """
     s, structures = cells_per_token(data.grid), len(data.task.structures)
     mean = fitted.mean if isinstance(fitted.mean, MeanMask) else None
@@ -362,9 +389,11 @@ def answer_test(
     names = ("", "mean", *oracles)
     scorers = {name: DenseScorer(data.task, with_volumes=not name) for name in names}
     unseen: list[float] = []
+    windows: list[Window] = []
     answers: list[bytes | list[float]] = []
     for label, box, window, tokens in data.with_tokens("test"):
         unseen.append(window.unseen(box))
+        windows.append(window)
         answer = fitted.read_out.predict(box, window, tokens)
         answers.append(answer_content(answer))
         scorers[""].update(label, answer)
@@ -373,16 +402,23 @@ def answer_test(
             scorers[name].update(label, oracle.predict(label, box, window))
     if not unseen:
         raise NotApplicable(f"{data.task.name} has no labelled test frames here")
-    return scorers.pop(""), scorers, answers, float(np.mean(unseen))
+    edges = np.mean([(one.left, one.top, one.width, one.height) for one in windows], axis=0)
+    geometry = {
+        "unseen_share": float(np.mean(unseen)),
+        "window": edges.tolist(),
+        "window_residual": max(one.residual for one in windows),
+    }
+    return scorers.pop(""), scorers, answers, geometry
 
 
 def floor_scorer(cell: DenseCell, name: str) -> DenseScorer:
     """Return the scores of a floor's tokens under the same protocol; computed once for all models of a run."""
     plan = cell.plans[name]
-    key = sha256_of_json([plan.store.key, cell.task.name, cell.variant, cell.dataset.table.digest, cell.config.limit])
+    read_out = replace(cell.read_out, further="") if cell.read_out.further == "clip" else cell.read_out
+    key = sha256_of_json([plan.store.key, cell.task.name, read_out.name, cell.dataset.table.digest, cell.config.limit])
     if key not in cell.floors:
         data = plan.data(cell.unreadable[name])
-        fitted = cell.protocol.fit(data, cell.variant)
+        fitted = cell.protocol.fit(data, read_out)
         scorer = DenseScorer(data.task, with_volumes=False)
         for label, box, window, tokens in data.with_tokens("test"):
             scorer.update(label, fitted.read_out.predict(box, window, tokens))

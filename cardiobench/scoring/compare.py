@@ -15,6 +15,7 @@ from cardiobench.scoring.families import LEVEL, margin
 from cardiobench.scoring.intervals import made_up_answers, smoothed_cells, standard_error
 from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.unit_means import mean_metric
 from cardiobench.scoring.verdict import DETECTABLE
 
 Outcome = Literal["better", "worse", "equivalent", "undecided", "too few to say"]
@@ -96,7 +97,7 @@ def compare(
     """Compare two models on the same patients.
 
     Args:
-        a: predictions of the first model.
+        a: predictions of the first model; of a task of single frames the scores of its units (`dense.unit_predictions`).
         b: predictions of the second model for the same units.
         metric: folder of `hf_metrics/`; None means the task's ranking metric.
         resamples: B.
@@ -108,7 +109,8 @@ def compare(
     if a.task.name != b.task.name:
         raise BadPredictions(f"{a.source} answers {a.task.name} and {b.source} {b.task.name}: compare the same task.")
     other = replace(b, frame=_same_rows(a, b))
-    loaded = load_metric(metric or a.task.metrics[0])
+    name = metric or a.task.metrics[0]
+    loaded = mean_metric(name) if a.task.dense else load_metric(name)
     key = loaded.primary_key
     first, second, clusters = a.sample(), other.sample(), Clusters.of(a.patients)
     scores = loaded.value(first)[key], loaded.value(second)[key]

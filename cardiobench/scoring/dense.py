@@ -20,6 +20,7 @@ from cardiobench.scoring.floors import COLLAPSED_SPREAD
 from cardiobench.scoring.groups import adjust_gaps, breakdowns, split_rows
 from cardiobench.scoring.mask_volumes import MaskVolumes
 from cardiobench.scoring.metrics import Metric, load_formula
+from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import FEW_PATIENTS, GENERATED, MIN_PATIENTS, is_generated
 from cardiobench.scoring.unit_means import estimate_mean, mean_metric, mean_sampler
 from cardiobench.scoring.verdict import judge
@@ -108,37 +109,57 @@ class DenseScorer:
 
     @property
     def unit_scores(self) -> pd.DataFrame:
-        """The numbers of each unit: of each structure the mean over its frames, and of each metric the mean over structures.
+        """The numbers of each unit; see `unit_scores`."""
+        return unit_scores(self.task, self.frame)
 
-        Returns:
-            One row per unit, indexed by id; `patient_id`, then a column per key.
-        """
-        frame = self.frame
-        units = frame.groupby("id", sort=False)
-        table = units[["patient_id"]].first()
-        columns = [
-            name for name in frame if str(name).startswith(("dice_", "hausdorff95_", "landmark_error_", "within_"))
-        ]
-        means = units[columns].mean()
-        for metric in dict.fromkeys(str(name).rpartition(f"_{self._structure(str(name))}")[0] for name in columns):
-            names = [f"{metric}_{structure}" for structure in self.task.structures]
-            table[metric] = means[names].mean(axis=1)
-            if metric in ("dice", "hausdorff95", "landmark_error"):
-                table[names] = means[names]
-        for length in LENGTHS:
-            if f"{length}_error" in frame:
-                table[f"{length}_error"] = units[f"{length}_error"].mean()
-        first = self.task.metrics[0]
-        names = [f"{first}_{structure}" for structure in self.task.structures]
-        for column in ("view", "phase"):
-            values = [value for value in frame[column].dropna().unique() if frame[column].nunique() > 1]
-            for value in sorted(values):
-                part = frame[frame[column] == value].groupby("id", sort=False)[names].mean().mean(axis=1)
-                table[f"{first}_{str(value).lower()}"] = part
-        return table
 
-    def _structure(self, column: str) -> str:
-        return next(name for name in self.task.structures if column.endswith(f"_{name}"))
+def unit_scores(task: Task, frame: pd.DataFrame) -> pd.DataFrame:
+    """Average the numbers of frames over units: of each structure the mean over its frames, of each metric that over structures.
+
+    Args:
+        task: of the labels.
+        frame: one row per frame, as saved beside a result.
+
+    Returns:
+        One row per unit, indexed by id; `patient_id`, then a column per key.
+    """
+    units = frame.groupby("id", sort=False)
+    table = units[["patient_id"]].first()
+    columns = [
+        str(name) for name in frame if str(name).startswith(("dice_", "hausdorff95_", "landmark_error_", "within_"))
+    ]
+    means = units[columns].mean()
+    of_structure = {name: next(one for one in task.structures if name.endswith(f"_{one}")) for name in columns}
+    for metric in dict.fromkeys(name.removesuffix(f"_{of_structure[name]}") for name in columns):
+        names = [f"{metric}_{structure}" for structure in task.structures]
+        table[metric] = means[names].mean(axis=1)
+        if metric in ("dice", "hausdorff95", "landmark_error"):
+            table[names] = means[names]
+    for length in LENGTHS:
+        if f"{length}_error" in frame:
+            table[f"{length}_error"] = units[f"{length}_error"].mean()
+    first = task.metrics[0]
+    names = [f"{first}_{structure}" for structure in task.structures]
+    for column in ("view", "phase"):
+        values = [value for value in frame[column].dropna().unique() if frame[column].nunique() > 1]
+        for value in sorted(values):
+            of_value = frame[frame[column] == value].groupby("id", sort=False)[names].mean().mean(axis=1)
+            table[f"{first}_{str(value).lower()}"] = of_value
+    return table
+
+
+def unit_predictions(task: Task, frame: pd.DataFrame, expected: int, source: str) -> Predictions:
+    """Return the ranking score of each unit in the form in which models are compared: answers, whose truth is 0.
+
+    Args:
+        task: segmentation or landmarks.
+        frame: one row per frame, as saved beside a result.
+        expected: units of the complete release.
+        source: for messages.
+    """
+    table = unit_scores(task, frame)
+    units = table.assign(y_true=0.0, y_pred=table[task.metrics[0]]).dropna(subset=["y_pred"]).reset_index()
+    return Predictions(task, units[["id", "patient_id", "y_true", "y_pred"]], expected, source)
 
 
 def score_dense(

@@ -9,6 +9,7 @@ import pytest
 from cardiobench.core.errors import BadMedia, MissingData
 from cardiobench.data import catalog, open_dataset
 from cardiobench.data.audit import audit
+from cardiobench.data.media.types import FrameSampling
 from cardiobench.data.media.write import avi
 from cardiobench.data.prepare import prepare
 from tests.data.recordings import write_avi
@@ -19,6 +20,12 @@ CFG = "ED: {ed}\nES: 3\nNbFrame: 3\nSex: F\nAge: 60\nImageQuality: Good\nEF: 55\
 def labels_of(name, raw):
     source = open_dataset(name.partition("/")[0], raw, allow_missing=True)
     return source, list(source.dense_labels(catalog.task(name)))
+
+
+def expected_of(source, name):
+    """The test units that the coverage is counted against."""
+    references = source.references(catalog.task(name))
+    return set(references.loc[references["split"] == "test", "id"])
 
 
 # ---- CAMUS ----------------------------------------------------------------------------------------------------------
@@ -69,6 +76,10 @@ def test_masks_of_camus_are_turned_for_display_and_know_their_pixels(camus):
     assert references["y_true"].to_dict() == dict.fromkeys(["patient0002", "patient0003", "patient0001"], 4)
     assert source.labelled_frame(label).frames.shape == (1, 8, 12, 3)
     assert source.labelled_frame(label).indices.tolist() == [2]
+    around = source.labelled_frame(label, FrameSampling(count=6, stride=1, start="first"))
+    assert around.indices.tolist() == [0, 0, 1, 2, 2, 2], "it is the fourth of six, whatever is missing"
+    np.testing.assert_array_equal(around.frames[3], source.labelled_frame(label).frames[0])
+    assert source.labelled_frame(label, FrameSampling(count=4, stride=2)).indices.tolist() == [0, 0, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -83,8 +94,9 @@ def test_masks_of_camus_are_turned_for_display_and_know_their_pixels(camus):
 def test_a_bad_mask_of_camus_is_named_and_the_others_are_read(camus, change, reason):
     folder = camus / "database_nifti" / "patient0001"
     write_mask(folder, "patient0001_2CH_ED_gt.nii.gz", **change)
-    _, labels = labels_of("camus/lv_seg", camus)
+    source, labels = labels_of("camus/lv_seg", camus)
     (bad,) = [label for label in labels if label.reason]
+    assert expected_of(source, "camus/lv_seg") == {"patient0001"}, "its patient counts, with a score or without"
     assert (bad.recording, bad.phase) == ("patient0001_2CH", "ED")
     assert bad.mask is None and bad.points is None and bad.spacing is None
     assert reason.replace("\\", "") in bad.reason and "patient0001_2CH_ED_gt.nii.gz" in bad.reason
@@ -172,6 +184,7 @@ def test_tracings_of_echonet_dynamic(dynamic):
         labels[2].mask is None
         and "VolumeTracings.csv, line 14 (0X3C, frame 2): the tracing has 1 chords" in labels[2].reason
     )
+    assert expected_of(source, "echonet_dynamic/lv_seg") == {"0X3C"}
     counts = {finding.check: finding for finding in audit(source)}
     assert counts["echonet_dynamic/lv_seg: frames whose label cannot be used"].examples == (labels[2].reason,)
     assert counts["videos without two traced frames (no lv_seg)"].examples == ("0X2B", "0X4D")
@@ -216,7 +229,7 @@ def test_polygons_of_echonet_pediatric_and_phases_that_were_not_traced(tmp_path)
         and "No Systolic" in labels[3].reason
     )
     (unit,) = source.references(catalog.task("echonet_pediatric/lv_seg")).to_dict("records")
-    assert (unit["id"], unit["y_true"]) == ("CR1", 4)
+    assert (unit["id"], unit["y_true"]) == ("CR1", 4) and expected_of(source, "echonet_pediatric/lv_seg") == {"CR1"}
 
 
 # ---- EchoNet-LVH ------------------------------------------------------------------------------------------------------
@@ -262,6 +275,7 @@ def test_a_caliper_that_is_absent_leaves_its_own_points_out(tmp_path):
 )  # fmt: skip
 def test_bad_calipers_are_named_by_file_and_row(tmp_path, rows, reason):
     (label,) = lvh(tmp_path, rows)
+    assert expected_of(open_dataset("echonet_lvh", tmp_path, allow_missing=True), "echonet_lvh/landmarks") == {"0XA"}
     assert label.points is None and f"MeasurementsList.csv, {reason}" in label.reason
 
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
 from PIL import Image
 
 from cardiobench.core.errors import BadMedia
@@ -12,6 +13,7 @@ from cardiobench.data import catalog
 from cardiobench.data.dense import DenseLabel
 from cardiobench.data.media.types import Clip
 from cardiobench.report.page.dense_examples import dense_examples, pick
+from cardiobench.report.page.examples import Example, _write
 
 MASKS, POINTS = catalog.task("phantom_echo/lv_seg"), catalog.task("phantom_echo/landmarks")
 
@@ -58,6 +60,17 @@ def test_masks_on_their_frames():
     assert "truncated" in shown[0][4]
     assert "not here" in shown[1][4]
     assert shown[2][4].startswith('<img alt="" src="data:image/jpeg')
+
+
+@pytest.mark.parametrize(("name", "allowed"), [("camus/lv_seg", False), ("phantom_echo/lv_seg", True)])
+def test_a_page_of_pictures_says_what_the_licence_of_its_data_allows(name, allowed, tmp_path):
+    task = catalog.task(name)
+    entry = SimpleNamespace(result=SimpleNamespace(model={"name": "org/one"}, label="dense"), setting="", path="one")
+    _, address = _write(entry, task, [Example("p1", "p1_4CH, frame 3", "dice 0.300", "worst", "none", "")], tmp_path)
+    page = (tmp_path / address).read_text()
+    assert catalog.spec(task.dataset).licence in page and ("does not let them be passed on" in page) != allowed
+    assert "<b>worst</b>: p1_4CH, frame 3, dice 0.300." in page
+    assert (tmp_path / "examples" / ".gitignore").read_text() == "*\n", "no commit takes it along"
 
 
 def test_points_on_their_frames():

@@ -133,3 +133,20 @@ def test_what_may_be_said_of_two_models(better, family, text):
     comparison = SimpleNamespace(margin=0.02, detectable=0.11)
     pair = SimpleNamespace(a="org/a", b="org/b", better=better, family=family, comparison=comparison)
     assert ranks.outcome(pair, result(0.5)) == text
+
+
+def test_masks_of_two_models_are_ranked_by_their_patients(tmp_path):
+    like = result()
+    for model, shift in (("org/one", 0.0), ("org/two", 0.2)):
+        frame = pd.DataFrame({
+            "id": [f"p{n}" for n in range(20)], "recording": "one", "frame": 0, "view": "A4C", "phase": "ED",
+            "dice_cavity": 0.9 - shift * np.linspace(0, 1, 20), "dice_myocardium": 0.7, "y_true": np.nan, "y_pred": np.nan,
+        }).assign(patient_id=lambda table: table["id"])  # fmt: skip
+        made = dataclasses.replace(
+            like, task="phantom_echo/lv_seg", overall={"dice": like.score}, metric="dice", higher_is_better=True, protocol="dense",
+            model={"name": model}, coverage={"scored": 119, "expected": 119},
+        )  # fmt: skip
+        save_scored(made, frame, tmp_path / model.replace("/", "__") / "r1" / "dense" / "phantom_echo__lv_seg.json")
+    (pair,), left_out = ranks.compare_all_pairs(collect([tmp_path]).entries)
+    assert not left_out and pair.better == "a"
+    assert pair.comparison.difference == pytest.approx(0.05)

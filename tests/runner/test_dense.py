@@ -90,12 +90,13 @@ VIDEO = ("echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM")
 def test_every_twin_with_every_kind_of_model(name, tmp_path, monkeypatch):
     """Four releases as their twins write them, with images and videos, networks made smaller."""
     for twin in TWINS:
-        write_twin(twin, tmp_path / "data" / twin, patients=10)
+        write_twin(twin, tmp_path / "data" / twin, patients=8)
     what = {"models": (name,)}
     if name == "org/clip":
         what = {"models": (str(tiny_open_clip(tmp_path / "org" / "clip")),)}
     elif name in VIDEO:
         (tmp_path / "files").mkdir()
+    what["options"] = {"dense": {"penalties": [0.01], "ridge_penalties": [0.01], "further": ["clip", "ridge"]}}
     with smaller_networks():
         if name in VIDEO:
             change_card(monkeypatch, name)
@@ -103,13 +104,21 @@ def test_every_twin_with_every_kind_of_model(name, tmp_path, monkeypatch):
         outcome = run(
             config(tmp_path, **what, tasks=tuple(TWINS.values()), data_dir=tmp_path / "data", allow_missing=True)
         )
+    moving = name in ("echonet/EchoPrime", "sekeun/EchoFM")
+    masks, points = ["", "ridge"], ["heatmap", "global", "heatmap_ridge"]
+    if moving:
+        masks, points = [*masks, "clip"], [*points, "heatmap_clip", "global_clip"]
     assert {(result.task, result.variant) for result in outcome.results} == {
-        *((task, "") for task in TWINS.values() if task.endswith("seg")),
-        *(("echonet_lvh/landmarks", variant) for variant in ("heatmap", "global")),
+        *((task, variant) for task in TWINS.values() if task.endswith("seg") for variant in masks),
+        *(("echonet_lvh/landmarks", variant) for variant in points),
     }
+    reasons = {reason for *_, label, reason in outcome.not_applicable if "clip" in label}
+    assert len(reasons) == (0 if moving else 1)
+    assert moving or ("mixes three frames" if name == "CarDS-Yale/PanEcho" else "single frames") in reasons.pop()
     for result in outcome.results:
         assert np.isfinite(result.overall[result.metric].value)
         assert result.floors.keys() >= {"best_uninformed", "pixel_patches", "cell_grid_oracle"}
+        assert result.options["window_residual"] < 3 and 0 < result.options["window"][2] <= 1.01
 
 
 def test_rows_that_this_copy_lacks_lower_the_coverage_of_masks_too():

@@ -11,7 +11,8 @@ from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog, open_dataset
 from cardiobench.data.dense import DenseLabel
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.dense import DenseScorer, score_dense
+from cardiobench.scoring.compare import compare
+from cardiobench.scoring.dense import DenseScorer, score_dense, unit_predictions
 from cardiobench.scoring.floor_table import task_floors
 from cardiobench.scoring.mask_volumes import MaskVolumes
 from cardiobench.scoring.metrics import load_metric
@@ -189,3 +190,23 @@ def test_the_table_of_floors_says_where_those_of_dense_tasks_are():
     with pytest.raises(MissingData, match="the protocol dense prints them"):
         task_floors(SEGMENTATION)
     assert load_metric("dice").higher_is_better and not load_metric("landmark_error").higher_is_better
+
+
+def test_two_models_are_compared_by_the_paired_differences_of_their_units():
+    """SciPy's paired t-test of the units' Dice gives difference, interval and p; an error is better where it is smaller."""
+    (one, _), (other, _) = boxes(), boxes(shift=lambda number: number % 3 + 1 + number % 2)
+    pair = compare(
+        *(unit_predictions(SEGMENTATION, scorer.frame, 12, name) for name, scorer in (("a", one), ("b", other)))
+    )
+    scores = [scorer.unit_scores["dice"] for scorer in (one, other)]
+    expected = stats.ttest_rel(*scores)
+    assert pair.difference == pytest.approx(scores[0].mean() - scores[1].mean())
+    assert pair.p_value == pytest.approx(expected.pvalue)
+    assert (pair.low, pair.high) == pytest.approx(tuple(expected.confidence_interval()))
+    assert (pair.metric, pair.n, pair.n_patients, pair.outcome) == ("dice", 12, 12, "better")
+    near, far = DenseScorer(LANDMARKS), DenseScorer(LANDMARKS)
+    points = np.array([[8.0, 10], [8, 20], [8, 60], [8, 63]])
+    for number in range(12):
+        for scorer, off in ((near, 1 + 0.1 * number), (far, 3)):
+            scorer.update(label(f"p{number}", points=points), points + np.array([0, off]))
+    assert compare(*(unit_predictions(LANDMARKS, one.frame, 12, "") for one in (near, far))).outcome == "better"

@@ -20,16 +20,27 @@ def bilinear(cells):
     return np.maximum(0, 1 - np.abs(centres.clip(0, cells - 1)[:, None] - np.arange(cells)))
 
 
+MEASURED = {7: (0.876, 0.116), 14: (0.956, 0.728), 16: (0.964, 0.798), 28: (0.982, 0.926), 56: (0.992, 0.971)}
+"""Cells -> Dice of cavity and muscle of 40 patients, measured when the protocol was designed."""
+
+
 @pytest.mark.slow
-def test_oracles_of_grids_on_phantoms_are_as_measured():
-    """Measured when the protocol was designed; muscle is thin, so that 7 x 7 tokens cannot show it."""
-    masks = list(apical_masks(apical_truths(TEST)))
-    expected = {7: (0.876, 0.116), 14: (0.956, 0.728), 16: (0.964, 0.798), 28: (0.982, 0.926), 56: (0.992, 0.971)}
-    for cells, dice in expected.items():
+@pytest.mark.parametrize("first", [0, 40, 80])
+def test_oracles_of_grids_on_phantoms_are_as_measured(first):
+    """Muscle is thin, so that 7 x 7 tokens cannot show it.
+
+    What was measured is the mean of one draw of patients: on coarse grids, where it differs much between patients, others
+    agree within the error of two such means, on fine ones within 0.01.
+    """
+    masks = list(apical_masks(apical_truths(range(first, first + len(TEST)))))
+    for cells, dice in MEASURED.items():
         down, up = coverage(cells), bilinear(cells)
         assert np.allclose(down.sum(axis=1), 1) and np.allclose(up.sum(axis=1), 1)
         scores = []
         for mask in masks:
             shares = np.stack([up @ (down @ (mask == label) @ down.T) @ up.T for label in range(3)])
             scores.append(load_formula("dice").dice_of_frame(mask, shares.argmax(axis=0).astype(np.uint8), 2))
-        assert np.nanmean(scores, axis=0) == pytest.approx(dice, abs=0.01), cells
+        patients = np.array(scores).reshape(len(TEST), -1, 2).mean(axis=1)
+        error = np.sqrt(2) * patients.std(axis=0, ddof=1) / np.sqrt(len(TEST))
+        tolerance = 0.01 if first == 0 or cells >= 28 else np.maximum(0.01, 2.5 * error)
+        assert (np.abs(patients.mean(axis=0) - dice) <= tolerance).all(), (cells, patients.mean(axis=0), tolerance)

@@ -124,11 +124,13 @@ class PanEchoEncoder(ClipEncoder):
     Attributes:
         network: from prepared clips to embeddings.
         clips: clips that are taken of a recording at most.
+        no_times_reason: why its tokens of a moving clip belong to no frame.
     """
 
     network: PanEchoVectors
     clips: int
     native: tuple[str, ...] = tuple(ANSWERS)
+    no_times_reason: str = "each of its images mixes three frames of a clip, so that no token is that of one frame"
 
     def cut(self, recording: Clip) -> list[Clip]:
         """Cut a recording into its clips of at most 16 frames."""

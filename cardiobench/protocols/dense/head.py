@@ -52,10 +52,12 @@ class SubcellHead:
         Returns:
             float32 (n, s * rows, s * columns, K).
         """
-        chunks = [
-            torch.exp(_log_softmax(self._logits(block), self.over)).numpy() for _, block in _blocks(tokens, self.prior)
-        ]
+        chunks = [self.probabilities(block).numpy() for _, block in _blocks(tokens, self.prior)]
         return join_cells(np.concatenate(chunks), self.grid)
+
+    def probabilities(self, block: torch.Tensor) -> torch.Tensor:
+        """Return the probabilities of a block of frames, (b, L, s * s, K), from their tokens (b, L, d)."""
+        return torch.exp(_log_softmax(self._logits(block), self.over))
 
     def _logits(self, block: torch.Tensor) -> torch.Tensor:
         slope = torch.from_numpy(self.weights / self.scale[:, None])

@@ -12,6 +12,7 @@ from cardiobench.data.dense import DenseLabel
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import BaseProtocol
 from cardiobench.protocols.dense.data import DenseData, first_by_hash
+from cardiobench.protocols.dense.variants import USUAL, DenseVariant, Further
 from cardiobench.protocols.options import Penalty
 from cardiobench.scoring.metrics import load_formula
 
@@ -46,23 +47,46 @@ class DensePrediction(BaseProtocol):
     regression from the mean token (`global`). No augmentation, no ensemble, no largest component. This says what a
     linear read-out finds in the tokens, and cannot be compared with a fine-tuned network.
 
+    Further results are made where they are asked for. `further`: `clip` shows a video model the moving clip around the
+    frame and reads the time that holds it; `ridge` solves least squares instead of logistic regression, from sums over the
+    training frames, so that memory does not grow with them. `patients`: the read-out again, learned from the first so many
+    training patients by the same hash.
+
     Attributes:
         penalties: on the squared weights of standardised tokens, to choose from.
+        ridge_penalties: the same of `ridge`, whose weights are small.
         train_frames: labelled frames to learn from at most, of the first patients by a hash of their ids.
         validation_frames: those that the penalty is chosen on, likewise.
         full: keep grids of more than 16 rows or columns as they are.
+        further: variants that are scored too.
+        patients: numbers of training patients that are scored too, such as 5, 20 and 100.
     """
 
     penalties: tuple[Penalty, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
     train_frames: PositiveInt = 2000
     validation_frames: PositiveInt = 600
+    ridge_penalties: tuple[Penalty, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
     full: bool = False
+    further: tuple[Further, ...] = ()
+    patients: tuple[PositiveInt, ...] = ()
 
     name = "dense"
 
     def variants(self, task: Task) -> tuple[str, ...]:
         """Return the read-outs of a task, one result each."""
-        return ("heatmap", "global") if task.kind == "landmarks" else ("",)
+        return tuple(variant.name for variant in self.read_outs(task))
+
+    def read_outs(self, task: Task) -> tuple[DenseVariant, ...]:
+        """Return the read-outs of a task; ridge regression of the mean token is what `global` is already."""
+        kinds = ("heatmap", "global") if task.kind == "landmarks" else ("",)
+        usual = [DenseVariant(kind) for kind in kinds]
+        others = [
+            DenseVariant(kind, further)
+            for further in self.further
+            for kind in kinds
+            if (kind, further) != ("global", "ridge")
+        ]
+        return (*usual, *others, *(DenseVariant(kind, patients=count) for count in self.patients for kind in kinds))
 
     def check(self, task: Task) -> None:
         """Refuse a task whose labels are not those of single frames."""
@@ -79,42 +103,53 @@ class DensePrediction(BaseProtocol):
             kept |= {(split, patient) for patient in first_by_hash(patients, most)}
         return [label for label in labels if not label.reason and (label.split, label.patient) in kept]
 
-    def patients(self, data: DenseData) -> tuple[list[str], list[str], str]:
-        """Return the patients to learn from, those to choose the penalty on, and the split of the latter."""
-        train, valid = data.patients("train"), data.patients("validation")
-        if valid:
-            return train, valid, "validation"
-        count = max(1, round(HELD_OUT * len(train)))
-        if len(train) < 2:
-            raise NotApplicable(f"{data.task.name} has {len(train)} training patients here, and dense needs two")
-        return train[count:], train[:count], "train"
+    def split_patients(self, data: DenseData, most: int | None = None) -> tuple[list[str], list[str], str]:
+        """Return the patients to learn from, those to choose the penalty on, and the split of the latter.
 
-    def fit(self, data: DenseData, variant: str) -> FittedReadOut:
+        Args:
+            data: of the task.
+            most: training patients, of whom those that stand in for validation patients are no part; None for all.
+
+        Raises:
+            NotApplicable: there are fewer.
+        """
+        train, valid, split = data.patients("train"), data.patients("validation"), "validation"
+        if not valid:
+            count = max(1, round(HELD_OUT * len(train)))
+            if len(train) < 2:
+                raise NotApplicable(f"{data.task.name} has {len(train)} training patients here, and dense needs two")
+            train, valid, split = train[count:], train[:count], "train"
+        if most is not None and most >= len(train):
+            raise NotApplicable(f"{data.task.name} has {len(train)} training patients here, not more than {most}")
+        return train[:most], valid, split
+
+    def fit(self, data: DenseData, variant: DenseVariant = USUAL) -> FittedReadOut:
         """Fit the read-out for every penalty and keep the one that answers validation patients best.
 
         Raises:
-            NotApplicable: there are no training frames.
+            NotApplicable: there are no training frames, or too few patients.
         """
         from cardiobench.protocols.dense.head import cells_per_token
-        from cardiobench.protocols.dense.readouts import read_outs, training_frames
+        from cardiobench.protocols.dense.readouts import fit_read_outs
 
-        train, valid, split = self.patients(data)
-        frames = training_frames(data, train)
-        candidates = read_outs(data, frames, variant, self.penalties)
+        train, valid, split = self.split_patients(data, variant.patients)
+        penalties = self.ridge_penalties if variant.further == "ridge" else self.penalties
+        fitted = fit_read_outs(data, train, variant, penalties)
+        candidates = fitted.read_outs
         errors = validation_errors(candidates, data, split, set(valid))
         best = min(errors, key=lambda penalty: (errors[penalty], -penalty))
         s = cells_per_token(data.grid)
         details = {
             "grid": list(data.grid),
-            "width": frames.tokens.shape[-1],
+            "width": fitted.width,
             "cells": [s * side for side in data.grid],
             "penalty": best,
             "train_patients": len(train),
-            "train_frames": len(frames.tokens),
+            "train_frames": fitted.frames,
             "chosen_on": f"{len(valid)} {'validation' if split == 'validation' else 'held-out training'} patients",
             "validation_error": errors[best],
         }
-        return FittedReadOut(candidates[best], frames.mean, details)
+        return FittedReadOut(candidates[best], fitted.mean, details)
 
 
 def validation_errors(

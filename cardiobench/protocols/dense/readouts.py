@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from cardiobench.core.errors import NotApplicable
+from cardiobench.data.dense import DenseLabel
 from cardiobench.embeddings.frame_tokens import Letterbox
 from cardiobench.protocols.dense.cells import CellGrid
 from cardiobench.protocols.dense.data import DenseData, frame_id
@@ -21,6 +22,8 @@ from cardiobench.protocols.dense.head import (
     split_cells,
 )
 from cardiobench.protocols.dense.landmarks import fit_global, heatmaps, peaks
+from cardiobench.protocols.dense.ridge import RidgeSums
+from cardiobench.protocols.dense.variants import DenseVariant
 
 
 class ReadOut(Protocol):
@@ -129,70 +132,108 @@ def shares_of_square(points: np.ndarray, box: Letterbox) -> np.ndarray:
     return (points + 0.5 + [box.left, box.top]) / box.side
 
 
-@dataclass(frozen=True)
-class TrainingFrames:
-    """Targets and tokens of the training frames, without their masks.
-
-    Attributes:
-        tokens: (n, rows, columns, d).
-        targets: of the cells in the window, sorted by token, float32 (n, L, s * s, K).
-        mean: read-out of the mean mask or points.
-        points: in shares of the square, (n, k, 2); empty for masks.
-    """
-
-    tokens: np.ndarray
-    targets: np.ndarray
-    mean: MeanMask | MeanPoints
-    points: np.ndarray
-
-
-def training_frames(data: DenseData, patients: Sequence[str]) -> TrainingFrames:
-    """Read labels and tokens of the training frames of some patients, each mask once.
-
-    Raises:
-        NotApplicable: there is none.
-    """
-    ids, targets, points = [], [], []
-    s, structures = cells_per_token(data.grid), len(data.task.structures)
-    rows, columns = (s * side for side in data.grid)
-    total = np.zeros((CELLS, CELLS, 1 + structures))
-    for label in data.select("train", set(patients)):
-        box = data.box(label)
-        grid = CellGrid(box, data.window(box.side), rows, columns)
-        if label.mask is not None:
-            cells = grid.coverage(label.mask, structures)
-            total += CellGrid(box, WHOLE_SQUARE, CELLS, CELLS).coverage(label.mask, structures)
-        else:
-            assert label.points is not None
-            cells = heatmaps(grid.to_cells(label.points), (rows, columns))
-            points.append(shares_of_square(label.points, box))
-        targets.append(split_cells(cells[None], data.grid)[0])
-        ids.append(frame_id(label))
-    if not ids:
-        raise NotApplicable(f"{data.task.name} has no labelled training frames here, and a read-out learns from them")
-    every = np.array(points).reshape(len(points), structures, 2)
-    mean = MeanPoints(np.nanmean(every, axis=0)) if points else MeanMask((total / len(ids)).astype(np.float32))
-    return TrainingFrames(data.tokens(ids), np.stack(targets), mean, every)
-
-
-def read_outs(
-    data: DenseData, frames: TrainingFrames, variant: str, penalties: Sequence[float]
-) -> Mapping[float, ReadOut]:
-    """Fit the read-out of a variant for every penalty.
+class TargetReader:
+    """Turns labels of training frames into targets of cells, and keeps what the mean mask or mean points need.
 
     Args:
         data: of the task.
-        frames: to learn from.
-        variant: "" for masks, "heatmap" or "global" for points.
-        penalties: on squared coefficients.
     """
-    if variant == "global":
-        whole = np.isfinite(frames.points).all(axis=(1, 2))
-        means = np.array([mean_token(tokens) for tokens in frames.tokens[whole]])
-        fitted = fit_global(means, frames.points[whole], penalties)
-        return {penalty: GlobalReadOut(regression) for penalty, regression in fitted.items()}
-    start = prior_head(frames.tokens, frames.targets, data.grid, "places" if variant else "classes")
-    path = fit_path(start, frames.tokens, frames.targets, penalties)
-    if isinstance(frames.mean, MeanMask):
-        return {penalty: MaskReadOut(head, frames.mean) for penalty, head in path}
-    return {penalty: PeakReadOut(head) for penalty, head in path}
+
+    def __init__(self, data: DenseData):
+        self.data, self.structures = data, len(data.task.structures)
+        s = cells_per_token(data.grid)
+        self.rows, self.columns = (s * side for side in data.grid)
+        self.points: list[np.ndarray] = []
+        self._total = np.zeros((CELLS, CELLS, 1 + self.structures))
+        self._count = 0
+
+    def read(self, label: DenseLabel, box: Letterbox) -> np.ndarray:
+        """Return the targets of a frame's cells, sorted by token, float32 (L, s * s, K)."""
+        grid = CellGrid(box, self.data.window(box.side), self.rows, self.columns)
+        self._count += 1
+        if label.mask is not None:
+            cells = grid.coverage(label.mask, self.structures)
+            self._total += CellGrid(box, WHOLE_SQUARE, CELLS, CELLS).coverage(label.mask, self.structures)
+        else:
+            assert label.points is not None
+            cells = heatmaps(grid.to_cells(label.points), (self.rows, self.columns))
+            self.points.append(shares_of_square(label.points, box))
+        return split_cells(cells[None], self.data.grid)[0]
+
+    def mean(self) -> MeanMask | MeanPoints:
+        """Return the read-out of the mean mask or of the mean points.
+
+        Raises:
+            NotApplicable: no frame was read.
+        """
+        if not self._count:
+            raise NotApplicable(
+                f"{self.data.task.name} has no labelled training frames here, and a read-out learns from them"
+            )
+        if self.points:
+            return MeanPoints(np.nanmean(self.points, axis=0))
+        return MeanMask((self._total / self._count).astype(np.float32))
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Read-outs of all penalties, and what they learned from.
+
+    Attributes:
+        read_outs: penalty -> read-out.
+        mean: read-out of the mean mask or points.
+        frames: training frames.
+        width: numbers per token.
+    """
+
+    read_outs: Mapping[float, ReadOut]
+    mean: MeanMask | MeanPoints
+    frames: int
+    width: int
+
+
+def fit_read_outs(
+    data: DenseData, patients: Sequence[str], variant: DenseVariant, penalties: Sequence[float]
+) -> Candidates:
+    """Read labels and tokens of the training frames of some patients, each mask once, and fit a read-out per penalty.
+
+    Raises:
+        NotApplicable: there are no training frames.
+    """
+    reader = TargetReader(data)
+    if variant.further == "ridge":
+        return _fit_ridge(data, reader, patients, penalties)
+    ids, targets = [], []
+    for label in data.select("train", set(patients)):
+        targets.append(reader.read(label, data.box(label)))
+        ids.append(frame_id(label))
+    mean = reader.mean()
+    tokens = data.tokens(ids)
+    read_outs: Mapping[float, ReadOut]
+    if variant.points == "global":
+        points = np.array(reader.points)
+        whole = np.isfinite(points).all(axis=(1, 2))
+        means = np.array([mean_token(one) for one in tokens[whole]])
+        fitted = fit_global(means, points[whole], penalties)
+        read_outs = {penalty: GlobalReadOut(regression) for penalty, regression in fitted.items()}
+    else:
+        every = np.stack(targets)
+        start = prior_head(tokens, every, data.grid, "places" if variant.points else "classes")
+        read_outs = {penalty: read_out_of(head, mean) for penalty, head in fit_path(start, tokens, every, penalties)}
+    return Candidates(read_outs, mean, len(ids), tokens.shape[-1])
+
+
+def _fit_ridge(
+    data: DenseData, reader: TargetReader, patients: Sequence[str], penalties: Sequence[float]
+) -> Candidates:
+    sums = RidgeSums(data.grid)
+    for label, box, _, tokens in data.with_tokens("train", set(patients)):
+        sums.update(tokens, reader.read(label, box))
+    mean = reader.mean()
+    read_outs = {penalty: read_out_of(head, mean) for penalty, head in sums.fit(penalties).items()}
+    return Candidates(read_outs, mean, sums.frames, sums.xx.shape[0])
+
+
+def read_out_of(head: SubcellHead, mean: MeanMask | MeanPoints) -> ReadOut:
+    """Return the read-out of a head: masks, or the peaks of maps."""
+    return MaskReadOut(head, mean) if isinstance(mean, MeanMask) else PeakReadOut(head)

@@ -148,7 +148,7 @@ def task_part(
             if name != "best_uninformed"
         ],
         "floor": f"{tables.floor(first)} ({first.floor.reached_by or first.floor.reason}): {tables.FLOOR_MEANING}",
-        "ceilings": [] if first.generated else [(c, naming.range_text(c)) for c in human_ceilings(first.task)],
+        "ceilings": [] if first.generated else [(c, c.text) for c in human_ceilings(first.task)],
         "metrics": naming.metric_table(results),
         "generated": first.generated,
         "data": f"{first.dataset.get('name')}, version {first.dataset.get('version') or 'unknown'}"

@@ -211,7 +211,8 @@ def _write(entry: Entry, task: Task, shown: Sequence[Example], out: Path) -> tup
     model, folder = entry.result.model["name"], out / FOLDER
     name = f"{anchor('worst', f'{task.name} {entry.setting}{entry.path}')}.html"
     template = page_environment(out).get_template("examples.html")
-    text = template.render(task=task, model=model, protocol=entry.result.label, examples=shown)
+    dataset = catalog.spec(task.dataset)
+    text = template.render(task=task, dataset=dataset, model=model, protocol=entry.result.label, examples=shown)
     write_text("*\n", folder / ".gitignore")
     write_text(text, folder / name, errors="replace")
     return model, f"{FOLDER}/{name}"

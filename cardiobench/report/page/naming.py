@@ -9,7 +9,6 @@ from typing import Any
 
 from cardiobench.report.overview import MARKS, ScoreCell, marks
 from cardiobench.results import formatting as tables
-from cardiobench.results.ceilings import Ceiling
 from cardiobench.results.collect import Entry
 from cardiobench.results.published import PublishedScore
 from cardiobench.results.score_result import Breakdown, Estimate, ScoreResult
@@ -152,13 +151,6 @@ def operating_point(result: ScoreResult) -> str:
         samples = result.options.get("calibrated_on")
         return f"log odds {result.options['threshold']:.2f}, fixed on {samples} training and validation samples"
     return "classes as the protocol predicts them"
-
-
-def range_text(ceiling: Ceiling) -> str:
-    """Return the value of a human ceiling, or from its lowest to its highest."""
-    factor, unit = (100, " %") if ceiling.metric in tables.FRACTIONS else (1, "")
-    low, high = (f"{factor * value:.1f}" if unit else f"{value:.3g}" for value in (ceiling.low, ceiling.high))
-    return (low if low == high else f"{low} to {high}") + unit
 
 
 def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:

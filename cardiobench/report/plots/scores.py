@@ -9,7 +9,7 @@ from cardiobench.report.plots.figure import ReportFigure
 from cardiobench.report.plots.intervals import ROW_HEIGHT, draw_intervals
 from cardiobench.report.plots.style import FLOOR, LINES, shorten, subplots
 from cardiobench.results import formatting as tables
-from cardiobench.results.ceilings import human_ceilings
+from cardiobench.results.ceilings import Ceiling, human_ceilings
 from cardiobench.results.published import PublishedScore
 from cardiobench.results.score_result import ScoreResult
 
@@ -62,7 +62,8 @@ def scores_figure(results: Sequence[ScoreResult], published: Sequence[PublishedS
         if floor is not None and not math.isnan(floor.value):
             value = factor * floor.value
             axes.axvline(value, color=FLOOR, linestyle=line, label=f"{text} {value:.2f}", zorder=1)
-    ceilings = [one for one in human_ceilings(first.task) if one.metric == first.metric and not first.generated]
+    known = () if first.generated else human_ceilings(first.task)
+    ceilings = [one for one in known if one.metric == first.metric]
     for ceiling in ceilings:
         low, high = factor * ceiling.low, factor * ceiling.high
         text = f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
@@ -78,8 +79,15 @@ def scores_figure(results: Sequence[ScoreResult], published: Sequence[PublishedS
             if ceilings
             else ""
         )
+        + _other_measures([one for one in known if one.metric != first.metric])
     )
     return ReportFigure("scores", caption, figure, {"scores": full})
+
+
+def _other_measures(ceilings: Sequence[Ceiling]) -> str:
+    """Return the sentence on agreement of people that the figure's axis cannot show."""
+    values = "; ".join(f"{one.metric} {one.text} ({one.n})" for one in ceilings)
+    return f" Agreement of people in other measures than this axis: {values}." if values else ""
 
 
 def _range(counts: pd.Series) -> str:

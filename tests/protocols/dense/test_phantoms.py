@@ -73,7 +73,7 @@ def test_an_untrained_network_beats_the_mean_mask():
     vectors = [encoder.encode(encoder.transform(Clip(frame[None], np.zeros(1), 1)))[0].numpy() for frame in frames]
     tokens = np.array(vectors, dtype=np.float16).reshape(len(vectors), *encoder.grid, encoder.width)
     data = data_of(labels, tokens)
-    fitted = DensePrediction().fit(data, "")
+    fitted = DensePrediction().fit(data)
     cavity, muscle = dice(fitted.read_out, data)
     assert cavity >= 0.88
     assert muscle >= 0.75
@@ -102,7 +102,7 @@ def drawn(n=24, side=32, shift=0.0):
 def test_what_the_tokens_say_is_read():
     labels, tokens = drawn()
     data = data_of(labels, tokens)
-    fitted = DensePrediction(penalties=(1e-1, 1e3)).fit(data, "")
+    fitted = DensePrediction(penalties=(1e-1, 1e3)).fit(data)
     assert fitted.details["penalty"] == 1e-1
     assert (dice(fitted.read_out, data) > dice(fitted.mean, data) + 0.05).all()
 
@@ -110,7 +110,7 @@ def test_what_the_tokens_say_is_read():
 def test_pixels_that_are_not_seen_get_the_mean_mask():
     """The model sees the left half: the right half is the mean mask's, whatever the tokens say."""
     labels, tokens = drawn()
-    fitted = DensePrediction(penalties=(1.0,)).fit(data_of(labels, tokens, Window(0, 0, 0.5, 1)), "")
+    fitted = DensePrediction(penalties=(1.0,)).fit(data_of(labels, tokens, Window(0, 0, 0.5, 1)))
     box, window = Letterbox(32, 32), Window(0, 0, 0.5, 1)
     one, other = (fitted.read_out.predict(box, window, tokens[number]) for number in (0, 5))
     mean = fitted.mean.predict(box, window, tokens[0])
@@ -121,11 +121,11 @@ def test_pixels_that_are_not_seen_get_the_mean_mask():
 def test_without_validation_patients_some_of_training_stand_in():
     labels, tokens = drawn()
     labels = [replace(one, split="train" if one.split == "validation" else one.split) for one in labels]
-    fitted = DensePrediction(penalties=(1.0,)).fit(data_of(labels, tokens), "")
+    fitted = DensePrediction(penalties=(1.0,)).fit(data_of(labels, tokens))
     assert fitted.details["chosen_on"] == "3 held-out training patients"
     assert fitted.details["train_patients"] == 15
     with pytest.raises(NotApplicable, match="needs two"):
-        DensePrediction().fit(data_of([one for one in labels if one.split == "test"], tokens), "")
+        DensePrediction().fit(data_of([one for one in labels if one.split == "test"], tokens))
 
 
 def test_the_first_patients_by_hash():
