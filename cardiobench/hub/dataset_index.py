@@ -9,6 +9,7 @@ from cardiobench.data import catalog
 from cardiobench.data.prepare import companion_files
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.hub.cards import front_matter_block, insert, replace_block
+from cardiobench.hub.dataset_card import with_file_facts
 
 FOLDER = "index"
 SPLITS = ("train", "validation", "test")
@@ -54,7 +55,8 @@ def index_files(name: str) -> dict[str, bytes]:
         else f"It has the ids of {rows:,} units and their splits."
     )
     end = front_matter_block(card).end()
-    return {**files, "README.md": insert(card, end, NOTE.format(content=content, name=name)).encode()}
+    card = insert(card, end, NOTE.format(content=content, name=name))
+    return {**files, "README.md": with_file_facts(card, files).encode()}
 
 
 def _parquet(table: pd.DataFrame) -> bytes:

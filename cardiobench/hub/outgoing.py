@@ -28,7 +28,7 @@ _WORD = re.compile(r"[\w.+-]+")
 PATH_MARK, ID_MARK = "(local path)", "(id)"
 # Facts about the making of a result that others need; everything else of the stamp stays here.
 STAMP = {"cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch", "python", "commit", "seed", "resamples"}
-STAMP |= {"key", "code", "embeddings", "device", "seconds", "date"}
+STAMP |= {"key", "code", "embeddings", "device", "seconds", "date", "suite"}
 
 
 def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()) -> ScoreResult:

@@ -13,8 +13,9 @@ from cardiobench.data.hub_data import data_tag
 from cardiobench.data.prepare import LEFT_OUT, NOTE, Preparation, companion_files
 from cardiobench.data.prepared import changed_shards, find_prepared, read_note
 from cardiobench.data.spec import DatasetSpec
-from cardiobench.hub.cards import front_matter_block, insert
+from cardiobench.hub.cards import front_matter_block, insert, text_of
 from cardiobench.hub.commit import Content, PlanChanges, RepoOptions, Snapshot, Target
+from cardiobench.hub.dataset_card import keep_file_facts, with_file_facts, with_gate
 from cardiobench.hub.dataset_index import FOLDER as INDEX
 from cardiobench.hub.dataset_index import index_files
 from cardiobench.hub.outgoing import public_note
@@ -40,6 +41,7 @@ def publications(
     namespace: str,
     *,
     private: bool = False,
+    gated: bool = False,
     i_have_the_right: bool = False,
     prepared: Path | None = None,
 ) -> list[Publication]:
@@ -49,7 +51,8 @@ def publications(
         name: of the dataset.
         namespace: user or organisation.
         private: make the repository private.
-        i_have_the_right: the user has the right to pass the recordings on to those who see a private repository.
+        gated: let its owners grant access to its files by hand; the card asks for name, institution and agreement.
+        i_have_the_right: the user has the right to pass the recordings on to those who will see the files.
         prepared: folder of `cardiobench prepare`, whose recordings go too; None leaves recordings that are there alone.
 
     Raises:
@@ -58,7 +61,7 @@ def publications(
     """
     spec = catalog.spec(name)
     repository = f"{namespace}/{name}"
-    folder, needs_private = None, False
+    folder, restricted = None, False
     if prepared is not None:
         folder = find_prepared(name, prepared)
         if folder is None:
@@ -67,19 +70,19 @@ def publications(
             )
         note = read_note(folder, spec)
         changed = changed_shards(folder, note)
-        needs_private = not free_to_go(spec)
-        if needs_private and not (private and i_have_the_right):
+        restricted = not free_to_go(spec)
+        if restricted and not ((private or gated) and i_have_the_right):
             raise LicenceError(
                 f"the recordings of {spec.title} may not be published: {spec.licence}. Leave --prepared out to publish the "
-                "card and the split ids; or, if your agreement lets you pass them on to those who will see a private "
-                "repository, give --private --i-have-the-right. That holds for a synthetic twin too, whatever its folder says of itself."
+                "card and the split ids; or, if your agreement lets you pass them on to those who will see the files, give "
+                "--private (its members) or --gated (those whom you grant access), and --i-have-the-right. That holds for a synthetic twin too, whatever its folder says of itself."
             )
         _check_origin(folder, note, changed)
-    create = RepoOptions(private)
+    create = RepoOptions(private, gated=gated)
     main = Target("dataset", repository)
     tag = f"v{spec.version}" if folder is None else data_tag(spec)
     return [
-        Publication(main, plan_main(name, folder, needs_private), create, f"CardioBench {spec.version}", tag),
+        Publication(main, plan_main(name, folder, restricted, gated), create, f"CardioBench {spec.version}", tag),
         Publication(
             Target("dataset", repository, SCRIPT),
             plan_script(name, repository),
@@ -110,8 +113,15 @@ def free_to_go(spec: DatasetSpec) -> bool:
     return spec.generated or spec.redistributable
 
 
-def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChanges:
-    """Return files of the main branch; recordings are those of a prepared folder, where one is given."""
+def plan_main(name: str, folder: Path | None, restricted: bool, gated: bool = False) -> PlanChanges:
+    """Return files of the main branch.
+
+    Args:
+        name: of the dataset.
+        folder: prepared folder with the recordings, where one is given.
+        restricted: the recordings go to a private or gated repository only.
+        gated: the repository will be gated before anything is written.
+    """
     card = companion_files(name)["README.md"].decode()
     files: dict[str, Content] = dict(companion_files(name))
     if not FRAMEWORK_REGISTERED:
@@ -123,17 +133,24 @@ def plan_main(name: str, folder: Path | None, needs_private: bool) -> PlanChange
         published = {**public_note(note), "absent": _absent(folder, note)}
         files[NOTE] = json.dumps(published, indent=2).encode()
         if note.twin:
-            files["README.md"] = _after_front_matter(card, TWIN).encode()
+            card = _after_front_matter(card, TWIN)
+        files["README.md"] = with_file_facts(card, files).encode()
 
     def plan_changes(snapshot: Snapshot) -> dict[str, Content | None]:
-        if needs_private and not snapshot.private:
+        is_gated = gated or snapshot.gated
+        if restricted and not (snapshot.private or is_gated):
             raise LicenceError(
-                f"{snapshot.target} is public, and the recordings of {name} may only go to a private repository. Make it "
-                "private on the Hub first, or choose another --namespace."
+                f"{snapshot.target} is public, and the recordings of {name} may only go to a private repository, or to one "
+                "whose owners grant access by hand. Make it private on the Hub first, give --gated, or choose another --namespace."
             )
         # Recordings that were published before stay, and so does the card that names them.
         has_data = folder is not None or any(path.startswith("data/") for path in snapshot.files)
         wanted: dict[str, Content | None] = {**files, **({} if has_data else index_files(name))}
+        assert isinstance(wanted["README.md"], bytes), "a card is written here, not copied from a file"
+        text = text_of(wanted["README.md"], "README.md")
+        if has_data and folder is None:
+            text = keep_file_facts(text, text_of(snapshot.read("README.md"), "README.md"))
+        wanted["README.md"] = (with_gate(text, catalog.spec(name)) if is_gated else text).encode()
         ours = ("splits/", f"{INDEX}/", "eval.yaml", *(("data/",) if folder is not None else ()))
         stale = [path for path in snapshot.files if path.startswith(ours) and path not in wanted]
         return {**wanted, **dict.fromkeys(stale)}

@@ -2,21 +2,39 @@
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
-from cardiobench.results.collect import Collection, Entry, Problem, assemble, collect, problem_kind, read_result
+from cardiobench.results.collect import (
+    Collection,
+    Entry,
+    Problem,
+    assemble_by_suite,
+    collect_by_suite,
+    problem_kind,
+    read_result,
+)
 from cardiobench.results.record import Name, Part, checksum, type_adapter
 
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
-def load(sources: Sequence[str], revision: str = "main") -> Collection:
-    """Load results of folders, or of one dataset on the Hub where the first source is no folder.
+
+MAX_ROWS = 100_000
+"""Rows that one file of a dataset of results may have: those of some ten thousand results."""
+MAX_TEXT = 1 << 30
+"""Characters that are decoded of one file."""
+BATCH = 1000
+
+
+def load(sources: Sequence[str], revision: str = "main") -> dict[str, Collection]:
+    """Load results of folders, or of one dataset on the Hub where the first source is no folder; one collection per suite.
 
     Args:
         sources: folders, or `org/name`.
@@ -28,7 +46,7 @@ def load(sources: Sequence[str], revision: str = "main") -> Collection:
     """
     folders = [Path(source) for source in sources]
     if all(folder.is_dir() for folder in folders):
-        return collect(folders)
+        return collect_by_suite(folders)
     if len(sources) > 1 or not is_repository(sources[0]):
         absent = next(str(folder) for folder in folders if not folder.is_dir())
         raise MissingData(
@@ -42,8 +60,8 @@ def is_repository(name: str) -> bool:
     return name.count("/") == 1 and not name.startswith((".", "/", "~")) and not name.endswith("/")
 
 
-def from_dataset(repository: str, revision: str = "main") -> Collection:
-    """Load the results of a dataset as `cardiobench push --to-dataset` writes it.
+def from_dataset(repository: str, revision: str = "main") -> dict[str, Collection]:
+    """Load the results of a dataset as `cardiobench push --to-dataset` writes it; one collection per suite.
 
     Raises:
         MissingData: it holds no Parquet file of results.
@@ -60,8 +78,8 @@ def from_dataset(repository: str, revision: str = "main") -> Collection:
     return from_files(files)
 
 
-def from_files(files: Mapping[str, bytes]) -> Collection:
-    """Return what the Parquet files of a dataset of results hold; what is wrong in one of them costs itself only."""
+def from_files(files: Mapping[str, bytes]) -> dict[str, Collection]:
+    """Return what the Parquet files of a dataset hold, by suite; what is wrong in one of them costs itself only."""
     entries: dict[tuple[str, str], Entry] = {}
     problems: list[Problem] = []
     for path, content in files.items():
@@ -72,7 +90,7 @@ def from_files(files: Mapping[str, bytes]) -> Collection:
                 problems.append(Problem(f"{path}: {row.result_id}", problem_kind(error), str(error)))
             else:  # every metric of a result has a row, and each row holds the whole result
                 entries.setdefault((entry.pushed_by, checksum(entry.result.to_json())), entry)
-    return assemble(_by_person(list(entries.values())), problems=problems)
+    return assemble_by_suite(_by_person(list(entries.values())), problems=problems)
 
 
 @dataclass(frozen=True)
@@ -96,26 +114,47 @@ def _rows(path: str, content: bytes, problems: list[Problem]) -> list[Row]:
     import pyarrow.parquet as pq
     from pydantic import ValidationError
 
+    rows: dict[Row, None] = {}
+    wrong = 0
     columns = [field.name for field in fields(Row)]
     try:
-        table = pq.read_table(io.BytesIO(content), columns=columns)
-        # A damaged text, or a column of lists, costs its row only.
-        records = [{name: _value(table[name][number]) for name in columns} for number in range(table.num_rows)]
-    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
+        # Dictionaries stay encoded: a text that every row repeats is decoded once.
+        for record in _records(pq.ParquetFile(io.BytesIO(content), read_dictionary=columns), columns):
+            try:
+                rows[type_adapter(Row).validate_python(record, strict=False)] = None  # a mapping may become a row
+            except ValidationError:
+                wrong += 1
+    except KeyError:  # no such column, or one of lists
+        problems.append(Problem(path, "unreadable", f"no file of results: it lacks the texts {', '.join(columns)}"))
+        return []
+    except (pa.ArrowException, OSError, ValueError) as error:
         problems.append(Problem(path, "unreadable", f"no file of results: {error}"))
         return []
-    rows, wrong = [], 0
-    for record in records:
-        try:
-            rows.append(type_adapter(Row).validate_python(record, strict=False))  # a mapping may become a row
-        except ValidationError:
-            wrong += 1
     if wrong:
         problems.append(Problem(path, "unreadable", f"{wrong} rows without the texts {', '.join(columns)}"))
-    return list(dict.fromkeys(rows))
+    return list(rows)
+
+
+def _records(file: "pq.ParquetFile", columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file, up to the limits.
+
+    Raises:
+        ValueError: it has too many rows, or too much text.
+    """
+    if (rows := file.metadata.num_rows) > MAX_ROWS:
+        raise ValueError(f"it has {rows:,} rows, and a file may have {MAX_ROWS:,}. Push fewer results at once")
+    size = 0
+    for batch in file.iter_batches(batch_size=BATCH, columns=list(columns)):
+        for number in range(batch.num_rows):
+            record = {name: _value(batch[name][number]) for name in columns}
+            size += sum(len(text) for text in record.values() if isinstance(text, str))
+            if size > MAX_TEXT:
+                raise ValueError(f"its texts have more than {MAX_TEXT:,} characters, the most that a file may have")
+            yield record
 
 
 def _value(cell: Any) -> Any:
+    """Return a cell's value; None for a damaged text, which costs its row only."""
     try:
         return cell.as_py()
     except ValueError:  # bytes that are no UTF-8

@@ -18,12 +18,14 @@ from cardiobench.results.score_result import ScoreResult
 ABOVE = "above the floor"
 
 LONG = 80
+MODEL = "model and protocol"
+NO_SUITE = "no suite"
 SCORES = {
     "rank": "number",
     "model": "markdown",
-    "protocol": "str",
     "score": "number",
     "95 % CI": "str",
+    "protocol": "str",
     "floor to perfect, %": "number",
     "floor": "number",
     "verdict": "str",
@@ -34,16 +36,18 @@ SCORES = {
 }
 """Columns of the scores of a task, and what each holds."""
 WIDTHS = {
-    "rank": 70,
-    "model": 200,
+    "rank": 60,
+    "model": 160,
+    MODEL: 175,
+    "score": 80,
+    "95 % CI": 140,
     "protocol": 120,
-    "score": 90,
-    "95 % CI": 150,
     "floor to perfect, %": 120,
     "floor": 80,
 }
 WIDTHS |= {"verdict": 250, "n": 70, "patients": 100, "coverage": 110, "kind": 140}
-"""Pixels of a column; on a narrow screen a table scrolls sideways."""
+"""Pixels of a column: a telephone of 390 shows the model and its first score, and scrolls sideways for the rest."""
+TASK_WIDTH = 150
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 PROBLEMS = ("file", "kind", "what is wrong, and what to do", "about")
 
@@ -76,17 +80,15 @@ def overview(collection: Collection, kind: str, choice: Choice = Choice()) -> pd
     """Return models by tasks: skill from floor to perfect score, marks, score and interval."""
     board = next((board for board in overview_tables(collection.entries) if board.name == kind), None)
     if board is None:
-        return pd.DataFrame(columns=["model", "protocol", "coverage"])
+        return pd.DataFrame(columns=[MODEL, "coverage"])
     rows = []
     for row in board.rows:
         beats = any(isinstance(cell, ScoreCell) and cell.marks[0] == ABOVE for cell in row.cells)
         if choice.takes(row.model, row.protocol) and (beats or not choice.above):
             cells = {task: _text(cell) for task, cell in zip(board.tasks, row.cells, strict=True)}
-            name = model_cell(f"{row.model} {row.setting}".strip())
-            rows.append(
-                {"model": name, "protocol": row.protocol, "coverage": f"{row.covered}/{len(row.cells)}", **cells}
-            )
-    return pd.DataFrame(rows, columns=["model", "protocol", "coverage", *board.tasks])
+            name = f"{model_cell(f'{row.model} {row.setting}'.strip())} · {tables.markdown_text(row.protocol)}"
+            rows.append({MODEL: name, **cells, "coverage": f"{row.covered}/{len(row.cells)}"})
+    return pd.DataFrame(rows, columns=[MODEL, *board.tasks, "coverage"])
 
 
 def _text(cell: ScoreCell | str) -> str:
@@ -119,9 +121,9 @@ def _row(rank: int | None, entry: Entry) -> dict[str, Any]:
     cells = (
         rank,
         model_cell(result.model["name"]),
-        row["protocol"],
         _number(row["score"]),
         row["interval"],
+        row["protocol"],
         round(100 * share, 1) if math.isfinite(share := skill(result)) else None,
         _number(row["floor"]),
         f"{row['sign']} {row['verdict']}",
@@ -157,7 +159,7 @@ def chart(collection: Collection, task: str, choice: Choice = Choice()) -> pd.Da
         for one in tables.ordered(results)
         if choice.takes(one.model["name"], one.label)
     ]
-    return pd.DataFrame(rows, columns=["model and protocol", "score"]).dropna()
+    return pd.DataFrame(rows, columns=[MODEL, "score"]).dropna()
 
 
 def about(collection: Collection, task: str) -> str:

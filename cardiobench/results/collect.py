@@ -37,6 +37,11 @@ class Entry:
         """Model and protocol, as a row of a table is called."""
         return f"{self.result.model['name']}, {self.result.label}"
 
+    @property
+    def suite(self) -> str:
+        """Suite with its version that the result was computed for; empty for none."""
+        return str(self.result.stamp.get("suite") or "")
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -104,6 +109,21 @@ def collect(folders: Sequence[Path], suite: str = "") -> Collection:
     Raises:
         MissingData: no such folder, or nothing in it that looks like a result.
     """
+    files = _read_folders(folders)
+    if suite:
+        others = [entry for entry in files.entries if entry.suite != suite]
+        files.entries = [entry for entry in files.entries if entry.suite == suite]
+        files.problems += [_of_other_suite(entry, suite) for entry in others]
+    return assemble(files.entries, files.analyses, files.problems)
+
+
+def collect_by_suite(folders: Sequence[Path]) -> dict[str, Collection]:
+    """Read every result and record below the folders, as one collection per suite; arguments and errors as of `collect`."""
+    files = _read_folders(folders)
+    return assemble_by_suite(files.entries, files.analyses, files.problems)
+
+
+def _read_folders(folders: Sequence[Path]) -> _ResultFiles:
     files = _ResultFiles()
     for folder in folders:
         if not folder.is_dir():
@@ -114,15 +134,11 @@ def collect(folders: Sequence[Path], suite: str = "") -> Collection:
     if not (files.entries or files.analyses or files.problems):
         named = " ".join(str(folder) for folder in folders)
         raise MissingData(f"no result in {named}. Run: accelerate launch -m cardiobench.eval --model ID")
-    if suite:
-        others = [entry for entry in files.entries if entry.result.stamp.get("suite") != suite]
-        files.entries = [entry for entry in files.entries if entry.result.stamp.get("suite") == suite]
-        files.problems += [_of_other_suite(entry, suite) for entry in others]
-    return assemble(files.entries, files.analyses, files.problems)
+    return files
 
 
 def _of_other_suite(entry: Entry, suite: str) -> Problem:
-    own = entry.result.stamp.get("suite") or "no suite"
+    own = entry.suite or "no suite"
     message = f"it is of {own}, not of {suite}: run the model with --suite {suite}"
     return Problem(str(entry.path), "other suite", message, f"{entry.setting}, {entry.result.task}")
 
@@ -136,6 +152,17 @@ def assemble(
     beside, aside = _of_ranked_data(analyses, newest)
     order = sorted(newest, key=lambda entry: (entry.result.task, entry.setting, str(entry.path)))
     return Collection(tuple(order), tuple(beside), (*problems, *other, *older, *aside))
+
+
+def assemble_by_suite(
+    entries: Sequence[Entry], analyses: Sequence[tuple[Path, AnalysisResult]] = (), problems: Sequence[Problem] = ()
+) -> dict[str, Collection]:
+    """Return suite -> what `assemble` makes of its results, by name, those of no suite (an empty name) last.
+
+    A result of another suite, or of another version of one, was computed by other options: it is not ranked beside these.
+    """
+    suites = sorted({entry.suite for entry in entries} or {""}, key=lambda name: (not name, name))
+    return {name: assemble([one for one in entries if one.suite == name], analyses, problems) for name in suites}
 
 
 def read_result(text: str | bytes) -> ScoreResult:

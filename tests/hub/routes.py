@@ -86,10 +86,24 @@ def whoami(request):
 @route("POST", "/api/validate-yaml")
 def validate_yaml(request):
     try:
-        front_matter({"README.md": request.json["content"].encode()})
+        card = front_matter({"README.md": request.json["content"].encode()})
     except yaml.YAMLError as error:
         return Answer({"errors": [{"message": str(error)}], "warnings": []}, 400)
-    return Answer({"errors": [], "warnings": []})
+    wrong = dataset_card_errors(card) if request.json.get("repoType") == "dataset" else []
+    return Answer({"errors": [{"message": message} for message in wrong], "warnings": []}, 400 if wrong else 200)
+
+
+# Of the categories and kinds of questions that the Hub's documentation names, those that may occur here.
+CATEGORIES = {"video-classification", "image-classification", "image-segmentation", "keypoint-detection", "other"}
+SIZES = {"n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M"}
+QUESTIONS = {"text", "checkbox", "country", "date_picker"}
+
+
+def dataset_card_errors(card):
+    wrong = [f"task_categories: {name}" for name in card.get("task_categories") or () if name not in CATEGORIES]
+    wrong += [f"size_categories: {name}" for name in card.get("size_categories") or () if name not in SIZES]
+    fields = card.get("extra_gated_fields") or {}
+    return wrong + [f"extra_gated_fields: {kind}" for kind in fields.values() if kind not in QUESTIONS]
 
 
 @route("POST", "/api/repos/create")
@@ -122,7 +136,7 @@ def info(request, kind, name, revision):
         "lastModified": DATE,
         "createdAt": DATE,
         "private": repository.private,
-        "gated": False,
+        "gated": repository.gated,
         "disabled": False,
         "downloads": 0,
         "likes": 0,
@@ -161,6 +175,14 @@ def commits(request, kind, name, revision):
             for c in history
         ]
     )
+
+
+@route("PUT", API + "/settings")
+def settings(request, kind, name):
+    request.owner(name)
+    repository, asked = request.visible(kind, name), request.json
+    repository.gated = asked.get("gated", repository.gated)
+    return Answer({})
 
 
 @route("POST", API + "/branch/(?P<branch>[^/]+)")

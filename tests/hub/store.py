@@ -60,6 +60,7 @@ class Repository:
     kind: str
     id: str
     private: bool = False
+    gated: str | bool = False
     commits: dict[str, Commit] = field(default_factory=dict)
     branches: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)

@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -131,12 +132,13 @@ def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, pr
     spec = catalog.spec(name)
     folder = tmp_path / "cardiobench" / name
     (folder / "data").mkdir(parents=True)
-    (folder / "data" / "test-00000-of-00001.parquet").write_bytes(b"recordings")
+    pq.write_table(pa.table({"id": ["patient1"]}), folder / "data" / "test-00000-of-00001.parquet")
+    recordings = (folder / "data" / "test-00000-of-00001.parquet").read_bytes()
     shards = {path.name: sha256_of_file(path) for path in (folder / "data").iterdir()}
     note = {"name": name, "version": spec.version, "digest": "0", "twin": False, "absent": {}}
     note |= {"shards": shards, "linked": [], "missing": ["clips/patient7.avi"], "unreadable": ["patient8", "patient9"]}
     (folder / "cardiobench.json").write_text(json.dumps(note))
-    for rights in ({}, {"i_have_the_right": True}, {"private": True}):
+    for rights in ({}, {"i_have_the_right": True}, {"private": True}, {"gated": True}):
         with pytest.raises(LicenceError, match="may not be published"):
             publish_datasets.publications(name, "org", prepared=tmp_path, **rights)
     both = {"private": True, "i_have_the_right": True, "prepared": tmp_path}
@@ -147,7 +149,7 @@ def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, pr
     del hub.store.repositories["dataset", f"org/{name}"]
     send(publish_datasets.publications(name, "org", **both))
     assert hub.store.repository("dataset", f"org/{name}").private
-    assert files(hub, "dataset", f"org/{name}")["data/test-00000-of-00001.parquet"] == b"recordings"
+    assert files(hub, "dataset", f"org/{name}")["data/test-00000-of-00001.parquet"] == recordings
     sent = files(hub, "dataset", f"org/{name}")["cardiobench.json"]
     assert b"patient" not in sent and [len(json.loads(sent)[key]) for key in ("missing", "unreadable")] == [1, 2]
 

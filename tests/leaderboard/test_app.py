@@ -1,7 +1,10 @@
 """The app in a real browser, over a folder and over a dataset on the loopback Hub. `make test-leaderboard` brings gradio."""
 
+from dataclasses import replace
+
 import pytest
 
+from cardiobench.results.score_result import ScoreResult
 from tests.hub.conftest import client, hub  # noqa: F401
 from tests.leaderboard.test_source import REPOSITORY, consistent, send
 from tests.report import example_results
@@ -18,12 +21,12 @@ def browser():
         yield running
 
 
-def opened(browser, sources):
+def opened(browser, sources, width=1280):
     """The app's page, what it did, and the app."""
     from cardiobench.leaderboard.app import launch
 
     app = launch(sources, block=False)
-    page, seen = watched(browser, app.local_url, viewport={"width": 1280, "height": 900})
+    page, seen = watched(browser, app.local_url, viewport={"width": width, "height": 900})
     page.get_by_label("Model", exact=True).wait_for(timeout=60_000)
     return page, seen, app
 
@@ -71,11 +74,30 @@ def test_a_folder_is_shown_and_filters(browser, tmp_path):
     finish(page, seen, app)
 
 
+def test_one_suite_at_a_time_on_a_telephone(browser, tmp_path):
+    """The page is as wide as the screen, the first score is in view, and a choice of another suite changes every table."""
+    for suite, model in (("echo_v1", "org/old"), ("echo_v2", "org/new")):
+        path = example_results.write_result(tmp_path, model, "phantom_echo/ef", 0.5)
+        one = ScoreResult.load(path)
+        replace(one, stamp={**one.stamp, "suite": suite}).save(path)
+    page, seen, app = opened(browser, [str(tmp_path)], width=390)
+    shown(page, "overview", "org/old", absent=["org/new"])
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    score = page.locator("#overview td").nth(1).bounding_box()
+    assert score["x"] + score["width"] <= 390
+    page.get_by_role("combobox", name="Suite").click()
+    page.get_by_role("option", name="echo_v2").click()
+    shown(page, "overview", "org/new", absent=["org/old"])
+    page.get_by_role("tab", name="Tasks").click()
+    shown(page, "scores", "org/new", absent=["org/old"])
+    finish(page, seen, app)
+
+
 def test_a_dataset_on_the_hub_is_shown_and_filters(browser, hub, client):  # noqa: F811
     send(consistent(), consistent(protocol="knn", value=0.6))
     page, seen, app = opened(browser, [REPOSITORY])
     shown(page, "overview", "knn", "probe")
-    page.get_by_label("Protocol (empty: all)").click()
+    page.get_by_role("combobox", name="Protocol").click()
     page.get_by_role("option", name="knn").click()
     shown(page, "overview", "knn", absent=["probe"])
     finish(page, seen, app)

@@ -11,15 +11,20 @@ import pytest
 from cardiobench.cli.main import main
 from cardiobench.core.errors import BadData, HubError, MissingData
 from cardiobench.hub.results_dataset import push_to_dataset, records
-from cardiobench.leaderboard import table
+from cardiobench.leaderboard import source, table
 from cardiobench.leaderboard.files import files
-from cardiobench.leaderboard.source import load
 from cardiobench.results.score_result import ScoreResult
 from tests.hub.conftest import client, hub  # noqa: F401
 from tests.hub.results import regression, result
 from tests.report import example_results
 
 REPOSITORY = "org/cardiobench-results"
+
+
+def load(sources):
+    """The one suite of which there are results, or none."""
+    (view,) = source.load(sources).values()
+    return view
 
 
 def send(*results):
@@ -77,7 +82,7 @@ HOSTILE = {
     "a future date": ({"result": dated(consistent(value=0.99), "2999-01-01T00:00:00+00:00")}, "in the future"),
     "a date that is none": ({"result": dated(consistent(value=0.99), "soon")}, "no date"),
     "somebody else's name": ({"pushed_by": "alice"}, "not theirs"),
-    "a list instead of a text": ({"result": ["x"]}, "without the texts"),
+    "a list instead of a text": ({"result": ["x"]}, "lacks the texts"),
     "no user": ({"pushed_by": None}, "without the texts"),
     "a lone surrogate": ({"result": '{"task": "\\ud800"}'}, "schema"),
 }
@@ -139,6 +144,45 @@ def send_raw(repository, contents):
     HfApi().create_commit(REPOSITORY, operations, commit_message="x", repo_type="dataset")
 
 
+def test_suites_are_ranked_apart(hub, client):  # noqa: F811
+    """A result of a suite's next version neither replaces nor outranks that of the first."""
+    first = consistent()
+    stamps = [
+        {**first.stamp, "suite": "echo_v1"},
+        {**first.stamp, "suite": "echo_v2", "date": "2026-05-01T00:00:00+00:00"},
+    ]
+    send(consistent(protocol="knn", value=0.6), *(replace(first, stamp=stamp) for stamp in stamps))
+    views = source.load([REPOSITORY])
+    assert {name: [entry.result.protocol for entry in view.entries] for name, view in views.items()} == {
+        "echo_v1": ["probe"],
+        "echo_v2": ["probe"],
+        "": ["knn"],
+    }
+    assert list(views)[-1] == "", "results of no suite come last"
+    assert all(table.scores(view, "tmed2/as")["rank"].tolist() == [1] for view in views.values())
+    assert not any(view.problems for view in views.values())
+
+
+def test_a_file_beyond_the_limits_is_named_and_read_no_further(monkeypatch):
+    """A few kilobytes of Parquet hold any number of equal rows, and any length of equal texts."""
+    name = f"data/bob-{1:016}.parquet"
+    many = pa.table({column: pa.repeat("x", source.MAX_ROWS + 1) for column in ("result_id", "pushed_by", "result")})
+    sink = io.BytesIO()
+    pq.write_table(many, sink)
+    assert len(sink.getvalue()) < 10_000
+    (view,) = source.from_files({name: sink.getvalue()}).values()
+    assert not view.entries and [problem.file for problem in view.problems] == [name]
+    assert "100,001 rows, and a file may have 100,000" in view.problems[0].message
+    monkeypatch.setattr(source, "MAX_TEXT", 100_000)
+    monkeypatch.setattr(source, "BATCH", 2)
+    good = records(consistent(), "bob")
+    long = [{**good[0], "result": "x" * 40_000}] * 4
+    (view,) = source.from_files({name: parquet(long)}).values()
+    assert "more than 100,000 characters" in view.problems[0].message
+    (view,) = source.from_files({name: parquet(good)}).values()
+    assert len(view.entries) == 1
+
+
 def test_what_is_not_there_is_said(hub, client, tmp_path):  # noqa: F811
     with pytest.raises(HubError, match="no such repository"):
         load(["org/absent"])
@@ -173,13 +217,14 @@ def test_the_tables_of_a_folder_filter(tmp_path):
         f"Generated recordings, {name}" for name in ("ECG: diagnoses", "Echo: measurements", "Echo: views")
     ]
     everything = table.overview(found, "Generated recordings, ECG: diagnoses")
-    assert everything["model"].tolist() == [link(f"org/{name}") for name in ("flat", "one", "two")]
+    names = [f"{link(f'org/{name}')} · probe" for name in ("flat", "one", "two")]
+    assert everything[table.MODEL].tolist() == names
     assert everything["coverage"].tolist() == ["1/1"] * 3
-    assert table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice("ONE"))["model"].tolist() == [
-        link("org/one")
+    assert table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice("ONE"))[table.MODEL].tolist() == [
+        names[1]
     ]
     above = table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice(above=True))
-    assert link("org/flat") not in above["model"].tolist()
+    assert names[0] not in above[table.MODEL].tolist()
     assert table.scores(found, "phantom_ecg/cd", table.Choice("flat"))["rank"].tolist() == [None], "generated"
     assert table.scores(found, "phantom_ecg/cd", table.Choice(protocol="knn")).empty
 

@@ -185,6 +185,13 @@ def test_hostile_names_and_notes_are_text(page, report):
     assert "<script>" not in twin and "](javascript:" not in twin.replace("\\](", "") and "<img" not in twin
 
 
+def test_on_a_telephone_nothing_is_wider_than_the_screen(browser, report):
+    page, _ = watched(browser, report[0].as_uri(), viewport={"width": 390, "height": 844})
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
+
+
 def test_studies_stand_with_their_task_and_damaged_ones_are_named(page):
     text = page.content()
     assert "few shot" in text and "its figure cannot be drawn" in text

@@ -25,6 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--private", action="store_true", help="create repositories as private")
     parser.add_argument(
+        "--gated",
+        action="store_true",
+        help="let access to the files be asked for on the page and granted by hand (datasets)",
+    )
+    parser.add_argument(
         "--prepared", type=Path, metavar="DIR", help="made by `cardiobench prepare`; its recordings go too (datasets)"
     )
     parser.add_argument(
@@ -32,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--i-may-redistribute",
         dest="i_have_the_right",
         action="store_true",
-        help="with --private: your agreement lets you pass the recordings on to those who will see the repository",
+        help="with --private or --gated: your agreement lets you pass the recordings on to those who will see the files",
     )
     sending = parser.add_mutually_exclusive_group()
     sending.add_argument("--yes", action="store_true", help="write to the Hub")
@@ -56,7 +61,11 @@ def execute(arguments: argparse.Namespace) -> int:
         if name not in known:
             raise unknown_name(arguments.what.rstrip("s"), name, known)
     if arguments.what == "datasets":
-        rights = {"i_have_the_right": arguments.i_have_the_right, "prepared": arguments.prepared}
+        rights = {
+            "gated": arguments.gated,
+            "i_have_the_right": arguments.i_have_the_right,
+            "prepared": arguments.prepared,
+        }
         wanted = [
             publication
             for name in names or filter(is_own, known)

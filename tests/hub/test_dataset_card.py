@@ -1,0 +1,118 @@
+"""Cards of dataset repositories: what their files hold, in the words of the Hub, and pages whose files are asked for."""
+
+import io
+
+import pyarrow.parquet as pq
+import pytest
+from datasets import Features, load_dataset
+from datasets.info import DatasetInfosDict
+from datasets.utils.metadata import MetadataConfigs
+from huggingface_hub import DatasetCard, HfApi
+
+from cardiobench.cli.main import main
+from cardiobench.core.errors import LicenceError
+from cardiobench.data import catalog
+from cardiobench.data.prepare import companion_files, prepare
+from cardiobench.data.twin import write_twin
+from cardiobench.hub.dataset_card import with_gate
+from cardiobench.hub.dataset_index import index_files
+from cardiobench.hub.publish import publish
+from cardiobench.hub.publish_datasets import publications
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A prepared twin of a dataset under an agreement, and the bundled sample."""
+    out = tmp_path_factory.mktemp("prepared")
+    write_twin("tmed2", out / "twin", patients=6)
+    prepare("tmed2", out / "twin", out, allow_missing=True)
+    prepare("ptb_xl_sample", None, out)
+    return out
+
+
+def send(name, **options):
+    _, failed = publish(publications(name, "org", **options), dry_run=False, on_diff=lambda text: None)
+    assert not failed, failed
+
+
+def test_the_card_of_published_recordings_has_their_features_splits_and_size(hub, client, prepared, tmp_path):
+    send("ptb_xl_sample", prepared=prepared)
+    files = hub.store.repository("dataset", "org/ptb_xl_sample").files()
+    card = DatasetCard(files["README.md"].decode())
+    card.validate(repo_type="dataset")
+    assert card.data.size_categories == ["n<1K"] and card.data.task_categories == ["other"]
+    info = DatasetInfosDict.from_dataset_card_data(card.data)["default"]
+    shards = {path: content for path, content in files.items() if path.startswith("data/")}
+    rows = {path.split("/")[1].split("-")[0]: pq.ParquetFile(io.BytesIO(one)) for path, one in shards.items()}
+    assert {name: split.num_examples for name, split in info.splits.items()} == {
+        name: file.metadata.num_rows for name, file in rows.items()
+    }
+    assert info.download_size == sum(map(len, shards.values())) and info.dataset_size > 0
+    assert info.features == Features.from_arrow_schema(rows["test"].schema_arrow)
+    send("ptb_xl_sample")  # the card alone: the recordings stay, and so do their facts
+    again = hub.store.repository("dataset", "org/ptb_xl_sample").files()["README.md"]
+    assert DatasetInfosDict.from_dataset_card_data(DatasetCard(again.decode()).data)["default"] == info
+    for path, content in {**shards, "README.md": again}.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    loaded = load_dataset(str(tmp_path), cache_dir=str(tmp_path / "cache"))  # refuses splits of other sizes
+    assert loaded.num_rows == {name: split.num_examples for name, split in info.splits.items()}
+
+
+@pytest.mark.parametrize("name", catalog.list_datasets())
+def test_every_card_is_what_the_libraries_and_the_hub_take(hub, client, name):
+    spec = catalog.spec(name)
+    card = DatasetCard(with_gate(index_files(name)["README.md"].decode(), spec))
+    card.validate(repo_type="dataset")
+    fits = {"video": ["video-classification"], "image": ["image-classification"]}.get(spec.media, ["other"])
+    kinds = {task.kind for task in spec.dense_tasks}
+    fits += [category for kind, category in DENSE.items() if kind in kinds]
+    assert card.data.task_categories == fits
+    (info,) = DatasetInfosDict.from_dataset_card_data(card.data).values()
+    (config,) = MetadataConfigs.from_dataset_card_data(card.data)
+    assert info.config_name == config == "index"
+    assert [entry["split"] for entry in card.data.configs[0]["data_files"]] == list(info.splits)
+    own = DatasetCard(companion_files(name)["README.md"].decode())
+    assert set(MetadataConfigs.from_dataset_card_data(own.data)) == {"default", *spec.configs}
+
+
+DENSE = {"segmentation": "image-segmentation", "landmarks": "keypoint-detection"}
+
+
+def test_a_gate_is_there_before_the_recordings_and_asks_for_the_agreement(hub, client, prepared):
+    rights = {"prepared": prepared, "i_have_the_right": True}
+    with pytest.raises(LicenceError, match="--gated"):
+        publications("tmed2", "org", **rights)
+    line = ["publish", "datasets", "tmed2", "--namespace", "org", "--prepared", str(prepared), "--gated"]
+    assert main([*line, "--yes"]) == 2, "a gate alone is no right"
+    assert main([*line, "--i-have-the-right"]) == 0
+    assert not hub.store.repositories, "shown, not written"
+    assert main([*line, "--i-have-the-right", "--yes"]) == 0
+    asked = [line for line in hub.requests if "/settings" in line or "/commit/" in line]
+    assert "/settings" in asked[0] and "/commit/" in asked[1]
+    repository = hub.store.repository("dataset", "org/tmed2")
+    assert repository.gated == "manual" and not repository.private
+    assert HfApi().dataset_info("org/tmed2").gated == "manual"
+    card = DatasetCard(repository.files()["README.md"].decode())
+    card.validate(repo_type="dataset")
+    spec = catalog.spec("tmed2")
+    assert spec.access in card.data.extra_gated_prompt and spec.licence in card.data.extra_gated_prompt
+    assert card.data.extra_gated_fields["I have an agreement of my own for TMED-2"] == "checkbox"
+    before = len(repository.commits)
+    send("tmed2", gated=True, **rights)
+    assert len(repository.commits) == before
+
+
+@pytest.mark.parametrize("gate", [False, "auto"])
+def test_a_page_that_lets_everybody_in_is_closed_first(hub, client, prepared, gate):
+    send("tmed2")
+    repository = hub.store.repository("dataset", "org/tmed2")
+    repository.gated = gate
+    rights = {"prepared": prepared, "i_have_the_right": True}
+    with pytest.raises(LicenceError, match="is public"):  # private was meant for a new one; this one is there
+        send("tmed2", private=True, **rights)
+    assert not any(path.startswith("data/") for path in repository.files())
+    send("tmed2", gated=True, **rights)
+    assert repository.gated == "manual" and any(path.startswith("data/") for path in repository.files())
+    send("tmed2")
+    assert b"extra_gated_prompt" in repository.files()["README.md"], "it is still gated, so the questions stay"
