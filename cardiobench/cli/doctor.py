@@ -72,7 +72,7 @@ def _card_facts(name: str, card: ModelCard | None) -> list[Fact]:
         ("access", card.access),
         ("public weights", "yes" if card.public_weights else "no: the card says what would be needed"),
         ("pretraining data", card.pretraining_data),
-        ("datasets seen in pretraining", ", ".join(card.seen) or "none of this benchmark"),
+        ("datasets seen in pretraining", card.seen_text),
         ("embedding, by the card", _words(card.embedding) or "not described"),
     ]
 

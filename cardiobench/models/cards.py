@@ -1,7 +1,7 @@
 """Model cards are the registry: `<org>__<model>.md` in `model_cards/` or a folder of the user; facts, then plain words."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -86,6 +86,11 @@ class ModelCard:
         return None if dataset in self.seen_unknown else dataset in self.seen
 
     @property
+    def seen_text(self) -> str:
+        """The datasets of this benchmark that were in the pretraining data, and those of which it is not known."""
+        return seen_text(self.seen, self.seen_unknown)
+
+    @property
     def text(self) -> bool:
         """Return whether the model has a text tower in the same space, be it in one variant only."""
         return bool(self.embedding.get("text"))
@@ -139,6 +144,12 @@ def _cards() -> Mapping[str, ModelCard]:
 def _cards_in(folders: tuple[Path, ...]) -> Mapping[str, ModelCard]:
     paths = [path for folder in folders for path in sorted(folder.glob("*__*.md"))]
     return plugins.by_name("model", ((card.id, card) for card in map(read_card, paths)))
+
+
+def seen_text(seen: Sequence[str], unknown: Sequence[str]) -> str:
+    """Return names of datasets that a model has seen, and those of which nobody outside knows."""
+    texts = (", ".join(seen) or "none", f"not known: {', '.join(unknown)}" if unknown else "")
+    return "; ".join(filter(None, texts))
 
 
 def list_models(modality: str | None = None) -> list[str]:

@@ -97,6 +97,7 @@ def model_records() -> list[dict[str, Any]]:
             "native": list(found.native),
             "public_weights": found.public_weights,
             "datasets_seen": list(found.seen),
+            "datasets_seen_unknown": list(found.seen_unknown),
             "licence": found.licence,
             "access": found.access,
         }
@@ -130,13 +131,15 @@ def _release(record: dict[str, Any]) -> str:
 
 
 def _model_row(record: dict[str, Any]) -> tuple[str, ...]:
+    from cardiobench.models.cards import seen_text
+
     return (
         record["model"],
         " + ".join(record["modalities"]),
         "yes" if record["text"] else "no",
         ", ".join(record["native"]) or "none",
         "yes" if record["public_weights"] else "no",
-        ", ".join(families(record["datasets_seen"])) or "none",
+        seen_text(families(record["datasets_seen"]), families(record["datasets_seen_unknown"])),
     )
 
 

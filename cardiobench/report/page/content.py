@@ -190,7 +190,7 @@ def card_rows(card: ModelCard) -> list[tuple[str, str]]:
     return [
         ("modality", " + ".join(card.modalities)),
         ("pretraining data", card.pretraining_data),
-        ("datasets of this benchmark in it", ", ".join(card.seen) or "none"),
+        ("datasets of this benchmark in it", card.seen_text),
         ("licence", card.licence),
         ("access", card.access),
         ("pinned revision", card.revision or "none"),
