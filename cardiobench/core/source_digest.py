@@ -69,7 +69,10 @@ def _absolute(node: ast.ImportFrom, path: Path, own: Path | None) -> str | None:
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all statements, which imports are; expressions, nearly all of a tree, are passed over."""
     for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            continue
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
         yield node

@@ -1,7 +1,7 @@
 """One dataset, opened: its rows, and its recordings one at a time, read when they are asked for."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -175,34 +175,31 @@ class OpenDataset:
 
     def expected(self, task: Task, references: pd.DataFrame, split: str = "test") -> int:
         """Return the number of units of a split in the complete release, as far as this copy can tell."""
-        return int((references["split"] == split).sum()) + self.absent_units(task, split)
+        return int((references["split"] == split).sum()) + self._absent_units(task, references, (split,))
 
-    def absent_units(self, task: Task, split: str | None = None) -> int:
-        """Estimate the units of a task that the complete release has and this copy's tables lack.
+    def absent_units(self, task: Task) -> int:
+        """Estimate the units of a task, of all splits, that the complete release has and this copy's tables lack.
 
         Absent rows are taken to make as many units as the rows that are here, and one at least. A row whose label lies
         in a file that is missing counts as well.
-
-        Args:
-            task: the question.
-            split: of the units; all splits unless given.
         """
+        return self._absent_units(task, self.references(task), self.spec.splits)
+
+    def _absent_units(self, task: Task, references: pd.DataFrame, splits: Sequence[str]) -> int:
         count = 0
         listed = self.table.listed
-        references = self.references(task)
-        for name in self.spec.splits if split is None else (split,):
+        for name in splits:
             rows = int((listed["split"] == name).sum())
             units = int((references["split"] == name).sum())
             absent = self.table.absent.get(name, 0)
             if absent > 0:
                 count += max(1, math.ceil(absent * units / rows)) if rows else absent
-        unlabelled = listed[listed[task.target].isna() & ~listed["id"].isin(self.frame["id"])]
-        if split is not None:
-            unlabelled = unlabelled[unlabelled["split"] == split]
+        unlabelled = listed[listed[task.target].isna()]
+        unlabelled = unlabelled[~unlabelled["id"].isin(self.frame["id"])]
+        unlabelled = unlabelled[unlabelled["split"].isin(splits)]
         for column, accepted in task.where.items():
             unlabelled = unlabelled[unlabelled[column].isin(accepted)]
-        units_here = set(references["id"])
-        return count + int((~unlabelled[task.unit_column].drop_duplicates().isin(units_here)).sum())
+        return count + int((~unlabelled[task.unit_column].drop_duplicates().isin(references["id"])).sum())
 
     def unread_units(self, task: Task) -> int:
         """Count the units of a task, of all splits, of which no recording is here."""

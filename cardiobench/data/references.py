@@ -34,7 +34,8 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
     table["split"], table["y_true"] = rows["split"], rows[task.target]
     if task.dense:  # labelled frames of the whole unit
         table["y_true"] = table.groupby("id")["y_true"].transform("sum")
-    differing = [f"{unit} ({column})" for column in COLUMNS[1:] for unit in _disagreeing(table, column)]
+    repeated = table[table["id"].duplicated(keep=False)]
+    differing = [f"{unit} ({column})" for column in COLUMNS[1:] for unit in _disagreeing(repeated, column)]
     if differing:
         raise BadData(f"{task.name}: rows of one {task.unit_column} disagree: {first_n(differing)}.")
     for group in task.groups:

@@ -249,13 +249,13 @@ def row_table(
                 f"{first_n(missing.values())}.{archive_hint(raw)}"
             )
     frame = frame.reset_index(drop=True)
-    key_frames = frame["key_frame"] if "key_frame" in frame else [0] * len(frame)
-    files = {media: str(sources.get(media, "")) for media in frame["media"].unique()}
     origin = "\x1f".join((spec.name, spec.version, generator))
-    frame["fingerprint"] = [
-        _digest(f"{origin}\x1f{media}\x1f{record}\x1f{key_frame}\x1f{files[media]}")
-        for media, record, key_frame in zip(frame["media"], frame["record"], key_frames, strict=True)
-    ]
+    files = {media: f"{media}\x1f{sources.get(media, '')}" for media in frame["media"].unique()}
+    read_from = pd.DataFrame({"files": frame["media"].map(files), "record": frame["record"].astype(str)})
+    if "key_frame" in frame:
+        read_from["key_frame"] = frame["key_frame"].astype(str)
+    digests = pd.util.hash_pandas_object(read_from, index=False, hash_key=_digest(origin))
+    frame["fingerprint"] = [f"{digest:016x}" for digest in digests]
     label_digests = [sha256_of_file(raw / name) for name in label_files] if raw is not None else []
     file_sizes = json.dumps({name: [size for size, *_ in files] for name, files in sorted(sources.items())})
     return RowTable(

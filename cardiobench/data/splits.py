@@ -11,4 +11,4 @@ def hashed_split(patient_id: str) -> str:
     The tenth is the SHA-256 of the id, as an integer, modulo 10; no seed and no list of ids is needed, and a patient's
     recordings stay together.
     """
-    return SPLIT_OF_TENTH[int(hashlib.sha256(patient_id.encode()).hexdigest(), 16) % 10]
+    return SPLIT_OF_TENTH[int.from_bytes(hashlib.sha256(patient_id.encode()).digest(), "big") % 10]

@@ -183,3 +183,20 @@ def test_predictions_in_blocks_are_predictions_at_once():
     expected = features.astype(np.float64) @ model.coefficients[:, 0] + 2
     np.testing.assert_allclose(model.predict(features), expected, rtol=1e-12)
     np.testing.assert_allclose(model.predict(features, np.array([5, 3])), expected[[5, 3]], rtol=1e-12)
+
+
+def test_a_search_is_as_near_to_the_minimum_as_it_says():
+    """Rows that are read anew are multiplied in float32: the loss stays within the tolerance all the same."""
+    features, labels = sample(400, 6, 2)
+    every = np.arange(400)
+
+    def loss(model, penalty):
+        exact = features.astype(np.float64)
+        predicted = model.predict(exact)[every, labels]
+        deviation = mean_and_std(exact)[1]
+        return (-np.log(predicted).sum() + penalty / 2 * ((model.coefficients[:, 0] * deviation) ** 2).sum()) / 400
+
+    found = fit_linear_models(features, every, labels, PENALTIES, classes=2, tolerance=1e-6)
+    least = fit_linear_models(features, every, labels, PENALTIES, classes=2, tolerance=1e-14)
+    for model, minimum, penalty in zip(found, least, PENALTIES, strict=True):
+        assert -1e-12 < loss(model, penalty) - loss(minimum, penalty) < 1e-6

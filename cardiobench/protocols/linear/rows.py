@@ -47,7 +47,7 @@ class PrincipalRows:
         self._centre = sum(weights[rows] @ block for rows, block in row_blocks(features, indices)) / weights.sum()
         self.values, self._axes = self._principal_axes(weights)
         self._rotated: list[tuple[slice, np.ndarray]] | None = None
-        if self.count * features.shape[1] <= KEPT_NUMBERS:
+        if are_kept(self.count, features.shape[1]):
             self._rotated = [(rows, (block @ self._axes).astype(self.dtype)) for rows, block in self._standardized()]
 
     def _principal_axes(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -119,9 +119,16 @@ class PrincipalRows:
         return coefficients, state[-1] - self._centre @ coefficients
 
 
+def are_kept(count: int, width: int) -> bool:
+    """Tell whether rows stay in memory, or are read anew in every pass."""
+    return count * width <= KEPT_NUMBERS
+
+
 def sum_of_products(block: np.ndarray, residuals: np.ndarray) -> np.ndarray:
     """Return block' residuals and, in the last row, the sums of the residuals: (d + 1, k) of (m, d) and (m, k)."""
-    return np.concatenate([(residuals.T @ block).T, residuals.sum(axis=0, keepdims=True)])
+    # In the precision of the block: of two precisions NumPy makes a copy of the block first.
+    products = residuals.T.astype(block.dtype, copy=False) @ block
+    return np.concatenate([products.T, residuals.sum(axis=0, keepdims=True)])
 
 
 def _eigh(products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

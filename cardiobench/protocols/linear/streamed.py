@@ -11,8 +11,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, softmax
 
-from cardiobench.protocols.linear.rows import PrincipalRows, sum_of_products
-from cardiobench.protocols.linear.tolerance import TOLERANCE
+from cardiobench.protocols.linear.rows import PrincipalRows, are_kept, sum_of_products
+from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE, TOLERANCE
 
 STEPS = 1000  # of L-BFGS, at most
 MEMORY = 20  # steps that L-BFGS remembers
@@ -44,7 +44,8 @@ def logistic_path(
         classes: number of classes.
         class_weight: "balanced" gives the classes equal weight in sum; None leaves rows as they are.
         scale: mean and deviation (d,) of each feature; by default those of these rows.
-        tolerance: how far above its minimum the mean loss may stay.
+        tolerance: how far above its minimum the mean loss may stay; from `SEARCH_TOLERANCE` on, rows that are read anew in
+            every pass are multiplied in float32, whose rounding error is far smaller.
 
     Returns:
         Coefficients (d, outputs) and intercepts (outputs,) in the units of the features, for each penalty. One output
@@ -61,7 +62,8 @@ def logistic_path(
     weights = np.ones(len(labels))
     if class_weight == "balanced":
         weights = (len(labels) / (len(present) * np.maximum(counts, 1)))[labels]
-    rows = PrincipalRows(features, indices, weights, scale)
+    exact = tolerance < SEARCH_TOLERANCE or are_kept(len(indices), features.shape[1])
+    rows = PrincipalRows(features, indices, weights, scale, np.float64 if exact else np.float32)
     outputs = np.array([1]) if classes == 2 else present
     loss = _LogLoss(rows, np.searchsorted(present, labels), weights, len(outputs))
     state = np.zeros((len(rows.values) + 1, len(outputs)))
