@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 FOLDER = Path(__file__).parent / "published_tables"
-FILES = ("echo_tables.csv", "ecg_tables.csv")
+FILES = ("echo_tables.csv", "ecg_tables.csv", "ecg_benchmarks.csv")
 FOLDS = "f1_median_15fold_size_"
 
 
@@ -18,7 +18,7 @@ class PublishedScore:
     Attributes:
         task: `<dataset>/<target>`; the target alone where the number is of several datasets.
         model: as the paper calls it.
-        protocol: of this benchmark that it answers to.
+        protocol: of this benchmark that it answers to; `fine-tuned` and `supervised` where the whole network was trained.
         metric: of this benchmark where there is one; `f1_median` is the median F1 of 15 folds.
         value: a fraction, or in the label's unit.
         source: paper and table.
@@ -50,13 +50,13 @@ def published_scores(task: str | None = None) -> tuple[PublishedScore, ...]:
 
 @cache
 def _all() -> tuple[PublishedScore, ...]:
-    frames = [pd.read_csv(FOLDER / file, dtype=str) for file in FILES]
+    frames = [pd.read_csv(FOLDER / file, dtype=str, keep_default_na=False) for file in FILES]
     return tuple(_row(row) for frame in frames for row in frame.itertuples())
 
 
 def _row(row) -> PublishedScore:
     percent = row.metric.endswith("_pct")
-    metric, condition = row.metric.removesuffix("_pct"), ""
+    metric, condition = row.metric.removesuffix("_pct"), getattr(row, "condition", "")
     if metric.startswith(FOLDS):
         metric, condition = "f1_median", f"15 folds, size {metric.removeprefix(FOLDS)}"
     value = float(row.value) / (100 if percent else 1)

@@ -8,9 +8,10 @@ import pandas as pd
 
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Group, Task, cinc
 from cardiobench.data.audit_finding import AuditFinding
-from cardiobench.data.cinc_classes import CHAPMAN, NINGBO, scored_labels
+from cardiobench.data.cinc_classes import CHAPMAN, NINGBO, RECORDS, scored_labels
 from cardiobench.data.demographics import age_task, sex_task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
+from cardiobench.data.release_counts import expected_counts
 from cardiobench.data.spec import TOTAL
 from cardiobench.data.splits import hashed_split
 
@@ -51,6 +52,7 @@ def _scored(target: str) -> Task:
         classes,
         where={"hospital": (hospital,)},
         groups=GROUPS,
+        expected=expected_counts(RECORDS[hospital], ()),
         description=f"{len(classes)} diagnoses that the Challenge scores, {hospital.split('_')[0].capitalize()} alone",
     )
 

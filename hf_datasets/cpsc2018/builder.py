@@ -12,6 +12,7 @@ from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
 from cardiobench.data.labels import label_set
 from cardiobench.data.media.ecg_wfdb import header_path, parse_header
+from cardiobench.data.release_counts import expected_counts
 from cardiobench.data.splits import hashed_split
 
 # The records are numbered without a gap, so their splits are known before they are here.
@@ -31,6 +32,7 @@ CODES = {
     "STE": "164931005",
 }
 """The nine classes and their SNOMED CT codes; PVC here is the code of ventricular ectopic beats, which the Challenge does not score."""
+RECORDS = "NSR 918, AF 1221, IAVB 722, LBBB 236, RBBB 1857, PAC 616, PVC 700, STD 869, STE 220"
 
 SPEC = DatasetSpec(
     name="cpsc2018",
@@ -64,6 +66,7 @@ SPEC = DatasetSpec(
             ("auroc_macro",),
             tuple(CODES),
             groups=GROUPS,
+            expected=expected_counts(RECORDS, ()),
             description="the nine classes of the release",
         ),
     ),

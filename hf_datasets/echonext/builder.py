@@ -60,9 +60,17 @@ GROUPS = (
 )
 
 
-def _binary(target: str, classes: tuple[str, str], description: str) -> Task:
-    groups = tuple(group for group in GROUPS if group.column != target)
-    return Task(f"echonext/{target}", "binary", target, ("f1_macro",), classes, groups=groups, description=description)
+def _binary(target: str, classes: tuple[str, str], test_positives: int, description: str) -> Task:
+    return Task(
+        f"echonext/{target}",
+        "binary",
+        target,
+        ("f1_macro",),
+        classes,
+        groups=GROUPS,
+        expected={classes[1]: {"test": test_positives}},
+        description=description,
+    )
 
 
 def _findings(target: str, description: str) -> Task:
@@ -73,6 +81,7 @@ def _findings(target: str, description: str) -> Task:
         ("auroc_macro",),
         FINDINGS,
         groups=GROUPS,
+        expected={name: {"test": count} for name, count in zip(FINDINGS, TEST_POSITIVES, strict=True)},
         partially_labelled=target == "findings_measured",
         description=description,
     )
@@ -97,7 +106,10 @@ SPEC = DatasetSpec(
     },
     tasks=(
         _binary(
-            "shd", SHD_CLASSES, "structural heart disease, moderate or greater: any of eleven findings of the echo"
+            "shd",
+            SHD_CLASSES,
+            2318,
+            "structural heart disease, moderate or greater: any of eleven findings of the echo",
         ),
         _findings(
             "findings", "eleven findings of the echo as the release has them: one without a measurement is absent"
@@ -113,7 +125,7 @@ SPEC = DatasetSpec(
             groups=GROUPS,
             description="left ventricular ejection fraction of the echo, from the ECG",
         ),
-        _binary("lvef45", LVEF_CLASSES, "ejection fraction of 45 % or less, where it was measured"),
+        _binary("lvef45", LVEF_CLASSES, TEST_POSITIVES[0], "ejection fraction of 45 % or less, where it was measured"),
         age_task("echonext", GROUPS),
         sex_task("echonext", GROUPS),
     ),

@@ -8,9 +8,10 @@ import pandas as pd
 
 from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Task, cinc
 from cardiobench.data.audit_finding import AuditFinding
-from cardiobench.data.cinc_classes import GEORGIA, scored_labels
+from cardiobench.data.cinc_classes import GEORGIA, RECORDS, scored_labels
 from cardiobench.data.demographics import age_task, sex_task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
+from cardiobench.data.release_counts import expected_counts
 from cardiobench.data.splits import hashed_split
 
 # The records are numbered without a gap, so their splits are known before they are here.
@@ -44,6 +45,7 @@ SPEC = DatasetSpec(
             ("auroc_macro",),
             GEORGIA,
             groups=GROUPS,
+            expected=expected_counts(RECORDS["georgia"], ()),
             description=f"{len(GEORGIA)} diagnoses that the Challenge scores",
         ),
         age_task("georgia", GROUPS),

@@ -13,6 +13,7 @@ from cardiobench.data import catalog, open_dataset
 from cardiobench.data.builder import CardioBuilder
 from cardiobench.data.prompts import prompts
 from cardiobench.data.rows import RowTable
+from cardiobench.data.spec import ROWS, TOTAL
 from cardiobench.scoring.bundled_labels import bundled_references
 from cardiobench.testing.dataset import CHECKS, card_of, is_bundled
 
@@ -47,6 +48,17 @@ def test_licence_of_the_card_is_the_specs(name):
         assert front["license"] == "other" and front["license_name"] and front["license_link"] == spec.access
     if not spec.redistributable:
         assert "`publish` refuses" in " ".join(body.split())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_class_counts_of_the_release_name_classes_and_splits(name):
+    spec = catalog.spec(name)
+    for task in spec.all_tasks:
+        assert set(task.expected) <= {*task.classes, ROWS}
+        for counts in task.expected.values():
+            assert set(counts) <= set(spec.splits) or set(counts) == {TOTAL}
+            whole = {**spec.expected, TOTAL: sum(spec.expected.values())}
+            assert all(0 < count <= whole.get(split, whole[TOTAL]) for split, count in counts.items())
 
 
 @pytest.mark.parametrize("name", NAMES)

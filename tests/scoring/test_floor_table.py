@@ -24,16 +24,26 @@ from cardiobench.scoring.floor_table import (
     tasks_by_name,
 )
 
-ECHO = "arXiv:2510.00520"
+ECHO, ECG = "arXiv:2510.00520", "arXiv:2601.21830"
 
 
 def test_numbers_are_those_of_the_papers(shared):
     printed = pd.concat(
         [pd.read_csv(path, dtype=str) for path in sorted((shared / "data/published").glob("*.csv"), reverse=True)]
     )
-    assert [row.printed for row in published_scores()] == printed["value"].tolist()
-    assert [row.source for row in published_scores()] == printed["source"].tolist()
-    assert len(published_scores()) == 380
+    papers = [row for row in published_scores() if row.source.startswith((ECHO, ECG))]
+    assert [row.printed for row in papers] == printed["value"].tolist()
+    assert [row.source for row in papers] == printed["source"].tolist()
+    assert len(papers) == 380
+
+
+def test_numbers_of_other_ecg_benchmarks_name_what_was_trained_and_on_what():
+    rows = [row for row in published_scores() if not row.source.startswith((ECHO, ECG))]
+    assert {row.protocol for row in rows} == {"attention_probe", "probe", "fine-tuned", "supervised"}
+    assert {row.metric for row in rows} == {"auroc_macro"} and all(0.5 < row.value < 1 for row in rows)
+    assert all(row.condition for row in rows if row.task in ("ptb_xl/super", "code15/six", "mean_of_open_tasks"))
+    means = {(row.protocol, row.model): row.value for row in rows if row.task == "mean_of_open_tasks"}
+    assert round(means["attention_probe", "ECGFM-KED"] - means["probe", "ECGFM-KED"], 3) == 0.102, "what pooling costs"
 
 
 def test_a_number_in_percent_becomes_a_fraction():
@@ -48,7 +58,7 @@ def test_a_number_in_percent_becomes_a_fraction():
 
 
 def test_published_tasks_exist():
-    across_datasets = {"cd_paper", "af_paper"}
+    across_datasets = {"cd_paper", "af_paper", "mean_of_open_tasks"}
     known = {*catalog.list_tasks(), *catalog.list_published_tasks()}
     assert {row.task for row in published_scores()} - across_datasets <= known
 

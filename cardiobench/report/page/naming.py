@@ -106,7 +106,7 @@ def published_row(row: PublishedScore, like: ScoreResult) -> dict[str, Any]:
         "protocol": row.protocol,
         "score": tables.number(row.value, like),
         "sort": row.value,
-        "source": row.source,
+        "source": "; ".join(filter(None, (row.source, row.condition))),
     }
 
 
