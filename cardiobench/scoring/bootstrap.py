@@ -11,6 +11,7 @@ RESAMPLES = 1000
 LEVEL = 0.95
 MIN_PATIENTS = 10
 """Patients below which a score has no interval."""
+NO_WIDTH = "the score does not vary with the patients: the interval has no width, and promises nothing"
 FEW = f"fewer than {MIN_PATIENTS} patients: no interval"
 _CHUNK = 256 * 1024  # weights a chunk: 2 MB of float64, which stays in the processor's second-level cache
 
@@ -112,4 +113,6 @@ def estimate(value: float, values: np.ndarray, patient_ids: Sequence[object] | n
     undefined = int(np.isnan(values).sum())
     low, high = percentile_interval(values)
     reason = f"undefined in {undefined} of {len(values)} resamples, which the interval leaves out" if undefined else ""
+    if not reason and low == high:
+        reason = NO_WIDTH
     return Estimate(float(value), low, high, n, patients, reason, method="percentile")

@@ -207,7 +207,7 @@ def _by_t(
     difference = metric.value(first)[key] - metric.value(second)[key]
     se, freedom = standard_error(influence, clusters), clusters.count - 1
     outer, inner = (stats.t.ppf(level, freedom) * se for level in (0.975, 0.95))
-    p = float(2 * stats.t.sf(abs(difference) / se, freedom)) if se > 0 else 1.0
+    p = float(2 * stats.t.sf(abs(difference) / se, freedom)) if se > 0 else float(difference == 0)
     return (difference - outer, difference + outer), (difference - inner, difference + inner), se, p
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from cardiobench.results.score_result import ClassScore, Estimate
-from cardiobench.scoring.bootstrap import FEW, MIN_PATIENTS, RESAMPLES, patient_weights
+from cardiobench.scoring.bootstrap import FEW, MIN_PATIENTS, NO_WIDTH, RESAMPLES, patient_weights
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.intervals import (
     NONE,
@@ -123,6 +123,8 @@ def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) 
             reason = f"no interval: {why}"
         elif np.isnan(interval.low):
             reason = "no interval: the score does not vary with the patients"
+        elif interval.low == interval.high:
+            reason = NO_WIDTH
         found[key] = Estimate(
             float(values[key]),
             interval.low,

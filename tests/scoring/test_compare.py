@@ -83,6 +83,13 @@ def test_two_classifiers_are_compared_in_the_same_smoothed_draws():
     assert np.mean(called) <= 0.08
 
 
+def test_a_difference_that_is_the_same_for_every_patient_is_no_chance():
+    truth, clusters, metric = np.arange(20.0), Clusters.of(np.arange(20)), load_metric("mae")
+    two, four = (ScoringInput(truth, truth + error) for error in (2.0, 4.0))
+    assert paired_difference(metric, "mae", two, four, clusters, 0)[0::3] == ((-2, -2), 0)
+    assert paired_difference(metric, "mae", two, two, clusters, 0)[3] == 1
+
+
 def test_members_that_were_not_run_count():
     family = Family("suite/probe", ("a", "b", "c"))
     assert family.adjust(0.02) == pytest.approx(0.06) == holm([0.02, 1.0, 1.0])[0]

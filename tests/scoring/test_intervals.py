@@ -77,6 +77,14 @@ def test_a_good_score_over_four_classes_is_within_its_interval():
     assert np.mean(held) >= 0.9
 
 
+def test_an_interval_without_width_says_that_it_promises_nothing():
+    """Every answer is two points too high: nothing in these rows says how far another patient's may be off."""
+    truth = np.arange(20.0)
+    rows = Sampler(ScoringInput(truth, truth + 2), one_row_each(20), np.zeros(0, bool))
+    found = estimate_metric(load_metric("mae"), rows)["mae"]
+    assert found.value == found.low == found.high == 2 and "promises nothing" in found.reason
+
+
 def test_the_interval_of_a_mean_by_hand():
     """Three-four-five: the squared reaches of uncorrelated scores add up, those of one and the same score simply do."""
     values, lows, highs = np.array([0.9, 0.7]), np.array([0.6, 0.3]), np.array([0.9, 0.8])

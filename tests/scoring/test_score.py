@@ -6,6 +6,7 @@ from sklearn.metrics import f1_score
 from cardiobench.core.errors import BadConfig, BadPredictions, UnknownName
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
+from cardiobench.scoring.bootstrap import NO_WIDTH
 from cardiobench.scoring.metrics import check_metrics, metrics_of, narrow_metrics
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
@@ -61,7 +62,7 @@ def joined(task, answer, **sizes):
 def test_a_good_model_beats_its_floor():
     found = score(*joined(VALUE, lambda truth: truth["y_true"] + 1))
     assert found.score.value == pytest.approx(1) and found.verdict.word == "above the floor"
-    assert found.verdict.low > 0 and not found.collapsed and found.warnings == ()
+    assert found.verdict.low > 0 and not found.collapsed and found.warnings == (NO_WIDTH,)
     assert found.unit == "%" and not found.higher_is_better
 
 
