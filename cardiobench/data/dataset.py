@@ -17,7 +17,7 @@ from cardiobench.data.dense import DenseLabel
 from cardiobench.data.media import METADATA, Clip, Ecg, FrameSampling
 from cardiobench.data.media.overlays import mask_overlays
 from cardiobench.data.rows import RowTable
-from cardiobench.data.spec import DatasetSpec, Task
+from cardiobench.data.spec import ROWS, DatasetSpec, Task
 
 Profile = Literal["default", "paper"]
 
@@ -174,7 +174,7 @@ class OpenDataset:
         return references_of(self.table.listed, task)
 
     def expected(self, task: Task, references: pd.DataFrame, split: str = "test") -> int:
-        """Return the number of units of a split in the complete release, as far as this copy can tell."""
+        """Return the number of units of a split in the complete release: as its spec knows it, or as far as this copy can tell."""
         return int((references["split"] == split).sum()) + self._absent_units(task, references, (split,))
 
     def absent_units(self, task: Task) -> int:
@@ -192,7 +192,10 @@ class OpenDataset:
             rows = int((listed["split"] == name).sum())
             units = int((references["split"] == name).sum())
             absent = self.table.absent.get(name, 0)
-            if absent > 0:
+            known = task.expected.get(ROWS, {}).get(name) if task.unit_column == "id" else None
+            if absent > 0 and known is not None:
+                count += max(1, known - units)
+            elif absent > 0:
                 count += max(1, math.ceil(absent * units / rows)) if rows else absent
         unlabelled = listed[listed[task.target].isna()]
         unlabelled = unlabelled[~unlabelled["id"].isin(self.frame["id"])]

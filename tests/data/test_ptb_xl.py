@@ -188,6 +188,12 @@ def test_the_tasks_with_several_statements_are_those_of_strodthoff(shared):
     assert frame["form"].notna().sum() == 97 and frame["rhythm"].notna().sum() == 375
 
 
+def test_the_release_knows_how_many_records_have_a_statement(shared):
+    source = open_dataset("ptb_xl", shared / "data" / "samples" / "ptb-xl", allow_missing=True)
+    tasks = [catalog.task(f"ptb_xl/{name}") for name in ("rhythm", "form", "super", "all")]
+    assert [source.expected(task, source.references(task)) for task in tasks] == [2098, 880, 2158, 2198]
+
+
 def test_the_known_counts_add_up():
     """Splits of super as in the literature, classes of one statement the same in every task, never more rows than the release has."""
     tasks = {
