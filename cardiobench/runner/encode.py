@@ -14,7 +14,7 @@ from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.plan import DatasetPlan
-from cardiobench.runner.processes import share
+from cardiobench.runner.processes import processes_here, share
 
 if TYPE_CHECKING:
     from cardiobench.embeddings.extract import EncodeJob
@@ -91,7 +91,7 @@ def encode_jobs(
             device=accelerator.device,
             rank=accelerator.process_index,
             batch_size=config.batch_size,
-            workers=default_workers(accelerator.num_processes) if config.workers is None else config.workers,
+            workers=default_workers(processes_here(accelerator)) if config.workers is None else config.workers,
             recording_timeout=config.recording_timeout,
             advance=advance,
         )

@@ -6,6 +6,7 @@ output folder on a shared disk. Every worker computes on one core, so a cell giv
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -18,7 +19,14 @@ from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import Cell, not_applicable
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.eta import DurationEstimator, format_seconds, one_of_each_first, variants_of_run
+from cardiobench.runner.eta import (
+    DurationEstimator,
+    count_records,
+    format_seconds,
+    one_of_each_first,
+    remaining_seconds,
+    variants_of_run,
+)
 
 Evaluate = Callable[[Cell], tuple[ScoreResult, list[Path]]]
 
@@ -47,14 +55,16 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
     )
     durations = DurationEstimator(context.summary.results, first.protocol.name)
     outcomes: dict[int, CellOutcome] = {}
+    records = dict(zip(todo, count_records([cells[n] for n in todo]), strict=True))
 
     def print_eta(source: str) -> None:
-        waiting = [cells[n].variant for n in todo if n not in outcomes]
-        seconds = sum(durations.estimate(variant, first.model.name) for variant in waiting) / jobs
+        waiting = [n for n in todo if n not in outcomes]
+        costs = [durations.estimate(cells[n].variant, first.model.name, records[n]) for n in waiting]
+        seconds = remaining_seconds(costs, jobs)
         console.print(f"  about {format_seconds(seconds)} for {len(waiting)} cells, by what {source} took")
         whole = variants_of_run(first, config)
         if len(whole) > len(cells):
-            seconds = sum(map(durations.estimate, whole)) / jobs
+            seconds = sum(count * durations.estimate(variant) for variant, count in Counter(whole).items()) / jobs
             console.print(f"  at most about {format_seconds(seconds)} for all {len(whole)} cells of this run")
 
     if todo and durations:

@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cached_property
+from pathlib import Path
+from socket import gethostname
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cardiobench.core.console import print_error
 from cardiobench.core.errors import CardioBenchError
+from cardiobench.core.io import write_text
 
 if TYPE_CHECKING:
     import torch
@@ -105,6 +108,37 @@ def share(values: list[Any]) -> list[Any]:
     values = list(values)
     broadcast_object_list(values)
     return values
+
+
+def processes_here(accelerator: "Accelerator | SingleProcess") -> int:
+    """Return how many processes of this run share this machine: all of them, unless the launcher says otherwise."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE") or accelerator.num_processes)
+
+
+def check_shared(folder: Path, accelerator: "Accelerator | SingleProcess") -> None:
+    """Check that all processes see one folder, before any of them encodes for hours what the main one would not find.
+
+    Raises:
+        CardioBenchError: some do not, as on machines without a common disk.
+    """
+    if accelerator.num_processes == 1:
+        return
+    from accelerate.utils import gather_object
+
+    mark = folder / f".shared-{secrets.token_hex(8)}"
+    if accelerator.is_main_process:
+        write_text("", mark)
+    name = share([mark.name])[0]
+    blind = gather_object(
+        [] if (folder / name).exists() else [f"process {accelerator.process_index} on {gethostname()}"]
+    )
+    if accelerator.is_main_process:
+        mark.unlink()
+    if blind:
+        raise CardioBenchError(
+            f"{', '.join(blind)} does not see the main process's {folder}. Give --cache-dir a folder that all machines share, "
+            "or run each machine by itself with --shard and put the results together with cardiobench merge."
+        )
 
 
 @contextmanager

@@ -38,7 +38,7 @@ from cardiobench.runner.plan import (
     resolve_tasks,
 )
 from cardiobench.runner.pooled import pool_views
-from cardiobench.runner.processes import start_processes, watch
+from cardiobench.runner.processes import check_shared, start_processes, watch
 from cardiobench.runner.shard import datasets_of, modalities_of, parse_shard
 from cardiobench.runner.summarize import finalize
 from cardiobench.runner.trackers import report_to_trackers, tracker_classes
@@ -89,6 +89,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
             f"shard {config.shard}: what joins datasets or models, and the report, are left to the run without --shard"
         )
     with watch(accelerator):
+        check_shared(config.cache_dir, accelerator)
         analyses: list[AnalysisCell] = []
         for model, chosen, here in load_models(request, context):
             analyses += run_model(model, request.tasks, here, chosen, context)

@@ -63,6 +63,23 @@ def test_a_late_process_leaves_no_recording_to_nobody(tmp_path, port):
 
 
 @pytest.mark.slow
+def test_machines_without_a_common_cache_are_told_before_anything_is_encoded(tmp_path, port):
+    started = [start(tmp_path / f"node{rank}", rank, port, seconds=0) for rank in (0, 1)]
+    errors = [process.communicate(timeout=120)[1] for process in started]
+    assert [process.returncode for process in started] == [2, 2], errors
+    assert any("process 1 on" in error and "--cache-dir" in error for error in errors), errors
+    assert not list(tmp_path.rglob("*.arrow")) and not list(tmp_path.rglob(".shared-*"))
+
+
+def test_workers_are_counted_by_the_processes_of_a_machine(monkeypatch):
+    sixteen = type("Accelerator", (), {"num_processes": 16})()
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    assert processes.processes_here(sixteen) == 16
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
+    assert processes.processes_here(sixteen) == 8, "two machines of eight"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
 @pytest.mark.parametrize(("sent", "said"), [(signal.SIGKILL, "is lost"), (signal.SIGSTOP, "has been silent for 40 s")])
 def test_a_killed_or_stopped_process_ends_the_other_with_a_message(tmp_path, port, victim, sent, said):
