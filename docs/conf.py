@@ -20,5 +20,6 @@ autodoc_typehints = "signature"
 autodoc_mock_imports = []
 nitpicky = False
 html_theme = "pydata_sphinx_theme"
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 3}
+html_context = {"default_mode": "auto"}
 html_title = "CardioBench"

@@ -31,15 +31,22 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import cardiobench
+from cardiobench.core.io import sha256_of_file
+from cardiobench.data import catalog
 from cardiobench.hub.api import connect, whoami
 from cardiobench.hub.commit import CommitResult, PlanChanges, RepoOptions, Snapshot, Target, write
 from cardiobench.hub.outgoing import public_result
 from cardiobench.hub.push_results import UNNAMED, leave_out_rehearsals, to_bytes
+from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.predictions import probability_columns
 
+WORKFLOW = ".github/workflows/submissions.yml"
 TEXT, NUMBER, COUNT, FLAG = "string", "float64", "int64", "bool"
 COLUMNS = {
     **dict.fromkeys(("result_id", "pushed_by", "date", "model", "model_revision"), TEXT),
@@ -76,6 +83,9 @@ model, task and protocol stands beside the older one (`date`). Push yours with
 `value`, `low` and `high` are a score and its 95 % interval over patients; fractions lie in [0, 1], measurements have the
 `unit`. `ranks` marks the metric that ranks models; floors and `beats_floor` belong to it and are null in the other rows.
 `result` is the whole result as JSON, which `cardiobench.results.score_result.ScoreResult.from_json` reads.
+
+To submit, push with `--with-predictions`: a pull request is opened, `cardiobench verify {repository} --pull-requests` scores its
+predictions again, and `.github/workflows/submissions.yml` does so every hour on a mirror of this dataset on GitHub.
 """
 
 
@@ -87,6 +97,7 @@ def push_to_dataset(
     dry_run: bool,
     on_diff: Callable[[str], None],
     include_rehearsals: bool = False,
+    predictions: Mapping[str, Path] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> CommitResult:
     """Add the results that are not there yet to a dataset on the Hub, as one new file.
@@ -98,6 +109,8 @@ def push_to_dataset(
         dry_run: only show what would be written.
         on_diff: is called with what is left out and what would change.
         include_rehearsals: add results of try-outs, of generated and of incomplete data too; no leaderboard ranks them.
+        predictions: SHA-256 of a file of predictions -> the file; those of the results are added, so that they can be
+            scored again, where the release lets its ids be seen. None adds none.
         sleep: waits between tries.
 
     Raises:
@@ -109,10 +122,11 @@ def push_to_dataset(
         results = leave_out_rehearsals(results, repository, on_diff)
     api = connect()
     user = whoami(api, sleep)
+    answers = {} if predictions is None else _open_predictions(results, predictions, user.name or UNNAMED, on_diff)
     return write(
         api,
         Target("dataset", repository),
-        plan_changes(results, repository, user.name or UNNAMED),
+        plan_changes(results, repository, user.name or UNNAMED, answers),
         message="CardioBench results",
         dry_run=dry_run,
         user=user,
@@ -123,14 +137,61 @@ def push_to_dataset(
     )
 
 
-def plan_changes(results: Sequence[ScoreResult], repository: str, user: str) -> PlanChanges:
-    """Return the card where there is none, and one file with the results that the user's files there do not hold."""
+def find_predictions(folder: Path) -> dict[str, Path]:
+    """Return SHA-256 -> file of all predictions below a folder, or beside a result file."""
+    files = (folder if folder.is_dir() else folder.parent).rglob("*.predictions.parquet")
+    return {sha256_of_file(path): path for path in sorted(files)}
+
+
+def predictions_path(result: ScoreResult, user: str) -> str:
+    """Return the path of a result's predictions in a dataset of results."""
+    return f"predictions/{user}-{result.predictions_sha256[:16]}.parquet"
+
+
+def _open_predictions(
+    results: Sequence[ScoreResult], predictions: Mapping[str, Path], user: str, on_diff: Callable[[str], None]
+) -> dict[str, bytes]:
+    """Return path -> id and answer of each unit, without labels and facts of patients; the others are told of."""
+    files = {}
+    for result in results:
+        spec, task = catalog.spec(result.task.partition("/")[0]), catalog.task(result.task)
+        file = predictions.get(result.predictions_sha256)
+        if file is None or not (spec.redistributable or spec.generated):
+            reason = "no file here has them" if file is None else f"the ids of {spec.name} may not be published"
+            on_diff(f"left out: predictions of {result.task} {result.label}: {reason}")
+            continue
+        frame = load_predictions(result, file)
+        columns = [name for name in frame if name in ("id", "y_pred", *probability_columns(task))]
+        sink = io.BytesIO()
+        frame[columns].to_parquet(sink, index=False)
+        files[predictions_path(result, user)] = sink.getvalue()
+    return files
+
+
+def workflow(repository: str) -> str:
+    """Return the workflow that scores submissions again, for a mirror of the dataset on GitHub."""
+    text = (Path(__file__).parent / "submissions.yml.in").read_text(encoding="utf-8")
+    return text.replace("{VERSION}", cardiobench.__version__).replace("{DATASET}", repository)
+
+
+def plan_changes(
+    results: Sequence[ScoreResult], repository: str, user: str, predictions: Mapping[str, bytes]
+) -> PlanChanges:
+    """Return the card and the workflow where there are none, and one file with the results that the user's files lack.
+
+    Args:
+        results: of any models.
+        repository: of the dataset.
+        user: who pushes.
+        predictions: files of predictions that are added.
+    """
 
     def files(snapshot: Snapshot) -> dict[str, bytes]:
-        wanted: dict[str, bytes] = {}
+        wanted: dict[str, bytes] = dict(predictions)
         if "README.md" not in snapshot.files:
             rows = "\n".join(f"| `{name}` | {kind} |" for name, kind in COLUMNS.items())
             wanted["README.md"] = CARD.format(repository=repository, rows=rows).encode()
+            wanted[WORKFLOW] = workflow(repository).encode()
         known = _known(snapshot, user)
         new = {result_id(result): result for result in results if result_id(result) not in known}
         if new:

@@ -80,6 +80,12 @@ def from_dataset(repository: str, revision: str = "main") -> dict[str, Collectio
 
 def from_files(files: Mapping[str, bytes]) -> dict[str, Collection]:
     """Return what the Parquet files of a dataset hold, by suite; what is wrong in one of them costs itself only."""
+    entries, problems = read_entries(files)
+    return assemble_by_suite(_by_person(entries), problems=problems)
+
+
+def read_entries(files: Mapping[str, bytes]) -> tuple[list[Entry], list[Problem]]:
+    """Return the results that Parquet files of a dataset hold, each once, and what cannot be read in them."""
     entries: dict[tuple[str, str], Entry] = {}
     problems: list[Problem] = []
     for path, content in files.items():
@@ -90,7 +96,7 @@ def from_files(files: Mapping[str, bytes]) -> dict[str, Collection]:
                 problems.append(Problem(f"{path}: {row.result_id}", problem_kind(error), str(error)))
             else:  # every metric of a result has a row, and each row holds the whole result
                 entries.setdefault((entry.pushed_by, checksum(entry.result.to_json())), entry)
-    return assemble_by_suite(_by_person(list(entries.values())), problems=problems)
+    return list(entries.values()), problems
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import pytest
 from cardiobench.hub import publish_metrics
 from cardiobench.scoring.metrics import list_metrics
 from tests.contracts.metric_cases import CASES
+from tests.report.browser import chromium, watched
 
 gradio = pytest.importorskip("gradio", reason="gradio is not installed: make test-leaderboard")
 gradio_client = pytest.importorskip("gradio_client")
@@ -61,6 +62,12 @@ def test_a_page_opens_and_scores(tmp_path):
         url = f"http://127.0.0.1:{port}"
         with urllib.request.urlopen(url, timeout=60) as answer:
             assert answer.status == 200 and "mae" in answer.read().decode()
+        with chromium() as browser:
+            page, seen = watched(browser, url, viewport={"width": 390, "height": 844})
+            page.get_by_role("button", name="Submit").wait_for(timeout=60_000)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            assert not [line for line in seen.console if line.startswith("error")]
+            page.screenshot(path=tmp_path / "space.png")
         client = gradio_client.Client(url, verbose=False)
         rows = {"headers": ["predictions", "references"], "data": [["1", "3.5"], ["2", "2"]]}
         assert client.predict(rows, api_name="/score") == {"mae": 1.25}

@@ -11,7 +11,7 @@ examples
   results of a local folder, as those of its repository
       cardiobench push results --model ./my_model --to me/my_model --yes
   everything to the dataset behind a leaderboard
-      cardiobench push results --to-dataset org/cardiobench-results --yes
+      cardiobench push results --to-dataset org/cardiobench-results --with-predictions --yes
 """
 
 
@@ -31,6 +31,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "other prompts); they never go to the card",
     )
     parser.add_argument(
+        "--with-predictions",
+        action="store_true",
+        help="with --to-dataset: add ids and answers, so that `cardiobench verify` can score them again; only where the "
+        "release lets its ids be seen",
+    )
+    parser.add_argument(
         "--overwrite", action="store_true", help="let an older or less complete result take the place of another"
     )
     sending = parser.add_mutually_exclusive_group()
@@ -41,9 +47,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Show and write; returns the exit code."""
     from cardiobench.core.console import Console
+    from cardiobench.core.errors import BadConfig
     from cardiobench.hub.push_results import find_results, push, select_model
-    from cardiobench.hub.results_dataset import push_to_dataset
+    from cardiobench.hub.results_dataset import find_predictions, push_to_dataset
 
+    if arguments.with_predictions and not arguments.to_dataset:
+        raise BadConfig("--with-predictions goes with --to-dataset; a model's repository holds no predictions.")
     console = Console()
     results = find_results(arguments.results)
     if arguments.to:
@@ -65,6 +74,7 @@ def execute(arguments: argparse.Namespace) -> int:
             dry_run=not arguments.yes,
             on_diff=console.print,
             include_rehearsals=arguments.include_rehearsals,
+            predictions=find_predictions(arguments.results) if arguments.with_predictions else None,
         )
     if not done.changes:
         console.print(f"{done.target}: nothing to change")

@@ -1,0 +1,51 @@
+"""The manual, as `make docs` builds it, in a real browser: on a screen and on a telephone, without an error or a request."""
+
+import pytest
+
+from tests.report.browser import chromium, violations, watched
+
+pytestmark = pytest.mark.slow
+PAGES = (
+    "index",
+    "first_hour",
+    "share",
+    "api",
+    "commands",
+    "metrics/index",
+    "metrics/mae",
+    "datasets/ptb_xl",
+    "protocols/probe",
+)
+
+
+@pytest.fixture(scope="module")
+def manual(root):
+    """The folder of the built manual."""
+    folder = root / "docs" / "_build"
+    if not (folder / "index.html").is_file():
+        pytest.skip("the manual is not built: make docs")
+    return folder
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_open_and_fit(manual, width):
+    with chromium() as browser:
+        for name in PAGES:
+            file = next(
+                path for path in (manual / f"{name}.html", manual / "generated" / f"{name}.html") if path.is_file()
+            )
+            page, seen = watched(browser, file.as_uri(), viewport={"width": width, "height": 900})
+            assert page.locator("h1").count() == 1, name
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+            assert not [line for line in seen.console if line.startswith("error")], name
+            assert not [url for url in seen.requests if url.startswith("http")], "nothing is fetched from elsewhere"
+            page.close()
+
+
+def test_the_search_and_the_links_of_the_first_page_lead_somewhere(manual):
+    with chromium() as browser:
+        page, _ = watched(browser, (manual / "index.html").as_uri())
+        links = page.eval_on_selector_all("article a[href]", "all => all.map((one) => one.href)")
+        local = {link.partition("#")[0].removeprefix("file://") for link in links if link.startswith("file:")}
+        assert len(local) > 10 and all((manual / link).is_file() for link in local)
+        assert [line for line in violations(page) if "color-contrast" not in line] == []

@@ -1,0 +1,129 @@
+"""Submissions to a dataset of results: the honest one passes, each manipulated one fails and says by which number."""
+
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from cardiobench.cli.main import main
+from cardiobench.data.open import open_dataset
+from cardiobench.data.spec import Task
+from cardiobench.hub.results_dataset import parquet, predictions_path, push_to_dataset, records
+from cardiobench.leaderboard.verify import verify_submission
+from cardiobench.results.paths import result_path
+from cardiobench.results.predictions_file import save_scored
+from cardiobench.results.record import CHECKSUM, checksum
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
+from tests.hub.conftest import ALICE, BOB, client, hub  # noqa: F401
+from tests.hub.results import result
+
+REPOSITORY, TASK = "org/cardiobench-results", "ptb_xl_sample/cd"
+
+
+@pytest.fixture(scope="module")
+def submission(tmp_path_factory):
+    """A folder with a result on the bundled sample and its predictions; gives the folder and the result."""
+    dataset = open_dataset("ptb_xl_sample", None, need_media=False)
+    task: Task = next(task for task in dataset.spec.tasks if task.name == TASK)
+    references = dataset.references(task)
+    truth = references[references["split"] == "test"]
+    positive = np.random.default_rng(0).uniform(size=len(truth)) * 0.7 + 0.3 * (truth["y_true"] == task.classes[1])
+    answers = pd.DataFrame({"id": truth["id"]})
+    answers[f"p_{task.classes[0]}"], answers[f"p_{task.classes[1]}"] = 1 - positive, positive
+    joined = Predictions.join(references, answers, task)
+    facts = {**dataset.facts, "limit": None, **dataset.coverage()}
+    model = {"name": "org/model", "revision": "1"}
+    scored = score(joined, references, resamples=50, seed=3, protocol="probe", dataset=facts, model=model)
+    scored = replace(scored, stamp={**scored.stamp, "suite": "quick", "key": "1"})
+    folder = tmp_path_factory.mktemp("results")
+    saved, _ = save_scored(scored, joined.frame, result_path(folder / "org__model/1", "probe", TASK))
+    return folder, saved
+
+
+def push_all(folder, *more):
+    return main(["push", str(folder), "--to-dataset", REPOSITORY, "--with-predictions", "--yes", *more])
+
+
+def test_a_pull_request_is_scored_again_and_passes(hub, client, submission, capsys):  # noqa: F811
+    folder, saved = submission
+    push_to_dataset([result()], REPOSITORY, dry_run=False, on_diff=lambda text: None)
+    repository = hub.store.repository("dataset", REPOSITORY)
+    steps = yaml.safe_load(repository.files()[".github/workflows/submissions.yml"])["jobs"]["verify"]["steps"]
+    assert any(f"cardiobench verify {REPOSITORY} --pull-requests" in step.get("run", "") for step in steps)
+    client(BOB)
+    assert push_all(folder) == 0 and len(repository.pulls) == 1
+    sent = pd.read_parquet(io.BytesIO(repository.files("refs/pr/1")[predictions_path(saved, "bob")]))
+    assert set(sent) == {"id", "y_pred", "p_no CD", "p_CD"}, "no label and no fact of a patient"
+    client(ALICE)
+    capsys.readouterr()
+    assert main(["verify", REPOSITORY, "--pull-requests"]) == 0
+    assert "refs/pr/1 ok bob: org/model, ptb_xl_sample/cd, probe" in capsys.readouterr().out
+
+
+def change_value(record):
+    record["overall"]["f1_macro"]["value"] += 0.001
+    record["verdict"]["difference"] += 0.001
+
+
+def narrow_interval(record):
+    estimate = record["overall"]["f1_macro"]
+    estimate["low"] = estimate["value"] - 0.01
+
+
+def lower_floor(record):
+    record["floors"]["best_constant"]["value"] -= 0.01
+
+
+MANIPULATED = {
+    "a higher score": (change_value, None, "f1_macro value"),
+    "a narrower interval": (narrow_interval, None, "f1_macro low"),
+    "a lower floor": (lower_floor, None, "floor best_constant"),
+    "other data": (lambda record: record["dataset"].update(digest="0"), None, "those here are"),
+    "too many draws": (lambda record: record["stamp"].update(resamples=10**9), None, "1000000000 draws"),
+    "a twin": (lambda record: record["dataset"].update(twin=True), None, "a synthetic twin"),
+    "other answers": (
+        None,
+        lambda frame: frame.assign(**{"p_CD": frame["p_no CD"], "p_no CD": frame["p_CD"]}),
+        "claimed",
+    ),
+    "an answer left out": (None, lambda frame: frame[1:], "coverage"),
+    "a unit of the training split": (None, lambda frame: frame.assign(id=["1", *frame["id"][1:]]), "test"),
+    "no predictions": (None, lambda frame: None, "Push with --with-predictions"),
+    "a file of something else": (None, lambda frame: b"PAR1", "holds no predictions"),
+}
+
+
+@pytest.mark.parametrize("case", MANIPULATED)
+def test_a_manipulated_submission_fails_and_says_why(hub, client, submission, case, capsys):  # noqa: F811
+    """The checksum of the changed result is made anew, as somebody who cheats would."""
+    change, answers, words = MANIPULATED[case]
+    folder, saved = submission
+    record = json.loads(json.dumps(saved.to_json()))
+    if change:
+        change(record)
+    cheated = ScoreResult.from_json({**record, CHECKSUM: checksum(record)})
+    frame = pd.read_parquet(next(folder.rglob("*.predictions.parquet")))
+    frame = answers(frame) if answers else frame
+    files = {f"data/bob-{1:016}.parquet": parquet(records(cheated, "bob"))}
+    if frame is not None:
+        content = frame if isinstance(frame, bytes) else frame.drop(columns=["patient_id", "y_true"]).to_parquet()
+        files[predictions_path(cheated, "bob")] = content
+    hub.store.put("dataset", REPOSITORY, files)
+    assert main(["verify", REPOSITORY, "--revision", "main"]) == 1
+    printed = capsys.readouterr().out
+    assert "FAILED bob: org/model" in printed and words in printed
+
+
+def test_what_is_there_may_not_be_changed(hub, client, submission):  # noqa: F811
+    repository = hub.store.put("dataset", REPOSITORY, {"data/alice-0.parquet": b"PAR1", "README.md": b"a card"})
+    repository.open_pull("mine", "bob", repository.resolve("main"))
+    repository.commit("refs/pr/1", {"data/alice-0.parquet": b"PAR2"}, ["README.md"], "mine", "bob")
+    checks = verify_submission(REPOSITORY, "refs/pr/1")
+    assert [check.name for check in checks] == ["README.md", "data/alice-0.parquet"]
+    assert all("may only add files" in check.problems[0] for check in checks)
