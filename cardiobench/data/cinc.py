@@ -1,26 +1,30 @@
 """The layout of the PhysioNet/CinC Challenge 2021 (version 1.0.3): one header a record, with the diagnoses in comments.
 
 `training/<source>/g1/E00001.hea` beside `E00001.mat`; below the signal lines stand `# Age: 66`, `# Sex: Female` and
-`# Dx: 426783006,59118001` (SNOMED CT), in older copies without the blank after `#`. Only headers are read here, as text.
+`# Dx: 426783006,59118001` (SNOMED CT), in older copies without the blank after `#`. Headers are read here as text; signals by whoever is given.
 """
 
 import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData
+from cardiobench.core.errors import BadData, BadMedia
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.ecg_labels import conduction, fibrillation, snomed_names
 from cardiobench.data.splits import hashed_split
 
 COLUMNS = {"sex": "string", "age": "float64", "dx": "string", "cd_paper": "string", "af_paper": "string"}
 OLDEST = 120  # years; a number above, or below 0, is no age
+
+SATURATED = 32.767  # mV: 16 bits of a microvolt each
 
 _CODE = re.compile(r"[0-9]+")
 _SEXES = {"male": "M", "m": "M", "female": "F", "f": "F"}
@@ -168,3 +172,24 @@ def findings(listed: pd.DataFrame) -> Iterator[AuditFinding]:
     yield AuditFinding("SNOMED codes that the Challenge does not list", len(unknown), "codes", examples, "kept in `dx`")
     without = tuple(listed.loc[listed["dx"].isna(), "id"])
     yield AuditFinding("records without a diagnosis", len(without), "records", without, "they have no labels")
+
+
+def recording_findings(read: Callable[[Mapping[str, Any]], Any], rows: pd.DataFrame) -> Iterator[AuditFinding]:
+    """Yield the audit findings about signals: leads that were not recorded, and amplitudes at the limit of the format.
+
+    Args:
+        read: row -> `Ecg`.
+        rows: of the recordings that are here.
+    """
+    flat, saturated = [], []
+    for row in rows.to_dict("records"):
+        try:
+            signal = read(row).signal
+        except BadMedia:
+            continue  # `prepare` names it
+        if not signal.any(axis=0).all():
+            flat.append(row["id"])
+        if np.abs(signal).max() > SATURATED - 1e-4:
+            saturated.append(row["id"])
+    yield AuditFinding("records with a lead of zeros", len(flat), "records", tuple(flat))
+    yield AuditFinding(f"records that reach {SATURATED} mV", len(saturated), "records", tuple(saturated))

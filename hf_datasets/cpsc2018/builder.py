@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -97,6 +98,11 @@ class Cpsc2018(CardioBuilder):
         medians = ", ".join(f"{name} {seconds[_has(listed, code)].median():.0f}" for name, code in CODES.items())
         note = f"{seconds.min():.0f} to {seconds.max():.0f} s; median of the records with {medians}"
         yield AuditFinding("records of another length than 10 s", int((seconds != 10).sum()), "records", note=note)
+
+    @classmethod
+    def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
+        """Yield the records with a lead of zeros, and those at the limit of the format."""
+        yield from cinc.recording_findings(partial(cls.recording, raw), rows)
 
 
 def _has(listed: pd.DataFrame, code: str) -> pd.Series:

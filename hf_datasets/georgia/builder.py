@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -72,3 +73,8 @@ class Georgia(CardioBuilder):
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield the codes that nobody lists, and records without any."""
         yield from cinc.findings(listed)
+
+    @classmethod
+    def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
+        """Yield the records with a lead of zeros, and those at the limit of the format."""
+        yield from cinc.recording_findings(partial(cls.recording, raw), rows)

@@ -13,6 +13,7 @@ from scipy.io import savemat
 
 from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.data import catalog, cinc, cinc_classes, open_dataset
+from cardiobench.data.media.types import Ecg
 from cardiobench.data.splits import hashed_split
 from cardiobench.runner.references import data_warnings
 
@@ -210,6 +211,20 @@ def test_the_whole_count_is_checked_although_its_splits_are_unknown(hospitals):
 def test_the_audit_shows_the_labels_that_a_hospital_gives_away(hospitals):
     notes = {check: finding.note for check, finding in found(opened(hospitals, "chapman_ningbo")).items()}
     assert notes["records of chapman_shaoxing"] == "CD 0, AF 1" and notes["records of ningbo"] == "CD 1, AF 0"
+
+
+def test_the_audit_names_leads_that_were_not_recorded_and_amplitudes_at_the_limit(monkeypatch, hospitals):
+    def recording(cls, raw, row):
+        signal = np.ones((50, 12), np.float32)
+        signal[:, 6:] *= row["id"] != "JS10646"
+        signal[3, 0] *= -32.768 if row["id"] == "JS00002" else 32.7
+        return Ecg(signal, 500)
+
+    source, builder = opened(hospitals, "chapman_ningbo"), catalog.builder("chapman_ningbo")
+    monkeypatch.setattr(builder, "recording", classmethod(recording))
+    zeros, limit = builder.recording_findings(source.raw, source.frame)
+    assert (zeros.check, zeros.examples) == ("records with a lead of zeros", ("JS10646",))
+    assert (limit.check, limit.examples) == ("records that reach 32.767 mV", ("JS00002",))
 
 
 def test_one_hospital_alone_says_so(hospitals):
