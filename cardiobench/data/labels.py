@@ -47,7 +47,7 @@ def allowed_names(task: Task) -> set[str]:
 
 def strange_labels(cells: Iterable[object], task: Task) -> list[str]:
     """Return the names among some cells that are no classes of a task with classes, sorted."""
-    texts = {str(cell) for cell in cells}
+    texts = {str(cell) for cell in set(cells)}
     return sorted((label_names(texts) if task.kind == "multilabel" else texts) - allowed_names(task))
 
 

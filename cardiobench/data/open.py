@@ -89,4 +89,6 @@ def with_metadata(table: RowTable) -> RowTable:
         return table
     digests = pd.util.hash_pandas_object(table.frame[columns], index=False)
     marks = [f"{mark}.{digest:x}" for mark, digest in zip(table.frame["fingerprint"], digests, strict=True)]
-    return replace(table, frame=table.frame.assign(fingerprint=marks))
+    frame = table.frame.copy(deep=False)
+    frame["fingerprint"] = marks
+    return replace(table, frame=frame)

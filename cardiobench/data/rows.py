@@ -154,7 +154,7 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
         raise BadData(
             f"{spec.name}: {len(repeated)} ids stand more than once: {first_n(repeated)}. Each recording needs its own id."
         )
-    unknown = sorted(set(frame["split"]) - set(spec.splits))
+    unknown = sorted(set(frame["split"].unique()) - set(spec.splits))
     if unknown:
         raise BadData(f"{spec.name}: unknown split {first_n(unknown)}; expected one of {', '.join(spec.splits)}.")
     placed = frame[["patient_id", "split"]].drop_duplicates()["patient_id"]
@@ -165,23 +165,22 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
             "A patient's recordings must stay together; mend the split column of the raw tables."
         )
     for task in spec.tasks:
-        labels = frame[["id", task.target]].dropna()
+        labels = frame[task.target].dropna()
         if task.kind == "regression" and task.label_range:
             low, high = task.label_range
-            outside = labels[~labels[task.target].between(low, high)]
+            outside = labels[~labels.between(low, high)]
             if len(outside):
-                worst = outside.iloc[0]
                 raise BadData(
                     f"{spec.name}: {len(outside)} labels '{task.target}' lie outside {low:g}-{high:g} {task.unit}: "
-                    f"{worst['id']} has {worst[task.target]:g}. Check the unit and the row in the raw table."
+                    f"{frame.loc[outside.index[0], 'id']} has {outside.iloc[0]:g}. Check the unit and the row in the raw table."
                 )
-        if task.unit == "%" and len(labels) >= FRACTION_ROWS and 0 < labels[task.target].max() <= 1:
+        if task.unit == "%" and len(labels) >= FRACTION_ROWS and 0 < labels.max() <= 1:
             raise BadData(
                 f"{spec.name}: all {len(labels)} labels '{task.target}' are at most 1, so they are fractions, and the unit is "
                 "%. Multiply the column of the raw table by 100."
             )
         if task.classes:
-            if strange := strange_labels(labels[task.target], task):
+            if strange := strange_labels(labels, task):
                 raise BadData(
                     f"{spec.name}: label '{task.target}' has unknown values {first_n(strange)}; expected {', '.join(task.classes)}."
                 )
@@ -248,7 +247,7 @@ def row_table(
                 f"{spec.title}: none of the {len(missing)} files that the tables name is in {raw}: "
                 f"{first_n(missing.values())}.{archive_hint(raw)}"
             )
-    frame = frame.reset_index(drop=True)
+    frame = frame.set_axis(pd.RangeIndex(len(frame)), copy=False)  # shares its columns with what is listed
     origin = "\x1f".join((spec.name, spec.version, generator))
     files = {media: f"{media}\x1f{sources.get(media, '')}" for media in frame["media"].unique()}
     read_from = pd.DataFrame({"files": frame["media"].map(files), "record": frame["record"].astype(str)})

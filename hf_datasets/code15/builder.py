@@ -114,7 +114,9 @@ class Code15(CardioBuilder):
         )
         # Half of the records have none of the six, and the release does not call them normal either.
         unclear = (rows["six"] == "") & ~rows["normal_ecg"].astype(bool)
-        return rows.assign(six_clean=rows["six"].mask(unclear, None)).reset_index(drop=True)
+        rows["six_clean"] = rows["six"].mask(unclear, None)
+        rows.index = pd.RangeIndex(len(rows))
+        return rows
 
     @classmethod
     def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
