@@ -134,6 +134,9 @@ class PredictionProtocol(BaseProtocol):
                 f"{task.name} asks for {task.kind} of single frames, and {self.name} answers per recording"
             )
 
+    def check_encoder(self, encoder: Encoder, task: Task) -> None:
+        """Refuse a model before its embeddings are read; `NotApplicable` says why. By default every model takes part."""
+
     def select_rows(self, rows: pd.DataFrame, task: Task, variant: str) -> pd.DataFrame:
         """Return the rows whose embeddings a variant needs; no other embedding is read."""
         return rows

@@ -16,20 +16,29 @@ class NativePrediction(PredictionProtocol):
 
     name = "native"
 
+    def check_encoder(self, encoder: Encoder, task: Task) -> None:
+        """Refuse a model without a head for the task's target."""
+        native_heads(encoder, task)
+
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict each unit of scoring once; `NotApplicable` for a model without a head for this target."""
-        target = data.task.target
-        if not isinstance(encoder, NativeHeads):
-            raise NotApplicable(f"{encoder.name} has no trained heads of its own")
-        if target not in encoder.native:
-            targets = ", ".join(encoder.native) or "nothing here"
-            raise NotApplicable(f"the heads of {encoder.name} do not answer '{target}' (they answer {targets})")
+        target, heads = data.task.target, native_heads(encoder, data.task)
         members = rows_of_units(data, data.indices("test"))
         vectors = [np.concatenate([data.embeddings.parts(row) for row in rows]) for rows in members]
-        outputs = np.asarray(encoder.predict_native(target, vectors), dtype=np.float64)
+        outputs = np.asarray(heads.predict_native(target, vectors), dtype=np.float64)
         # The first row stands for its unit, so that nothing is averaged again.
         first = np.array([rows[0] for rows in members])
         return ProtocolOutput(first, check_outputs(outputs, data.task, encoder.name), {})
+
+
+def native_heads(encoder: Encoder, task: Task) -> NativeHeads:
+    """Return the model as one with a trained head for a task's target, or raise `NotApplicable`."""
+    if not isinstance(encoder, NativeHeads):
+        raise NotApplicable(f"{encoder.name} has no trained heads of its own")
+    if task.target not in encoder.native:
+        targets = ", ".join(encoder.native) or "nothing here"
+        raise NotApplicable(f"the heads of {encoder.name} do not answer '{task.target}' (they answer {targets})")
+    return encoder
 
 
 def rows_of_units(data: TaskData, indices: np.ndarray) -> list[np.ndarray]:

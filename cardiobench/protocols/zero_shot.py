@@ -24,6 +24,13 @@ MEAN_COSINE = "mean_cosine"
 MAX_CANDIDATES = 200  # thresholds that are tried
 
 
+def text_encoder(encoder: Encoder) -> TextEncoder:
+    """Return the model as one that encodes texts, or raise `NotApplicable`."""
+    if not isinstance(encoder, TextEncoder):
+        raise NotApplicable(no_text_tower(encoder))
+    return encoder
+
+
 def no_text_tower(encoder: Encoder) -> str:
     """Say why a model without text cannot do zero-shot."""
     reason = getattr(encoder, "no_text_reason", "") or "it has no text tower"
@@ -72,11 +79,14 @@ class ZeroShot(PredictionProtocol):
             return ("",)
         return ("", THRESHOLD) if self.binary_rule == "contrast" else ("", THRESHOLD, MEAN_COSINE)
 
+    def check_encoder(self, encoder: Encoder, task: Task) -> None:
+        """Refuse a model without a text tower."""
+        text_encoder(encoder)
+
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test rows from the dataset's prompts."""
         self.check(data.task)
-        if not isinstance(encoder, TextEncoder):
-            raise NotApplicable(no_text_tower(encoder))
+        encoder = text_encoder(encoder)
         texts, version = prompts(data.task, data.prompts)
         details: dict[str, Any] = {
             "prompt_set": version,

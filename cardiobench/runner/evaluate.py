@@ -64,6 +64,7 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
     """
     started = time.perf_counter()
     config, protocol = cell.config, cell.protocol
+    protocol.check_encoder(cell.model.encoder, cell.task)
     rows = cell.rows[~cell.rows["id"].isin(cell.unreadable)].reset_index(drop=True)
     rows = protocol.select_rows(rows, cell.task, cell.variant).reset_index(drop=True)
     embeddings = cell.plan.store.load(rows["id"], rows["fingerprint"])

@@ -1,11 +1,17 @@
 """The key of a result: the code that makes it counts, what prints, draws or sends it does not."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from cardiobench.core import resources
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import NotApplicable
 from cardiobench.core.source_digest import source_files
+from cardiobench.data import catalog
 from cardiobench.protocols import list_protocols, protocol
 from cardiobench.runner import cell
+from cardiobench.runner.evaluate import evaluate_cell
 
 ROOT = resources.PACKAGE.parent
 NEVER = (
@@ -54,3 +60,15 @@ def test_a_protocol_counts_for_itself_only_with_the_modules_that_it_loads_by_nam
     assert "cardiobench/protocols/cross_validation/classifiers/tree.py" in files_of("cross_validation") - files_of(
         "knn"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("zero_shot", "cannot compare recordings"), ("native", "no trained heads")]
+)
+def test_a_model_that_cannot_take_part_is_refused_before_its_embeddings_are_read(name, reason):
+    model = SimpleNamespace(encoder=SimpleNamespace(name="org/pictures"))
+    refused = SimpleNamespace(
+        config=RunConfig(), protocol=protocol(name), model=model, task=catalog.task("camus/ef"), variant=""
+    )
+    with pytest.raises(NotApplicable, match=reason):
+        evaluate_cell(refused)  # which has no rows and no store
