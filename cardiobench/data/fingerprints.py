@@ -33,14 +33,21 @@ def fingerprints(shards: Sequence[Path], ids: Iterable[str], *, verify: bool = F
     """
     stats = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in shards]
     cache = default_cache() / "fingerprints" / f"{sha256_of_json(stats)[:32]}.parquet"
-    if cache.is_file() and not verify:
-        table = pd.read_parquet(cache)
-    else:
+    table, wanted = None if verify else _kept(cache), list(ids)
+    if table is None or not set(wanted) <= set(table["id"]):
         pairs = [pair for path in shards for pair in _digests(path)]
         table = pd.DataFrame(pairs, columns=["id", "fingerprint"])
         with contextlib.suppress(UnwritableOutput):  # costs time at the next start and changes nothing
             write_parquet(table, cache)
-    return table.set_index("id")["fingerprint"].loc[list(ids)].tolist()
+    return table.set_index("id")["fingerprint"].loc[wanted].tolist()
+
+
+def _kept(cache: Path) -> pd.DataFrame | None:
+    """Return the fingerprints that were kept; None where the file is absent or damaged."""
+    try:
+        return pd.read_parquet(cache, columns=["id", "fingerprint"]) if cache.is_file() else None
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        return None
 
 
 def _digests(path: Path) -> Iterator[tuple[str, str]]:

@@ -2,14 +2,16 @@
 
 import hashlib
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
-from cardiobench.core.errors import BadData, BadMedia, UnwritableOutput, first_n
+from cardiobench.core.errors import BadData, BadMedia, CardioBenchError, UnwritableOutput, first_n
 from cardiobench.core.io import remove_orphans, sha256_of_file, temporary_folder, write_json
+from cardiobench.core.tables import read_table
 from cardiobench.data import catalog
 from cardiobench.data.prompts import prompt_files
 from cardiobench.data.rows import links_out
@@ -24,6 +26,26 @@ NOTE = "cardiobench.json"
 LEFT_OUT = "left_out.parquet"
 """Rows of the release's tables whose recording is not in the folder; what the coverage is counted against."""
 SHARD = "500MB"
+
+
+def read_left_out(folder: Path) -> "pd.DataFrame":
+    """Return the rows of the release that a prepared folder lacks; none where it has all.
+
+    Raises:
+        BadData: they cannot be read.
+    """
+    import pandas as pd
+
+    path = folder / LEFT_OUT
+    if not os.path.lexists(path):
+        return pd.DataFrame(columns=["id", "split"])
+    try:
+        table = read_table(path)
+    except CardioBenchError as error:
+        raise BadData(f"{error} Prepare the dataset again.") from None
+    if not {"id", "split"} <= set(table):
+        raise BadData(f"{path} has no columns id and split. Prepare the dataset again.")
+    return table
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from cardiobench.data.dense import DenseLabel
 from cardiobench.data.fingerprints import fingerprints
 from cardiobench.data.labels import label_set
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
-from cardiobench.data.prepare import LEFT_OUT, NOTE, Preparation
+from cardiobench.data.prepare import NOTE, Preparation, read_left_out
 from cardiobench.data.rows import RowTable, check_rows
 from cardiobench.data.spec import DatasetSpec, Task
 from cardiobench.results.record import type_adapter
@@ -119,9 +119,8 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
     for task in {task.target: task for task in spec.tasks if task.classes}.values():
         frame[task.target] = _class_cells(frame, task)
     check_rows(spec, frame)
-    listed = frame
-    if (folder / LEFT_OUT).is_file():
-        listed = pd.concat([frame, pd.read_parquet(folder / LEFT_OUT)], ignore_index=True)
+    left_out = read_left_out(folder)
+    listed = pd.concat([frame, left_out], ignore_index=True) if len(left_out) else frame
     frame["fingerprint"] = fingerprints(sorted((folder / "data").glob("*.parquet")), frame["id"], verify=verify)
     table = RowTable(
         listed=listed,

@@ -52,29 +52,35 @@ def read_clone(folder: Path) -> Mapping[str, Any]:
         sentences, views = literals["zero_shot_prompts"], literals["view_prompt"]
         return {
             "version": VERSION,
-            "ef": {"templates": list(sentences["ejection_fraction"])},
-            **{name: {"templates": list(literals[f"{name}_prompts"])} for name in _MEASUREMENTS},
+            "ef": {"templates": _texts(sentences["ejection_fraction"])},
+            **{name: {"templates": _texts(literals[f"{name}_prompts"])} for name in _MEASUREMENTS},
             **{
                 target: {label: _stripped(sentences[key]) for label, key in classes.items()}
                 for target, classes in _CLASSES.items()
             },
             "view": {name: _stripped(texts) for name, texts in views.items()},
         }
-    except KeyError as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise BadData(
             f"{folder} has no prompts under {error}: its files have another form than the released ones."
         ) from None
 
 
-def _stripped(texts: list[str]) -> list[str]:
-    return [text.strip() for text in texts]
+def _texts(value: Any) -> list[str]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(text, str) for text in value):
+        raise TypeError(f"{str(value)[:50]!r}, which is no list of texts")
+    return list(value)
+
+
+def _stripped(value: Any) -> list[str]:
+    return [text.strip() for text in _texts(value)]
 
 
 def _literals(file: Path) -> dict[str, Any]:
     """Return name -> value of every assignment of a literal, in the module or in a class of it."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OSError) as error:
         raise BadData(f"{file} is no Python file: {error}") from None
     found: dict[str, Any] = {}
     for node in ast.walk(tree):
@@ -86,6 +92,6 @@ def _literals(file: Path) -> dict[str, Any]:
             if isinstance(target, ast.Name):
                 try:
                     found[target.id] = ast.literal_eval(node.value)
-                except ValueError:
+                except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                     continue  # an expression, and so none of the prompts
     return found

@@ -5,12 +5,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from cardiobench.core.errors import LicenceError, MissingData, first_n
 from cardiobench.data import catalog
 from cardiobench.data.hub_data import data_tag
-from cardiobench.data.prepare import LEFT_OUT, NOTE, Preparation, companion_files
+from cardiobench.data.prepare import NOTE, Preparation, companion_files, read_left_out
 from cardiobench.data.prepared import changed_shards, find_prepared, read_note
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.hub.cards import front_matter_block, insert, text_of
@@ -160,7 +158,7 @@ def plan_main(name: str, folder: Path | None, restricted: bool, gated: bool = Fa
 
 def _absent(folder: Path, note: Preparation) -> dict[str, int]:
     """Return split -> rows of the release that a copy without `LEFT_OUT` lacks: what it leaves out stays unnamed, and counted."""
-    left_out = pd.read_parquet(folder / LEFT_OUT)["split"] if (folder / LEFT_OUT).is_file() else pd.Series(dtype=str)
+    left_out = read_left_out(folder)["split"]
     counts = Counter({split: int(rows) for split, rows in left_out.value_counts().items()})
     return {split: note.absent.get(split, 0) + counts[split] for split in {**note.absent, **counts}}
 

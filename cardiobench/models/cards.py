@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import TypeAdapter, ValidationError
 
 from cardiobench.core import plugins
 from cardiobench.core.errors import BadModel
@@ -26,7 +27,9 @@ OPTIONAL = (
     "aliases",
     "seen_unknown",
 )
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where PyYAML has it
+FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where PyYAML has it
+MOST_MARKS = 1000
+"""Marks that may open a level, up to which the fast loader reads a card: thousands of levels would end the interpreter."""
 SHA256 = re.compile(r"[0-9a-f]{8,64}")
 LISTS = ("modalities", "seen", "seen_unknown", "published", "poolings", "variants", "native", "aliases")
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -106,20 +109,32 @@ def read_card(path: Path) -> ModelCard:
     """Read the model card in a file.
 
     Raises:
-        BadModel: no front matter, a required key that is missing or a key that no card has.
+        BadModel: no front matter, a required key that is missing, a key that no card has, or a value of another type.
     """
-    start, _, rest = path.read_text(encoding="utf-8").partition("---\n")
-    front, closed, body = rest.partition("\n---\n")
-    facts = yaml.load(front, Loader=LOADER) if not start and closed else None
+    if not path.is_file():
+        raise BadModel(f"model card {path} is no file. Take it out of the folder.")
+    try:
+        start, _, rest = path.read_text(encoding="utf-8").partition("---\n")
+        front, closed, body = rest.partition("\n---\n")
+        facts = yaml.load(front, Loader=_loader(front)) if not start and closed else None
+    except (yaml.YAMLError, OSError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise BadModel(f"model card {path} cannot be read: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(facts, dict):
         raise BadModel(f"model card {path} has no YAML front matter between two '---' lines.")
     missing = [key for key in REQUIRED if key not in facts]
-    unknown = sorted(set(facts) - {*REQUIRED, *OPTIONAL})
+    unknown = sorted(set(map(str, facts)) - {*REQUIRED, *OPTIONAL})
     if missing or unknown:
         raise BadModel(
             f"model card {path}: missing keys {missing}, unknown keys {unknown}. "
             f"Required: {', '.join(REQUIRED)}. Optional: {', '.join(OPTIONAL)}."
         )
+    facts = {key: value for key, value in facts.items() if value is not None or key == "revision"}
+    try:
+        TypeAdapter(ModelCard).validate_python(facts)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BadModel(f"model card {path}: {where}: {first['msg']}. Correct it as in model_cards/.") from None
     for key in LISTS:
         facts[key] = tuple(facts.get(key) or ())
     for key in ("weights", "embedding"):
@@ -135,6 +150,10 @@ def read_card(path: Path) -> ModelCard:
             f"model card {path}: revision {revision} is no full commit hash. Give 40 hexadecimal digits, or null."
         )
     return ModelCard(**facts, body=body.strip())
+
+
+def _loader(text: str) -> Any:
+    return FAST_LOADER if sum(map(text.count, "[{-?:")) < MOST_MARKS else yaml.SafeLoader
 
 
 def _cards() -> Mapping[str, ModelCard]:

@@ -28,6 +28,20 @@ def test_a_card_without_a_published_setting_says_so(name):
     assert ("paper" in card(name).variants) != ("**Published setting.** Not defined" in text)
 
 
+@pytest.mark.parametrize(
+    "front", ["id: " + "[" * 100_000, "seen: 7", "id: [a]", "weights: text", "? {a: 1}\n: 2", "a: \ud800"]
+)
+def test_a_card_of_a_stranger_is_refused_and_ends_nothing(front, tmp_path):
+    """A hundred thousand levels end the interpreter where libyaml reads them; strange types were tracebacks."""
+    facts = yaml.safe_load(PATHS[0].read_text(encoding="utf-8").split("---\n")[1])
+    name = front.partition(":")[0]
+    own = yaml.safe_dump({key: value for key, value in facts.items() if key != name})
+    path = tmp_path / "org__model.md"
+    path.write_bytes(f"---\n{own}{front}\n---\n# A model\n".encode(errors="surrogatepass"))
+    with pytest.raises(BadModel, match="org__model"):
+        read_card(path)
+
+
 def test_every_file_is_a_registered_model():
     assert [f"{name.replace('/', '__')}.md" for name in list_models()] == [path.name for path in PATHS]
     assert {

@@ -28,18 +28,23 @@ from safetensors.torch import load_file, save_file
 import cardiobench
 from cardiobench.core.config import RunConfig, make_config, read_config
 from cardiobench.core.errors import CardioBenchError
+from cardiobench.core.resources import folder as package_folder
 from cardiobench.data import catalog, open_dataset
 from cardiobench.data.ecg_subsets import Subset, read_subset, write_subset
 from cardiobench.data.media import read_clip, read_ecg
 from cardiobench.data.phantom.cache import cached_bytes
 from cardiobench.data.prepare import prepare
 from cardiobench.data.prompts import COMMON, prompts
+from cardiobench.data.published_prompts import _CLASSES as CLASSES
+from cardiobench.data.published_prompts import _MEASUREMENTS as MEASUREMENTS
+from cardiobench.data.published_prompts import read_clone
 from cardiobench.data.twin import write_twin
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.hub.outgoing import ids_below
 from cardiobench.hub.push_results import find_results
 from cardiobench.hub.results_dataset import records
 from cardiobench.leaderboard.source import from_files
+from cardiobench.models.cards import read_card
 from cardiobench.models.echo.echoprime_files import read_retrieval
 from cardiobench.models.files import given_files
 from cardiobench.models.load import load_model
@@ -291,6 +296,27 @@ def retrieval(path: Path) -> object:
     return read_retrieval(given_files("echonet/EchoPrime", path.parent))
 
 
+def model_card(folder: Path) -> Path:
+    return Path(shutil.copy(package_folder("model_cards") / "CarDS-Yale__PanEcho.md", folder))
+
+
+def clone(folder: Path) -> Path:
+    """Write prompts in the form of the released ones, which are Python literals."""
+    (folder / "src").mkdir()
+    (folder / "src" / "regression.py").write_text("".join(f'{n}_prompts = ("{n} IS <#>",)\n' for n in MEASUREMENTS))
+    keys = ("ejection_fraction", *(key for classes in CLASSES.values() for key in classes.values()))
+    path = folder / "src" / "prompts.py"
+    path.write_text(f"zero_shot_prompts = {json.dumps({key: [key] for key in keys})}\nview_prompt = {{}}\n")
+    return path
+
+
+def incomplete(folder: Path) -> Path:
+    """Prepare a dataset, and list a row of the release that the copy lacks."""
+    path = prepared("cardiobench.json")(folder).with_name("left_out.parquet")
+    pd.DataFrame({"id": ["gone"], "patient_id": ["gone"], "split": ["test"]}).to_parquet(path, index=False)
+    return path
+
+
 def subset(folder: Path) -> Path:
     return write_subset(Subset("ptb_xl/cd", "XS", 0, ("a", "b", "c")), folder / "subset.json")
 
@@ -392,6 +418,9 @@ PLACES = {
     "release XLSX": Place(twin("hmc_qu", "A2C.xlsx"), release),
     "release NumPy array": Place(twin("echonext", "EchoNext_test_waveforms.npy"), arrays_of),
     "release NumPy array of the audit": Place(twin("echonext", "EchoNext_test_tabular_features.npy"), features),
+    "model card of a folder": Place(model_card, read_card, "text"),
+    "prompts of a clone": Place(clone, lambda path: read_clone(root(path)), "text"),
+    "rows that prepared data leaves out": Place(incomplete, opened),
     "candidate labels, a pickle": Place(candidates("candidate_labels.pkl"), retrieval),
     "candidate embeddings": Place(candidates("candidate_embeddings_p1.pt"), retrieval),
     "candidate studies": Place(candidates("candidate_studies.csv"), retrieval, "text"),

@@ -100,13 +100,15 @@ def test_neither_a_run_nor_a_space_nor_prepared_data_sends_a_mark(marked, hub, c
     push_all(under_its_name, folder, Console())
     assert main(["leaderboard", str(folder), "--space", "org/board", "--yes"]) == 2, "a folder of this machine"
     assert main(["leaderboard", "org/results", "--space", "org/board", "--yes"]) == 0
-    for name, rights in (("georgia", []), ("camus", ["--private", "--i-have-the-right"])):
+    may = "--i-have-the-right"
+    for name, rights in (("georgia", []), ("camus", ["--private", may]), ("hmc_qu", ["--gated", may])):
         write_twin(name, marked / "raw" / name, patients=4)
         prepare(name, marked / "raw" / name, marked / "prepared")
         line = ["publish", "datasets", name, "--prepared", str(marked / "prepared"), "--namespace", "org", "--yes"]
-        assert main([*line, "--private", "--i-have-the-right", *rights]) == 0
+        assert main([*line, *rights]) == 0
     sent = everything(hub)
     assert b"org/results" in sent and hub.store.repository("dataset", "org/camus").private
+    assert b"extra_gated_" in sent
     found = [mark for mark in MARKS if mark.encode() in sent]
     assert not found, {mark: sent[max(0, sent.index(mark.encode()) - 200) :][:300] for mark in found}
 
