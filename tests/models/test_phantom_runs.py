@@ -121,8 +121,10 @@ def check_answers(folder, wanted, **what):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", [pytest.param(name, marks=marked(name)) for name in CHECKPOINTS], indirect=True)
-def test_every_task_and_protocol_is_answered(checkpoint, twins, tmp_path):
+def test_every_task_and_protocol_is_answered(checkpoint, twins, tmp_path, monkeypatch):
     name, weights = checkpoint
+    if name in OTHERS:  # figures of some twenty tasks take longer than the answers
+        monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda *_: [])
     model = card(name)
     tasks = [catalog.task(one) for one in (ECG if "ecg" in model.modalities else ECHO)]
     what = {"models": (name,), "weights": weights, "variant": usual(model)}

@@ -1,6 +1,6 @@
 """Landmarks: points as peaks on the cells of a frame, and as numbers from its mean token."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from sklearn.linear_model import Ridge
@@ -50,19 +50,17 @@ def peaks(maps: np.ndarray) -> np.ndarray:
     return points
 
 
-def fit_global(tokens: np.ndarray, points: np.ndarray, penalties: Sequence[float]) -> dict[float, Pipeline]:
-    """Fit ridge regression from the mean token of a frame to all coordinates, for many penalties.
+def fit_global(tokens: np.ndarray, points: np.ndarray, penalties: Sequence[float]) -> Iterator[tuple[float, Pipeline]]:
+    """Fit ridge regression from the mean token of a frame to all coordinates, the largest penalty first.
 
     Args:
         tokens: mean tokens of the training frames, (n, d).
         points: as shares of the square's side, (n, k, 2), finite.
         penalties: on the squared coefficients of standardised features, per frame.
 
-    Returns:
-        Penalty -> fitted regression, which predicts (m, 2 k).
+    Yields:
+        Penalty and fitted regression, which predicts (m, 2 k).
     """
     flat = points.reshape(len(points), -1)
-    return {
-        penalty: make_pipeline(StandardScaler(), Ridge(alpha=penalty * len(flat))).fit(tokens, flat)
-        for penalty in penalties
-    }
+    for penalty in sorted(penalties, reverse=True):
+        yield penalty, make_pipeline(StandardScaler(), Ridge(alpha=penalty * len(flat))).fit(tokens, flat)

@@ -1,6 +1,6 @@
 """Read-outs: what answers a frame with a mask or with points, fitted on the tokens of training frames."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -177,16 +177,16 @@ class TargetReader:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Read-outs of all penalties, and what they learned from.
+    """Read-outs of all penalties, and what they learn from.
 
     Attributes:
-        read_outs: penalty -> read-out.
+        path: penalties, the largest first, with their read-outs; each is fitted when it is asked for.
         mean: read-out of the mean mask or points.
         frames: training frames.
         width: numbers per token.
     """
 
-    read_outs: Mapping[float, ReadOut]
+    path: Iterator[tuple[float, ReadOut]]
     mean: MeanMask | MeanPoints
     frames: int
     width: int
@@ -195,7 +195,7 @@ class Candidates:
 def fit_read_outs(
     data: DenseData, patients: Sequence[str], variant: DenseVariant, penalties: Sequence[float]
 ) -> Candidates:
-    """Read labels and tokens of the training frames of some patients, each mask once, and fit a read-out per penalty.
+    """Read labels and tokens of the training frames of some patients, each mask once; a read-out is fitted per penalty.
 
     Raises:
         NotApplicable: there are no training frames.
@@ -209,18 +209,17 @@ def fit_read_outs(
         ids.append(frame_id(label))
     mean = reader.mean()
     tokens = data.tokens(ids)
-    read_outs: Mapping[float, ReadOut]
+    path: Iterator[tuple[float, ReadOut]]
     if variant.points == "global":
         points = np.array(reader.points)
         whole = np.isfinite(points).all(axis=(1, 2))
         means = np.array([mean_token(one) for one in tokens[whole]])
-        fitted = fit_global(means, points[whole], penalties)
-        read_outs = {penalty: GlobalReadOut(regression) for penalty, regression in fitted.items()}
+        path = ((penalty, GlobalReadOut(one)) for penalty, one in fit_global(means, points[whole], penalties))
     else:
         every = np.stack(targets)
         start = prior_head(tokens, every, data.grid, "places" if variant.points else "classes")
-        read_outs = {penalty: read_out_of(head, mean) for penalty, head in fit_path(start, tokens, every, penalties)}
-    return Candidates(read_outs, mean, len(ids), tokens.shape[-1])
+        path = ((penalty, read_out_of(head, mean)) for penalty, head in fit_path(start, tokens, every, penalties))
+    return Candidates(path, mean, len(ids), tokens.shape[-1])
 
 
 def _fit_ridge(
@@ -230,8 +229,8 @@ def _fit_ridge(
     for label, box, _, tokens in data.with_tokens("train", set(patients)):
         sums.update(tokens, reader.read(label, box))
     mean = reader.mean()
-    read_outs = {penalty: read_out_of(head, mean) for penalty, head in sums.fit(penalties).items()}
-    return Candidates(read_outs, mean, sums.frames, sums.xx.shape[0])
+    path = ((penalty, read_out_of(head, mean)) for penalty, head in sums.fit(penalties))
+    return Candidates(path, mean, sums.frames, sums.xx.shape[0])
 
 
 def read_out_of(head: SubcellHead, mean: MeanMask | MeanPoints) -> ReadOut:

@@ -1,6 +1,6 @@
 """Ridge regression from tokens to cells in constant memory: what it needs are sums over the training frames."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,10 +50,13 @@ class RidgeSums:
         self.x, self.y = self.x + x, self.y + targets
         self.xx, self.xy = self.xx + x.T @ x, self.xy + x.T @ y
 
-    def fit(self, penalties: Sequence[float]) -> Mapping[float, LinearCells]:
-        """Solve for every penalty, which is on the squared weights of tokens centred per place and scaled per dimension.
+    def fit(self, penalties: Sequence[float]) -> Iterator[tuple[float, LinearCells]]:
+        """Solve for one penalty after the other, the largest first; it is on the squared weights of tokens centred per place and scaled per dimension.
 
         The loss is half the mean squared difference per token, plus half the penalty times the squared weights.
+
+        Yields:
+            Penalty and head.
         """
         count = self.frames * len(self.x)
         centre, prior = self.x / self.frames, self.y / self.frames
@@ -64,14 +67,15 @@ class RidgeSums:
         scale[scale == 0] = 1.0
         values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
         turned = vectors.T @ (product / scale[:, None])
-        weights = {penalty: vectors @ (turned / (values.clip(0) + penalty)[:, None]) for penalty in penalties}
-        return {
-            penalty: LinearCells(
-                prior.astype(np.float32),
-                centre.astype(np.float32),
-                scale.astype(np.float32),
-                solution.astype(np.float32),
-                self.grid,
+        for penalty in sorted(penalties, reverse=True):
+            weights = vectors @ (turned / (values.clip(0) + penalty)[:, None])
+            yield (
+                penalty,
+                LinearCells(
+                    prior.astype(np.float32),
+                    centre.astype(np.float32),
+                    scale.astype(np.float32),
+                    weights.astype(np.float32),
+                    self.grid,
+                ),
             )
-            for penalty, solution in weights.items()
-        }

@@ -117,7 +117,7 @@ def test_global_ridge_by_hand():
     """y = 2 x exactly: shrunk by n / (n + penalty n)."""
     x = np.linspace(-1, 1, 21)[:, None]
     points = np.repeat(2 * x[:, None], 2, axis=2)
-    fitted = fit_global(x, points, [0.25])[0.25]
+    ((_, fitted),) = fit_global(x, points, [0.25])
     np.testing.assert_allclose(fitted.predict(x), np.repeat(2 * x / 1.25, 2, axis=1), atol=1e-12)
 
 

@@ -26,7 +26,7 @@ def test_sums_give_the_ridge_regression_of_all_tokens():
     scale = np.where(centred.std(axis=(0, 1)) > 0, centred.std(axis=(0, 1)), 1)
     flat = targets.reshape(30, 4, -1)
     design = (centred / scale).reshape(-1, 5)
-    for penalty, head in sums.fit((0.01, 1.0)).items():
+    for penalty, head in sums.fit((0.01, 1.0)):
         ridge = Ridge(alpha=penalty * len(design), fit_intercept=False)
         ridge.fit(design, (flat - flat.mean(axis=0)).reshape(len(design), -1))
         expected = (flat.mean(axis=0) + ridge.predict(design).reshape(flat.shape)).reshape(targets.shape).clip(0)
@@ -59,3 +59,16 @@ def test_further_read_outs_have_names_of_their_own():
     assert protocol.variants(points) == (
         "heatmap", "global", "heatmap_clip", "global_clip", "heatmap_ridge", "heatmap_5_patients", "global_5_patients",
     )  # fmt: skip
+
+
+def test_the_search_ends_where_two_penalties_in_a_row_do_worse():
+    labels, tokens = drawn()
+    data = data_of(labels, tokens)
+    tried = DensePrediction(penalties=(1e4, 1e-1, 1e3, 1e2, 1e-2)).fit(data).details
+    assert tried["penalties_tried"][:4] == [1e4, 1e3, 1e2, 1e-1], "as good as the mean mask is not worse"
+    errors = iter([0.3, 0.2, 0.25, 0.22, 0.1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cardiobench.protocols.dense.protocol.validation_error", lambda *_: next(errors))
+        stopped = DensePrediction(penalties=(1e4, 1e3, 1e2, 1e1, 1.0)).fit(data).details
+    assert stopped["penalties_tried"] == [1e4, 1e3, 1e2, 1e1] and stopped["penalty"] == 1e3
+    assert stopped["validation_error"] == 0.2
