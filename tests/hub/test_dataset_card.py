@@ -103,7 +103,7 @@ def test_a_gate_is_there_before_the_recordings_and_asks_for_the_agreement(hub, c
     assert len(repository.commits) == before
 
 
-@pytest.mark.parametrize("gate", [False, "auto"])
+@pytest.mark.parametrize("gate", [False, pytest.param("auto", marks=pytest.mark.slow)])
 def test_a_page_that_lets_everybody_in_is_closed_first(hub, client, prepared, gate):
     send("tmed2")
     repository = hub.store.repository("dataset", "org/tmed2")

@@ -1,9 +1,18 @@
 """`cardiobench demo`: the baselines without weights through the real runner, on real and generated recordings."""
 
 import argparse
+import os
+import re
 import subprocess
 import sys
+from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cardiobench.core.console import Console
+    from cardiobench.results.score_result import ScoreResult
 
 HELP = "the baselines on bundled and generated data, from embedding to report"
 MODELS = (
@@ -18,23 +27,90 @@ TASKS = ("ptb_xl_sample/cd", "phantom_ecg/cd", "phantom_ecg/af", "phantom_echo/e
 LAUNCH = "accelerate launch --quiet --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no".split()
 
 
+ROWS = 12
+"""Rows of the table; all of them are in the report."""
+LOG = "demo.log"
+SHOWN_OF_A_FAILURE = 40
+"""Last lines of the log that are printed when the run ends badly."""
+MODEL = re.compile(r"model (\S+) @ ")
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add its flags."""
     parser.add_argument("--output-dir", type=Path, default=Path("results"), metavar="DIR")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print everything that the run prints")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the line that a user would type, then write the report with the worst test items; returns the exit code."""
-    folder = arguments.output_dir
+    from cardiobench.core.console import Console
+    from cardiobench.results import formatting
+
+    folder, console = arguments.output_dir, Console()
     line = [*LAUNCH, "-m", "cardiobench.eval", "--model", *MODELS, "--tasks", *TASKS, "--output-dir", str(folder)]
     sys.stdout.write("$ " + " ".join(line) + "\n")
     sys.stdout.flush()
-    code = subprocess.run([str(Path(sys.executable).parent / line[0]), *line[1:]], check=False).returncode
+    command = [str(Path(sys.executable).parent / line[0]), *line[1:]]
+    code = (
+        subprocess.run(command, check=False).returncode if arguments.verbose else run_quietly(command, folder, console)
+    )
     if code:
         return code
-    from cardiobench.core.console import Console
     from cardiobench.report.page.write import write_report
 
-    _, (page, *_) = write_report([folder], folder / "page", png=True, examples=())
-    Console().print(f"\nthe report, for a browser: {page.resolve()}")
+    collection, (page, *_) = write_report([folder], folder / "page", png=True, examples=())
+    if not arguments.verbose:
+        console.table("results", formatting.COLUMNS, [formatting.row(one) for one in select_rows(collection.results)])
+        console.print(
+            f"{len(collection.results)} results with every warning are in the report; the run's own words are in {folder / LOG}"
+        )
+    console.print(f"\nthe report, for a browser: {page.resolve()}")
     return 0
+
+
+def run_quietly(command: Sequence[str], folder: Path, console: "Console") -> int:
+    """Run a command with one line per model on the screen, and all that it prints in a log.
+
+    Args:
+        command: that prints `model NAME @ ...` when it begins with a model.
+        folder: of the log.
+        console: for the screen; after a failure the end of the log is printed too.
+
+    Returns:
+        The exit code.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
+    last: deque[str] = deque(maxlen=SHOWN_OF_A_FAILURE)
+    started = 0
+    with (
+        (folder / LOG).open("w", encoding="utf-8") as log,
+        subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            encoding="utf-8",
+            errors="replace",
+        ) as run,
+    ):
+        for text in run.stdout or ():
+            log.write(text)
+            last.append(text.rstrip())
+            if model := MODEL.match(text):
+                started += 1
+                console.print(f"  {started} of {len(MODELS)}: {model[1]}")
+    if run.returncode:
+        console.print("\n".join(last))
+    return run.returncode
+
+
+def select_rows(results: Sequence["ScoreResult"]) -> list["ScoreResult"]:
+    """Return up to `ROWS` results: those on patients, then the best of each task on generated recordings."""
+    from cardiobench.results.formatting import ordered
+
+    real = ordered([result for result in results if not result.generated])
+    by_task: dict[str, list[ScoreResult]] = {}
+    for result in ordered([result for result in results if result.generated]):
+        by_task.setdefault(result.task, []).append(result)
+    return [*real, *(one for task in by_task.values() for one in task[:1])][:ROWS]

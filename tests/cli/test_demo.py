@@ -1,0 +1,33 @@
+"""The demo's screen: a line per model, a short table, and the rest in a log."""
+
+import sys
+
+import pytest
+
+from cardiobench.cli.commands import demo
+from cardiobench.core.console import Console
+from tests.hub.results import result
+
+CODE = "print('model org/a @ 1'); print('a plan'); print('model org/b @ 2'); raise SystemExit({code})"
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_the_screen_has_a_line_per_model_and_the_log_everything(tmp_path, capsys, code):
+    command = [sys.executable, "-c", CODE.format(code=code)]
+    assert demo.run_quietly(command, tmp_path / "out", Console()) == code
+    shown, log = capsys.readouterr().out, (tmp_path / "out" / demo.LOG).read_text()
+    assert log.splitlines() == ["model org/a @ 1", "a plan", "model org/b @ 2"]
+    assert "1 of 6: org/a" in shown and "2 of 6: org/b" in shown
+    assert ("a plan" in shown) == bool(code), "what led to a failure is shown"
+
+
+def test_the_table_has_the_results_on_patients_and_the_best_on_generated_ones():
+    real = [result(value=value, protocol=f"p{value}") for value in (0.5, 0.9)]
+    drawn = [result("phantom_ecg/cd", value=value, generated=True) for value in (0.6, 0.8)]
+    chosen = demo.select_rows([*drawn, *real])
+    assert [(one.task, one.score.value) for one in chosen] == [
+        ("tmed2/as", 0.9),
+        ("tmed2/as", 0.5),
+        ("phantom_ecg/cd", 0.8),
+    ]
+    assert len(demo.select_rows(real * 20)) == demo.ROWS
