@@ -43,7 +43,7 @@ from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.hub.outgoing import ids_below
 from cardiobench.hub.push_results import find_results
 from cardiobench.hub.results_dataset import records
-from cardiobench.leaderboard.source import from_files
+from cardiobench.leaderboard.source import read_entries
 from cardiobench.models.cards import read_card
 from cardiobench.models.echo.echoprime_files import read_retrieval
 from cardiobench.models.files import given_files
@@ -333,7 +333,8 @@ def ranked_rows(path: Path) -> object:
     """Read a file of the dataset as it comes from the Hub, which has neither folders nor pipes."""
     if not path.is_file():
         return False
-    return bool(from_files({f"data/{path.name}": path.read_bytes()}).entries)
+    entries, _ = read_entries({f"data/{path.name}": path.read_bytes()})
+    return entries
 
 
 def pushed(path: Path) -> object:
