@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("cardiobench", "numpy", "scipy", "scikit-learn", "pandas")
+_PACKAGES = ("cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch")
 
 
 def stamp(**facts: Any) -> dict[str, Any]:

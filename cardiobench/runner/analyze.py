@@ -186,7 +186,7 @@ def _save(
         generated=any(dataset.generated for dataset in first.datasets.values()),
         seen_in_pretraining={name: seen_in_pretraining(first.model.name, name) for name in first.datasets},
         warnings=(*output.warnings, *_warnings(cells)),
-        stamp=stamp(seed=first.config.seed, resamples=first.config.resamples, key=key, code=first.code),
+        stamp=stamp(seed=first.config.seed, resamples=first.config.resamples, **(first.provenance() | {"key": key})),
     )
     result.save(path)
     return result, [*result.files(path), *save_figures(result, path)]

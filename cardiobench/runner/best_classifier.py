@@ -77,8 +77,7 @@ def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[S
         model=template.model,
         seen_in_pretraining=template.seen_in_pretraining,
     )
-    suite = {"suite": first.config.suite} if first.config.suite else {}
-    result = replace(result, stamp={**template.stamp, **result.stamp, **suite, "key": key})
+    result = replace(result, stamp={**template.stamp, **result.stamp, **first.provenance(), "key": key})
     return save_scored(result, predictions.frame, path)
 
 

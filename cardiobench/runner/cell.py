@@ -92,6 +92,11 @@ class BaseCell(ABC, Generic[Result]):
         """Digest of the code that makes the record: protocol, scoring, metrics and the builders of the datasets."""
         return code_digest(type(self.protocol), *dict.fromkeys(task.dataset for task in self.tasks))
 
+    def provenance(self) -> dict[str, Any]:
+        """Return what the stamp of the record says of the run: suite, key and digest of the code."""
+        suite = {"suite": self.config.suite} if self.config.suite else {}
+        return {**suite, "key": self.key, "code": self.code}
+
     @cached_property
     def key(self) -> str:
         """Digest of everything that can change the record."""

@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -331,10 +330,8 @@ def evaluate_dense(cell: DenseCell) -> tuple[ScoreResult, list[Path]]:
         warnings=(*cell.model.warnings, *data_warnings(cell.dataset, config.limit)),
     )
     stamp = {
-        "key": cell.key,
+        **cell.provenance(),
         "embeddings": plan.store.key,
-        "code": cell.code,
-        "torch": version("torch"),
         "seconds": round(time.perf_counter() - started, 3),
     }
     result = replace(result, stamp={**result.stamp, **stamp})

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +113,8 @@ def save_score(
         refit_scores=ranking_scores(predictions, data, output, output.refits),
     )
     stamp = {
-        **({"suite": config.suite} if config.suite else {}),
-        "key": cell.key,
+        **cell.provenance(),
         "embeddings": cell.plan.store.key,
-        "code": cell.code,
-        "torch": version("torch"),
         "device": ", ".join(data.embeddings.devices) or "unknown",
         "seconds": round(time.perf_counter() - started, 3),
     }

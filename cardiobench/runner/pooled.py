@@ -11,7 +11,7 @@ from cardiobench.data import catalog
 from cardiobench.results.paths import predictions_path, result_path
 from cardiobench.results.predictions_file import load_predictions, save_scored
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.cell import Cell
+from cardiobench.runner.cell import KEY_DIGITS, Cell
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.references import data_warnings, limited_references
 from cardiobench.scoring.metrics import narrow_metrics
@@ -68,6 +68,8 @@ def _score(cells: Mapping[str, Cell]) -> tuple[ScoreResult, list[Path]]:
         dataset=facts,
         model=first.model,
     )
+    key = sha256_of_json([member.key for member in cells.values()])[:KEY_DIGITS]
+    result = replace(result, stamp={**result.stamp, **cell.provenance(), "key": key})
     return save_scored(result, predictions.frame, result_path(cell.folder, cell.label, POOLED.name))
 
 

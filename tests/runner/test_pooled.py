@@ -8,6 +8,7 @@ import pytest
 
 from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
+from cardiobench.data.twin import write_twin
 from cardiobench.hub.outgoing import not_a_benchmark_score
 from cardiobench.protocols import protocol
 from cardiobench.report.overview import missing_reason, table_name
@@ -19,6 +20,7 @@ from cardiobench.results.predictions_file import save_scored
 from cardiobench.runner.analyze import subjects_apart
 from cardiobench.runner.plan import real_or_quick, resolve_tasks
 from cardiobench.runner.pooled import POOLED, pool
+from cardiobench.runner.run import run
 from cardiobench.scoring.score import score
 
 
@@ -102,3 +104,29 @@ def test_a_pooled_task_is_a_task_that_is_ranked_and_never_pushed(tmp_path):
     assert not_a_benchmark_score(found) == [
         "put together from the results of several datasets, which are pushed one by one"
     ]
+
+
+@pytest.mark.slow
+def test_a_pooled_result_says_which_run_of_which_suite_it_belongs_to(tmp_path, monkeypatch):
+    datasets = ("hmc_qu", "segrwma")
+    for name in datasets:
+        write_twin(name, tmp_path / "data" / name, patients=12)
+    suite = SimpleNamespace(name="views", tasks=("echo/view",), protocols=("probe",), options={"probe": {"refits": 0}})
+    monkeypatch.setattr("cardiobench.runner.run.load_suite", lambda name: suite)
+    config = RunConfig(
+        models=("cardiobench/random-vit",),
+        suite="views",
+        data_dir=tmp_path / "data",
+        output_dir=tmp_path / "results",
+        cache_dir=tmp_path / "cache",
+        workers=0,
+        resamples=20,
+    )
+    outcome = run(config)
+    stamps = {result.task: result.stamp for result in outcome.results}
+    assert stamps.keys() == {POOLED.name, *(f"{name}/view" for name in datasets)}, outcome.failures
+    assert {stamp["suite"] for stamp in stamps.values()} == {"views"}
+    assert (
+        len({stamp["key"] for stamp in stamps.values()}) == 3
+        and len({len(stamp["key"]) for stamp in stamps.values()}) == 1
+    )
