@@ -8,6 +8,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+LARGEST = 5.0  # MB
 
 
 def call(*line: object, cwd: Path) -> str:
@@ -24,6 +25,9 @@ def main() -> None:
         work = Path(name)
         call(sys.executable, "-m", "build", "--wheel", "--outdir", work, ROOT, cwd=work)
         (wheel,) = work.glob("*.whl")
+        megabytes = wheel.stat().st_size / 1e6
+        if megabytes > LARGEST:
+            sys.exit(f"{wheel.name} has {megabytes:.1f} MB, {LARGEST} allowed: something is in it that should not be")
         venv.create(work / "env", with_pip=True)
         python = work / "env" / "bin" / "python"
         call(python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", wheel, cwd=work)
@@ -40,7 +44,7 @@ def main() -> None:
         # 26 of 52 test records have the label, so all-positive gives F1 2/3 and 0: macro 1/3.
         if "33.33" not in printed or "collapsed" not in printed:
             sys.exit(f"the constant prediction was not scored as expected:\n{printed}")
-        sys.stdout.write(f"{wheel.name}: installed without extras, imported, scored a CSV\n")
+        sys.stdout.write(f"{wheel.name}, {megabytes:.1f} MB: installed without extras, imported, scored a CSV\n")
 
 
 if __name__ == "__main__":
