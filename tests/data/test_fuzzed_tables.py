@@ -228,6 +228,7 @@ def test_tables_spoilt_a_little(release):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_tables_spoilt_two_thousand_times(release):
     run(release, FULL, spoil if release.table.text else damage)
     if release.table.text:

@@ -136,5 +136,6 @@ def test_a_good_model_is_above_the_floor(simulations):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # 200 repetitions of everything that is promised
 def test_every_promise_of_the_verdicts(simulations):
     assert simulations.main(200) == 0
