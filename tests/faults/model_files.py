@@ -1,4 +1,4 @@
-"""What a model is loaded from."""
+"""Files that a model is loaded from."""
 
 import json
 import shutil

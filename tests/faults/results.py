@@ -1,4 +1,4 @@
-"""What a run reads and writes beside recordings and models."""
+"""Files that a run reads and writes beside recordings and models."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How far to go along the directions of many smooth convex losses at once."""
+"""Search the lengths to go along the directions of many smooth convex losses at once."""
 
 from typing import Protocol
 

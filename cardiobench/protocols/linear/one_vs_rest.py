@@ -66,7 +66,7 @@ def one_vs_rest_path(
 
 @dataclass(frozen=True)
 class _Classes:
-    """Where the classes stand that are not done; the last axis of all arrays is the class.
+    """Hold the state of the classes that are not done; the last axis of all arrays is the class.
 
     Attributes:
         number: of each class, (k,).
