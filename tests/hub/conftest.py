@@ -2,6 +2,8 @@
 
 import pytest
 
+from cardiobench.data.prepare import prepare
+from cardiobench.data.twin import write_twin
 from tests.hub.server import Hub
 from tests.hub.store import User
 
@@ -32,3 +34,13 @@ def client(hub, monkeypatch, tmp_path):
 
     become(ALICE)
     return become
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """Prepare a twin of a dataset under an agreement, and the bundled sample."""
+    out = tmp_path_factory.mktemp("prepared")
+    write_twin("tmed2", out / "twin", patients=6)
+    prepare("tmed2", out / "twin", out, allow_missing=True)
+    prepare("ptb_xl_sample", None, out)
+    return out

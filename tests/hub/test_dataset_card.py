@@ -12,22 +12,11 @@ from huggingface_hub import DatasetCard, HfApi
 from cardiobench.cli.main import main
 from cardiobench.core.errors import LicenceError
 from cardiobench.data import catalog
-from cardiobench.data.prepare import companion_files, prepare
-from cardiobench.data.twin import write_twin
+from cardiobench.data.prepare import companion_files
 from cardiobench.hub.dataset_card import with_gate
 from cardiobench.hub.dataset_index import index_files
 from cardiobench.hub.publish import publish
 from cardiobench.hub.publish_datasets import publications
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    """A prepared twin of a dataset under an agreement, and the bundled sample."""
-    out = tmp_path_factory.mktemp("prepared")
-    write_twin("tmed2", out / "twin", patients=6)
-    prepare("tmed2", out / "twin", out, allow_missing=True)
-    prepare("ptb_xl_sample", None, out)
-    return out
 
 
 def send(name, **options):

@@ -13,8 +13,6 @@ from cardiobench.cli.main import main
 from cardiobench.core.errors import LicenceError
 from cardiobench.core.io import sha256_of_file
 from cardiobench.data import catalog
-from cardiobench.data.prepare import prepare
-from cardiobench.data.twin import write_twin
 from cardiobench.hub import cards, publish_datasets, publish_metrics, publish_models
 from cardiobench.hub.commit import RepoOptions, Target
 from cardiobench.hub.publish import GRADIO, Publication, publish
@@ -36,16 +34,6 @@ def send(publications):
 
 def files(hub, kind, name, revision="main"):
     return dict(hub.store.repository(kind, name).files(revision))
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    """Prepared folders of a twin and of the bundled sample."""
-    out = tmp_path_factory.mktemp("prepared")
-    write_twin("tmed2", out / "twin", patients=6)
-    prepare("tmed2", out / "twin", out, allow_missing=True)
-    prepare("ptb_xl_sample", None, out)
-    return out
 
 
 @pytest.mark.slow
