@@ -3,20 +3,21 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 # One worker per core and one thread per worker: threads that compete for the cores take up to seven times as long.
-PYTEST := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
+# Bytecode is kept whatever the shell says: to compile the tests again takes a third of their collection.
+PYTEST := PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 .PHONY: audit demo docs test test-slow test-all test-scripts test-leaderboard test-cluster lint workflows wheel-smoke clean
 
 demo: $(STAMP)
 	HF_HUB_OFFLINE=1 $(BIN)/cardiobench demo
 
-# What every change must pass: minutes, offline, on any machine.
+# What every change must pass: minutes, offline, on any machine. A worker takes whole files, whose fixtures are made once.
 test: $(STAMP)
-	$(PYTEST) -m "not slow"
+	$(PYTEST) --dist loadfile -m "not slow"
 
-# Full-size networks, whole processes, browsers, kills, real records.
+# Full-size networks, whole processes, browsers, kills, real records; TESTS chooses folders, as CI does.
 test-slow: $(STAMP)
-	$(PYTEST) -m slow
+	$(PYTEST) --dist loadgroup -m slow $(TESTS)
 
 # Everything that is proved; CI runs it after `make test`.
 test-all: test test-slow test-scripts test-leaderboard wheel-smoke test-cluster

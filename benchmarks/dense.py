@@ -141,8 +141,8 @@ def fit(patients: int, folder: Path) -> dict[str, float]:
     ]
     kept = sum(split == "train" for split in frames.splits)
     return {"fit_s": seconds, "fit_cpu_s": processor, "dice": 1 - float(np.mean(errors)), "tokens_mb": kept * reading.dim * 2 / 1e6,
-            "before_mb": before, "penalty": fitted.details["penalty"],
-            "tried": len(fitted.details["penalties_tried"])}  # fmt: skip
+            "before_mb": before, "penalty": fitted.details["penalty"], "tried": len(fitted.details["penalties_tried"]),
+            "validation_dice": 1 - fitted.details["validation_error"]}  # fmt: skip
 
 
 def rss() -> float:
@@ -179,7 +179,9 @@ def main() -> None:
             part, whole = (run(count, Path(folder) / str(count)) for count in (small, options.patients))
             for count, facts, guess in ((small, part, ""), (options.patients, whole, f"{5 * part['cpu_s']:.0f} CPU")):
                 numbers = {
-                    key: round(value, 4) for key, value in facts.items() if key not in ("seconds", "cpu_s", "peak_mb")
+                    key: float(f"{value:.4g}")
+                    for key, value in facts.items()
+                    if key not in ("seconds", "cpu_s", "peak_mb")
                 }
                 print(f"{name:<8}{count * FRAMES:>8}{facts['seconds']:>10.1f}{facts['cpu_s']:>9.1f}{guess:>14}{facts['peak_mb']:>9.0f}"
                       f"{facts.get('tokens_mb', 0):>11.0f}  {numbers}", flush=True)  # fmt: skip

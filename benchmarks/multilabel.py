@@ -57,7 +57,7 @@ def task_data(seed: int = 0) -> TaskData:
             task.target: [label_set(names[row], task.classes) for row in truth],
         }
     )
-    return TaskData(task, rows, Embeddings(ids, latent @ mixing + noise, np.arange(count + 1)), "mean")
+    return TaskData(task, rows, Embeddings(latent @ mixing + noise, np.arange(count + 1)), "mean")
 
 
 def timed(name: str, work: Callable[[], Result]) -> tuple[Result, float]:

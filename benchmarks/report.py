@@ -29,8 +29,8 @@ KINDS = {"regression": "phantom_echo/ef", "binary": "phantom_ecg/cd", "multiclas
 
 
 def names(count: int) -> list[tuple[str, str]]:
-    """(task, kind): those of the catalogue, then made-up ones."""
-    known = [(name, catalog.task(name).kind) for name in catalog.list_tasks()]
+    """(task, kind): those of the catalogue of these kinds, then made-up ones."""
+    known = [(name, kind) for name in catalog.list_tasks() if (kind := catalog.task(name).kind) in KINDS]
     more = [(f"made_up_{number}/ef", "regression") for number in range(max(0, count - len(known)))]
     return [*known, *more][:count]
 

@@ -50,9 +50,9 @@ def score(
     """Score predictions from anywhere.
 
     Args:
-        predictions: file, or frame with id and y_pred or p_<class>, one row per test unit.
+        predictions: file or frame with id and y_pred or p_<class>, one row per test unit.
         task: name of the task.
-        references: file made by `cardiobench references`, or frame with id, patient_id, split, y_true.
+        references: file made by `cardiobench references`, or a frame with id, patient_id, split, y_true.
         options: of `cardiobench.scoring.score.score`, such as `resamples` and `seed`.
 
     Raises:
@@ -80,18 +80,13 @@ def compare(
 def _joined(
     predictions: "str | Path | pd.DataFrame", task: str, references: "str | Path | pd.DataFrame"
 ) -> "tuple[Predictions, pd.DataFrame]":
-    import pandas as pd
-
     from cardiobench.data import catalog
     from cardiobench.data.references import read_references
-    from cardiobench.scoring.predictions import Predictions, read_predictions
+    from cardiobench.scoring.predictions import Predictions, read_predictions, source_name
 
     spec = catalog.task(task)
-    truth = references if isinstance(references, pd.DataFrame) else read_references(references, spec)
-    is_frame = isinstance(predictions, pd.DataFrame)
-    answers = predictions if is_frame else read_predictions(predictions, spec)
-    source = "predictions" if is_frame else Path(predictions).name
-    return Predictions.join(truth, answers, spec, source=source), truth
+    truth, answers = read_references(references, spec), read_predictions(predictions, spec)
+    return Predictions.join(truth, answers, spec, source=source_name(predictions)), truth
 
 
 def load_dataset(
@@ -111,7 +106,8 @@ def load_dataset(
         name: such as "tmed2" or "cardiobench/tmed2".
         data_dir: raw or prepared folder; None = CARDIOBENCH_DATA, else the Hub. Generated and bundled data need none.
         split: one split only.
-        streaming: read rows as they are asked for; from the Hub without downloading the rest.
+        streaming: read rows as they are asked for; from the Hub without downloading the rest. Read a split to its end: a script
+            that ends in the middle of one may abort at its exit (datasets#7566).
         allow_missing: go on with an incomplete copy.
         options: of `DatasetBuilder.download_and_prepare`, such as `num_proc`; for a raw folder.
 

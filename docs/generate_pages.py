@@ -24,30 +24,33 @@ def index(title: str, intro: str, names: list[str]) -> str:
 
 
 def pages() -> dict[str, str]:
-    """Return path below the generated folder -> Markdown text."""
+    """Return path below the generated folder -> Markdown text; parts of packages that happen to be installed have none."""
+    from cardiobench.core.plugins import entry_points
     from cardiobench.core.resources import folder
-    from cardiobench.data.catalog import list_datasets
+    from cardiobench.data.catalog import is_own, list_datasets
     from cardiobench.protocols import list_protocols, protocol
-    from cardiobench.scoring.metrics import list_metrics
+    from cardiobench.scoring.metrics import own_metrics
 
     made = {}
-    for name in list_datasets():
+    datasets, metrics = list(filter(is_own, list_datasets())), own_metrics()
+    protocols = [name for name in list_protocols() if name not in entry_points("protocols")]
+    for name in datasets:
         made[f"datasets/{name}"] = body(folder("hf_datasets") / name / "README.md")
     cards = sorted(folder("model_cards").glob("*.md"))
     for card in cards:
         made[f"models/{card.stem}"] = body(card)
-    for name in list_metrics():
+    for name in metrics:
         made[f"metrics/{name}"] = body(folder("hf_metrics") / name / "README.md")
-    for name in list_protocols():
+    for name in protocols:
         kind = type(protocol(name))
         made[f"protocols/{name}"] = (
             f"# {name}\n\n{inspect.getdoc(sys.modules[kind.__module__])}\n\n"
             f"## Options\n\n```{{eval-rst}}\n.. autoclass:: {kind.__module__}.{kind.__qualname__}\n```\n"
         )
-    made["datasets/index"] = index("Datasets", "What is measured on, and what is wrong with it.", list(list_datasets()))
+    made["datasets/index"] = index("Datasets", "What is measured on, and what is wrong with it.", datasets)
     made["models/index"] = index("Models", "Every registered model and baseline.", [card.stem for card in cards])
-    made["metrics/index"] = index("Metrics", "Each is a module of `evaluate`.", list(list_metrics()))
-    made["protocols/index"] = index("Protocols", "How predictions come about.", list(list_protocols()))
+    made["metrics/index"] = index("Metrics", "Each is a module of `evaluate`.", metrics)
+    made["protocols/index"] = index("Protocols", "How predictions come about.", protocols)
     made["commands"] = commands()
     return made
 

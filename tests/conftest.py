@@ -1,5 +1,6 @@
 """Fixtures that every test may use."""
 
+import gc
 import os
 import tempfile
 from pathlib import Path
@@ -12,6 +13,9 @@ os.environ["HF_HOME"] = _HOME.name
 os.environ["CARDIOBENCH_CACHE"] = str(Path(_HOME.name) / "cardiobench")
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.pop("CARDIOBENCH_DATA", None)
+
+# Imports make millions of objects that live to the end: the collector would walk over them again and again.
+gc.disable()
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -35,6 +39,17 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("no folder of real samples beside this checkout")
     return folder
+
+
+def pytest_collection_finish():
+    """Leave all that was imported to the end of the process, and collect what the tests make."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_sessionfinish():
+    """Let the process take down what was imported, in its own order."""
+    gc.unfreeze()
 
 
 def pytest_terminal_summary(terminalreporter):

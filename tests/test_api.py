@@ -51,6 +51,20 @@ def test_score_and_compare(references, tmp_path):
         cardiobench.score(right[1:], "ptb_xl_sample/cd", references)
 
 
+def test_frames_are_read_like_files(references):
+    whole_numbers = {name: number for number, name in enumerate(references["id"])}
+    frame = references.assign(
+        id=references["id"].map(whole_numbers),
+        patient_id=pd.factorize(references["patient_id"])[0],
+        y_true=references["y_true"].eq("CD"),
+    )
+    test = frame[frame["split"] == "test"]
+    answers = pd.DataFrame({"prob_cd": test["y_true"].astype(float)}).set_index(test["id"])
+    result = cardiobench.score(answers, "ptb_xl_sample/cd", frame.set_index("id", drop=False))
+    assert result.score.value == 1 and result.score.n_patients == test["patient_id"].nunique()
+    assert frame["id"].dtype.kind == "i", "the caller's frame stays as it is"
+
+
 def test_load_metric_and_dataset():
     assert cardiobench.load_metric("mae").compute(references=[1.0, 2.0], predictions=[2.0, 4.0]) == {"mae": 1.5}
     with pytest.raises(UnknownName, match="Did you mean 'mae'"):

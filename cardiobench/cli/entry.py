@@ -4,19 +4,29 @@ import argparse
 import errno
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from cardiobench.cli.flags import Parser
 from cardiobench.core import plugins
 from cardiobench.core.errors import CardioBenchError
 
-DISK = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.ENOTDIR, errno.EIO}
+DISK = {errno.ENOSPC, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.ENOTDIR, errno.EIO}
 NAMES = {errno.ENAMETOOLONG, errno.EILSEQ, errno.ELOOP}
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 BROKEN_PIPE = 128 + 13  # as the shell reports a process that SIGPIPE ended
 INTERRUPTED = 128 + 2
+TERMINATED = 128 + 15
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, as of `docker stop` or of a scheduler that takes a machine back: the work ends as by Ctrl-C."""
 
 
 def guarded(
@@ -40,9 +50,10 @@ def guarded(
         for kind, flag in (("hf_datasets", "datasets_dir"), ("model_cards", "models_dir")):
             if path := getattr(arguments, flag, None):
                 plugins.add_folder(kind, Path(path))
-        code = (execute or arguments.execute)(arguments)
-        sys.stdout.flush()
-        return code
+        with sigterm_interrupts():
+            code = (execute or arguments.execute)(arguments)
+            sys.stdout.flush()
+            return code
     except CardioBenchError as error:
         return _fail(f"{type(error).__name__}: {error}", error.exit_code)
     except BrokenPipeError:
@@ -60,8 +71,36 @@ def guarded(
         )
     except UnicodeError as error:
         return _fail(f"UnwritableOutput: a name, path or token that cannot be written or sent: {error}.", 2)
-    except KeyboardInterrupt:
-        return _fail("interrupted; what is finished is kept, run the same line again to go on", INTERRUPTED)
+    except BrokenExecutor as error:
+        reason = " ".join(str(error).split())
+        return _fail(
+            f"LostWorker: {reason} What is finished is kept: run the same line again, with fewer --jobs if memory was short.",
+            1,
+        )
+    except KeyboardInterrupt as stop:
+        code = TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+        return _fail("interrupted; what is finished is kept, run the same line again to go on", code)
+
+
+@contextmanager
+def sigterm_interrupts() -> Iterator[None]:
+    """Let SIGTERM raise `Terminated`, so that what is under way is put away and said.
+
+    One of several processes ends at once, as ever: it may wait for the others in a library that hears nothing.
+    """
+    alone = os.environ.get("WORLD_SIZE", "1") == "1" and threading.current_thread() is threading.main_thread()
+    if not alone or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _terminate(*_: Any) -> None:
+    raise Terminated
 
 
 def prepare_streams() -> None:

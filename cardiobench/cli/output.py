@@ -56,10 +56,11 @@ def print_files(console: Console, files: Sequence[Path], folder: Path) -> None:
     """Print the files that were written: pages and tables by name, figures by count."""
     figures = {file.with_suffix("") for file in files if file.suffix in (".png", ".svg")}
     pages = [file for file in files if file.suffix in (".md", ".html", ".csv") and file.with_suffix("") not in figures]
-    if others := len(files) - len(pages):
-        console.print(f"\nwrote {others} files below {folder}")
+    console.print("")
     for file in pages:
         console.print(f"wrote {file}")
+    if others := len(files) - len(pages):
+        console.print(f"wrote {others} {'more ' if pages else ''}file{'s' * (others > 1)} below {folder}")
 
 
 def print_problems(console: Console, problems: Sequence[Problem]) -> None:

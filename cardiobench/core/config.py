@@ -189,7 +189,7 @@ class RunConfig(Settings):
     poolings: Annotated[
         Names,
         Setting(
-            "mean, cls, last, max: how tokens become one vector; tokens: keep all; several allowed (default: the model's own)",
+            "mean, cls, last, max: how tokens become one vector; tokens: keep them; own: the model's own, the default; several allowed",
             WHAT,
             "NAME",
             flag="pooling",

@@ -5,11 +5,12 @@ import hashlib
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from typing import Any
 from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput
 
 _NAME_BYTES = 120  # of the target's name that a temporary name repeats: file systems allow 255 bytes
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_TEMPORARY = re.compile(r"\..+\.(\w+)-(\d+)-\w+\.tmp")  # see temporary_path
 
 
 def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
@@ -70,18 +72,21 @@ def temporary_path(path: Path) -> Path:
 def remove_orphans(folder: Path) -> list[Path]:
     """Remove the temporary files and folders that processes of this machine left behind when they were killed.
 
-    Files of processes that still run, and of other machines, stay.
+    Files of processes that still run, and of other machines, stay; so does what cannot be removed, as on a read-only disk,
+    or what another run removes at the same time.
     """
-    orphans = [
-        path
-        for path in folder.rglob(f".*.{_host()}-*-*.tmp")
-        if (process := path.name.rsplit("-", 2)[1]).isdigit() and not _runs(int(process))
-    ]
+    orphans = []
+    for root, folders, files in os.walk(folder):  # which passes over folders that go while it walks
+        for name in (*folders, *files):
+            if (match := _TEMPORARY.fullmatch(name)) and match[1] == _host() and not _runs(int(match[2])):
+                orphans.append(Path(root, name))
+        folders[:] = [name for name in folders if not _TEMPORARY.fullmatch(name)]
     for path in orphans:
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+            shutil.rmtree(path, ignore_errors=True)
         else:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
     return orphans
 
 

@@ -64,7 +64,8 @@ def load(group: str, name: str) -> Any:
         ) from error
 
 
-def _shown(location: object) -> str:
+def shown(location: object) -> str:
+    """Return where a part comes from: a path, or an entry point and its package."""
     return f"{location.value} of {package_of(location)}" if isinstance(location, metadata.EntryPoint) else str(location)
 
 
@@ -77,7 +78,7 @@ def by_name(kind: str, pairs: Iterable[tuple[str, Location]]) -> dict[str, Locat
     named: dict[str, Location] = {}
     for name, location in pairs:
         if name in named:
-            first, second = map(_shown, (named[name], location))
+            first, second = map(shown, (named[name], location))
             raise BadConfig(f"two {kind}s are called '{name}': {first} and {second}. Rename or remove one.")
         named[name] = location
     return named

@@ -41,15 +41,16 @@ def source_files(*sources: type | ModuleType | Path) -> tuple[Path, ...]:
     return tuple(sorted(files))
 
 
-@cache
 def _imports(path: Path) -> tuple[Path, ...]:
     """Return the files of this package, and of the one that a source file lies in, that the file imports."""
     own = _package(path)
     names: set[str] = set()
-    for node in _statements(ast.parse(path.read_bytes())):
+    for node, typing in import_statements(path):
+        if typing:
+            continue
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (base := _absolute(node, path, own)):
+        elif base := _absolute(node, path, own):
             names |= {inner if _file(inner := f"{base}.{alias.name}", own) else base for alias in node.names}
     return tuple(file for name in sorted(names) if (file := _file(name, own)))
 
@@ -68,15 +69,20 @@ def _absolute(node: ast.ImportFrom, path: Path, own: Path | None) -> str | None:
     return ".".join((*parents, *filter(None, [node.module]))) if parents else None
 
 
-def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+@cache
+def import_statements(path: Path) -> tuple[tuple[ast.Import | ast.ImportFrom, bool], ...]:
+    """Return the imports of a source file, each with whether it is for type checkers alone."""
+    statements = _statements(ast.parse(path.read_bytes()))
+    return tuple((node, typing) for node, typing in statements if isinstance(node, ast.Import | ast.ImportFrom))
+
+
+def _statements(tree: ast.AST, typing: bool = False) -> Iterator[tuple[ast.AST, bool]]:
     """Yield all statements, which imports are; expressions, nearly all of a tree, are passed over."""
     for node in ast.iter_child_nodes(tree):
-        if not isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
-            continue
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            continue
-        yield node
-        yield from _statements(node)
+        if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield node, typing
+            inside = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            yield from _statements(node, typing or inside)
 
 
 @cache

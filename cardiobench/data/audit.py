@@ -10,7 +10,10 @@ import pandas as pd
 from cardiobench.data import catalog
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.labels import label_values
 from cardiobench.data.spec import LABEL_SEPARATOR, Task
+
+FEW = 5  # patients; a resample lacks a class of k patients with probability e**-k, 2 % and more of those below
 
 
 def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
@@ -26,7 +29,7 @@ def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
     """
     builder = catalog.builder(source.spec.name)
     listed = source.table.listed
-    findings = [*_counts(source), *_patients(source)]
+    findings = [*_counts(source), *_rare_classes(source), *_patients(source)]
     loose = pd.Series(
         [builder.normalized_patient_id(row) for row in listed.to_dict("records")], listed.index, dtype=object
     )
@@ -75,6 +78,20 @@ def _counts(source: OpenDataset) -> Iterator[AuditFinding]:
                 classes = cells.value_counts()
                 note += "; " + ", ".join(f"{name} {classes[name]}" for name in task.classes if name in classes)
             yield AuditFinding(f"{task.name} {split}", len(part), task.unit_column, note=note)
+
+
+def _rare_classes(source: OpenDataset) -> Iterator[AuditFinding]:
+    """Yield the classes of multilabel tasks that few test patients have: their AUROC rests on those few."""
+    for task in source.spec.tasks:
+        if task.kind == "multilabel":
+            references = source.references(task)
+            test = references[references["split"] == "test"]
+            present = pd.DataFrame(label_values(test["y_true"], task) == 1, columns=task.classes)
+            patients = present.groupby(test["patient_id"].to_numpy()).any().sum()
+            rare = [f"{name} ({count})" for name, count in patients.sort_values(kind="stable").items() if count < FEW]
+            yield AuditFinding(
+                f"{task.name} test: classes of fewer than {FEW} patients", len(rare), "classes", tuple(rare)
+            )
 
 
 def _patients(source: OpenDataset) -> Iterator[AuditFinding]:

@@ -37,7 +37,7 @@ def candidate_dirs(name: str, data_dir: str | os.PathLike | None) -> list[Path]:
 class CardioBuilder(datasets.GeneratorBasedBuilder):
     """A dataset: its `SPEC`, and `rows`, which reads the release's own tables.
 
-    A subclass gives `SPEC` and `rows`; `media` too where the recording is not a file of its own. Everything
+    A subclass gives `SPEC` and `rows`; `media`, or `ecg` of an ECG, too where the recording is not a file of its own. Everything
     that holds for all datasets stands here: finding the raw folder, checks, counts of what is missing, the cache key.
     """
 
@@ -54,8 +54,13 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         raise NotImplementedError(f"{cls.__name__} must say how its rows are read")
 
     @classmethod
-    def excluded(cls, raw: Path | None) -> Mapping[str, tuple[str, ...]]:
-        """Return reason -> ids that the release has and the benchmark leaves out on purpose."""
+    def excluded(cls, raw: Path | None, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
+        """Return reason -> ids that the release has and the benchmark leaves out on purpose.
+
+        Args:
+            raw: raw folder.
+            rows: that `rows` has read from it.
+        """
         return {}
 
     @classmethod
@@ -106,14 +111,20 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     @classmethod
     def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the media columns of a row: a file's path for echo (decoded when needed), signal and rate for an ECG."""
+        if cls.SPEC.media == "ecg":
+            ecg = cls.ecg(raw, row)
+            return {"ecg": ecg.signal, "fs": ecg.fs}
         if raw is None:
             raise NotImplementedError(f"{cls.__name__} is generated and must say how its recordings are drawn")
-        path = safe_join(raw, row["media"])
-        if cls.SPEC.media != "ecg":
-            return {cls.SPEC.media: {"path": str(path), "bytes": None}}
+        return {cls.SPEC.media: {"path": str(safe_join(raw, row["media"])), "bytes": None}}
+
+    @classmethod
+    def ecg(cls, raw: Path | None, row: Mapping[str, Any]) -> Ecg:
+        """Return the ECG of a row, where that is the medium; raises `BadMedia` naming the file."""
+        if raw is None:
+            raise NotImplementedError(f"{cls.__name__} is generated and must say how its ECGs are drawn")
         record = row["record"]
-        ecg = read_ecg(path, None if pd.isna(record) else record)
-        return {"ecg": ecg.signal, "fs": ecg.fs}
+        return read_ecg(safe_join(raw, row["media"]), None if pd.isna(record) else record)
 
     @classmethod
     def generator(cls) -> str:
@@ -184,11 +195,13 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     ) -> RowTable:
         """Read and check the rows of the raw folder; no recording is read."""
         raw = cls.find_raw(data_dir)
+        rows = cls.rows(raw)
+        rows = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
         return row_table(
             cls.SPEC,
-            cls.rows(raw),
+            rows,
             raw,
-            excluded=cls.excluded(raw),
+            excluded=cls.excluded(raw, rows),
             missing_tables=cls.missing_tables(raw),
             candidates=cls.candidates(),
             label_files=cls.label_files(raw),
@@ -201,6 +214,8 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     @classmethod
     def recording(cls, raw: Path | None, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Clip | Ecg:
         """Return one recording in canonical form; raises `BadMedia` naming the file."""
+        if cls.SPEC.media == "ecg":
+            return cls.ecg(raw, row)
         return decode({**row, **cls.media(raw, row)}, sampling)
 
     # ---- the `datasets` builder ------------------------------------------------------------------------------------

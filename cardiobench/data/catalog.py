@@ -62,13 +62,15 @@ def _location(name: str) -> Path | EntryPoint:
 def _builder(name: str, location: Path | EntryPoint) -> "type[CardioBuilder]":
     from cardiobench.data.builder import CardioBuilder
 
-    kind = _from_file(name, location) if isinstance(location, Path) else plugins.load("datasets", name)
+    origin = plugins.shown(location)
+    try:
+        kind = _from_file(name, location) if isinstance(location, Path) else plugins.load("datasets", name)
+    except (TypeError, ValueError) as error:  # how a spec refuses what it cannot be
+        raise BadConfig(f"the dataset {name} ({origin}) cannot be loaded: {error}") from error
     if not (isinstance(kind, type) and issubclass(kind, CardioBuilder)):
-        raise BadConfig(
-            f"{location}: {kind!r} is no dataset. A dataset is a subclass of cardiobench.data.CardioBuilder."
-        )
+        raise BadConfig(f"{origin}: {kind!r} is no dataset. A dataset is a subclass of cardiobench.data.CardioBuilder.")
     if kind.SPEC.name != name:
-        raise BadConfig(f"{location}: its SPEC is called '{kind.SPEC.name}', expected '{name}'. Give both one name.")
+        raise BadConfig(f"{origin}: its SPEC is called '{kind.SPEC.name}', expected '{name}'. Give both one name.")
     return kind
 
 

@@ -1,7 +1,7 @@
 """One dataset, opened: its rows, and its recordings one at a time, read when they are asked for."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,10 +10,10 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadMedia
+from cardiobench.core.errors import BadData, BadMedia
 from cardiobench.core.io import sha256_of_json
 from cardiobench.data import catalog
-from cardiobench.data.dense import DenseLabel
+from cardiobench.data.dense import DenseLabel, check_inside
 from cardiobench.data.media import METADATA, Clip, Ecg, FrameSampling
 from cardiobench.data.media.overlays import mask_overlays
 from cardiobench.data.rows import RowTable
@@ -63,6 +63,8 @@ class OpenDataset:
     @property
     def duplicates(self) -> list[tuple[str, ...]]:
         """The known groups of ids whose recordings are the same, as far as they are here."""
+        if not self.spec.duplicates:
+            return []
         ids = set(self.frame["id"])
         groups = (tuple(name for name in group if name in ids) for group in self.spec.duplicates)
         return [group for group in groups if len(group) > 1]
@@ -108,11 +110,15 @@ class OpenDataset:
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
         """Read the recording of row `number` of the frame; raises `BadMedia` naming the file."""
         row = self.frame.iloc[number].to_dict()
-        recording = catalog.builder(self.spec.name).recording(self.raw, row, sampling)
+        recording = self._decode(row, sampling)
         if self.masked and isinstance(recording, Clip):
             recording = mask_overlays(recording, row["id"])
         facts = {name: row[name] for name in METADATA if name in row and not pd.isna(row[name])}
         return replace(recording, facts=facts)
+
+    def _decode(self, row: Mapping[str, Any], sampling: FrameSampling | None) -> Clip | Ecg:
+        """Read the recording of a row."""
+        return catalog.builder(self.spec.name).recording(self.raw, row, sampling)
 
     def dense_labels(self, task: Task, rows: pd.DataFrame | None = None) -> Iterator[DenseLabel]:
         """Yield the labels of a dense task, one at a time, in the order of the rows; bad ones carry their reason.
@@ -137,29 +143,37 @@ class OpenDataset:
                 the recording its outermost frame is repeated.
 
         Raises:
-            BadMedia: it cannot be read, lies beyond the end of the recording, or has another size than the mask.
+            BadMedia: it cannot be read, lies beyond the end of the recording, has another size than the mask, or a point lies
+                outside it.
         """
         count, stride = (sampling.count or 1, sampling.stride) if sampling else (1, 1)
         before = min(count // 2, label.frame // stride)
         row = {**self.frame.iloc[self._numbers[label.recording]].to_dict(), "key_frame": label.frame - before * stride}
         read = replace(sampling or FrameSampling(), count=count - count // 2 + before, stride=stride, start="key_frame")
-        clip = catalog.builder(self.spec.name).recording(self.raw, row, read)
+        clip, name = self._decode(row, read), row.get("media", label.recording)
         if not isinstance(clip, Clip) or label.frame not in clip.indices:
             raise BadMedia(
-                f"{row['media']} has no frame {label.frame}, which {label.task} has a label of. Download both again."
+                f"{name} has no frame {label.frame}, which {label.task} has a label of. Download both again."
             )
         size = clip.frames.shape[1:3]
-        if label.mask is not None and label.mask.shape != size:
+        wanted = label.size if label.mask is None else label.mask.shape
+        if wanted is not None and wanted != size:
             raise BadMedia(
-                f"{row['media']} has frames of {size[0]} x {size[1]} pixels, and the mask of frame {label.frame} has "
-                f"{label.mask.shape[0]} x {label.mask.shape[1]}. Download both again."
+                f"{name} has frames of {size[0]} x {size[1]} pixels, and the mask of frame {label.frame} has "
+                f"{wanted[0]} x {wanted[1]}. Download both again."
             )
+        if label.points is not None:
+            try:
+                check_inside(label.points, size, f"{name}, frame {label.frame}")
+            except BadData as error:  # of the recording: its size is known here alone
+                raise BadMedia(str(error)) from error
         places = (np.arange(count) - count // 2 + before).clip(0, len(clip.frames) - 1)
         return replace(clip, frames=clip.frames[places], indices=clip.indices[places])
 
     def task_rows(self, task: Task) -> pd.DataFrame:
         """Return the rows that represent the units of a task: labelled, and in the task."""
-        frame = self.frame[self.frame[task.target].notna()]
+        labelled = self.frame[task.target].notna()
+        frame = self.frame.copy(deep=False) if labelled.all() else self.frame[labelled]
         for column, accepted in task.where.items():
             frame = frame[frame[column].isin(accepted)]
         for column, preferred in task.paper_rows.items() if self.profile == "paper" else ():

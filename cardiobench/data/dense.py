@@ -1,7 +1,7 @@
 """Dense labels: masks and landmarks of single frames, read one at a time."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -19,6 +19,8 @@ LENGTHS: Mapping[str, tuple[str, str]] = {
 }
 """Measurement -> the two of `POINTS` that it lies between."""
 UNKNOWN_FRAME = -1
+PIXEL = (0.001, 100.0)
+"""mm that a side of a pixel can measure; what lies beyond is another unit, or damage."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,7 @@ class DenseLabel:
         spacing: height and width of a pixel, mm; None where the release does not say.
         phase: "ED", "ES", or None.
         view: of the recording, or None.
+        size: height and width of a mask that was left out to save memory; None else.
         reason: why there is no label; mask and points are then None, and the frame counts as not covered.
     """
 
@@ -52,7 +55,12 @@ class DenseLabel:
     spacing: tuple[float, float] | None = None
     phase: str | None = None
     view: str | None = None
+    size: tuple[int, int] | None = None
     reason: str = ""
+
+    def without_mask(self) -> "DenseLabel":
+        """Return the label without its mask, whose size is kept."""
+        return self if self.mask is None else replace(self, mask=None, size=self.mask.shape)
 
 
 class Reading(TypedDict, total=False):
@@ -121,10 +129,12 @@ def check_mask(mask: np.ndarray, structures: int, size: tuple[int, int], source:
 
 
 def check_spacing(spacing: tuple[float, float], source: str) -> tuple[float, float]:
-    """Check the sides of a pixel and return them; raises `BadData` for one that is no positive length."""
-    if not all(np.isfinite(side) and side > 0 for side in spacing):
+    """Check the sides of a pixel and return them; raises `BadData` for one outside `PIXEL`."""
+    low, high = PIXEL
+    if not all(low <= side <= high for side in spacing):
         raise BadData(
-            f"{source}: a pixel measures {spacing[0]:g} x {spacing[1]:g} mm, expected two lengths above 0. Download it again."
+            f"{source}: a pixel measures {spacing[0]:g} x {spacing[1]:g} mm, expected two lengths from {low:g} to {high:g}. "
+            "Download it again."
         )
     return spacing
 

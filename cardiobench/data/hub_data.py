@@ -9,9 +9,10 @@ from cardiobench.core.config import DEFAULT_NAMESPACE, hub_namespace
 from cardiobench.core.errors import MissingData
 from cardiobench.data.prepare import NOTE
 from cardiobench.data.prepared import shards_by_split
+from cardiobench.data.prepared_labels import LABELS
 from cardiobench.data.spec import DatasetSpec
 
-FILES = (NOTE, "data/*.parquet")
+FILES = (NOTE, "data/*.parquet", f"{LABELS}/*.parquet")
 """Files of a published dataset that are read: tables only, no code."""
 
 TIMEOUT = 10.0

@@ -232,6 +232,7 @@ def read_numbers(rows: pd.DataFrame, quantity: Quantity) -> tuple[pd.Series, pd.
     if quantity.mixed_unit:
         mixed = values * FACTORS[quantity.mixed_unit, quantity.unit]
         other = ~values.between(quantity.low, quantity.high) & mixed.between(quantity.low, quantity.high)
+        other &= units == quantity.unit  # a row that says another unit was converted already
         values = values.where(~other, mixed)
     problems = pd.Series("", index=rows.index)
     problems[~values.between(quantity.low, quantity.high)] = (

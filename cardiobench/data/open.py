@@ -5,14 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from cardiobench.core.errors import MissingData
+from cardiobench.core.tables import TEXT
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset, Profile
 from cardiobench.data.hub_data import fetch_published
 from cardiobench.data.media import METADATA
 from cardiobench.data.prepared import find_prepared, open_prepared
-from cardiobench.data.rows import RowTable
+from cardiobench.data.rows import RowTable, hexadecimal
 
 
 def open_dataset(
@@ -88,7 +91,8 @@ def with_metadata(table: RowTable) -> RowTable:
     if not columns or table.frame.empty:
         return table
     digests = pd.util.hash_pandas_object(table.frame[columns], index=False)
-    marks = [f"{mark}.{digest:x}" for mark, digest in zip(table.frame["fingerprint"], digests, strict=True)]
+    digits = pc.replace_substring_regex(hexadecimal(digests), "^0{1,15}", "")
+    joined = pc.binary_join_element_wise(pa.array(table.frame["fingerprint"], pa.string()), digits, ".")
     frame = table.frame.copy(deep=False)
-    frame["fingerprint"] = marks
+    frame["fingerprint"] = pd.array(joined, TEXT)
     return replace(table, frame=frame)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from cardiobench.core.errors import BadData, BadMedia, CardioBenchError, Unwrita
 from cardiobench.core.io import remove_orphans, sha256_of_file, temporary_folder, write_json
 from cardiobench.core.tables import read_table
 from cardiobench.data import catalog
+from cardiobench.data.prepared_labels import label_path, write_labels
 from cardiobench.data.prompts import prompt_files
 from cardiobench.data.rows import links_out
 from cardiobench.data.twin_manifest import find_manifest
@@ -62,6 +63,7 @@ class Preparation:
         absent: split -> rows of the release that the tables lacked.
         linked: links out of the raw folder, through which recordings or tables may have come; such a folder is not published.
         shards: file in `data` -> its SHA-256, by which a folder that was changed since is known.
+        labels: the same of the files in `labels`, the masks and landmarks.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Preparation:
     absent: dict[str, int]
     linked: tuple[str, ...]
     shards: dict[str, str]
+    labels: dict[str, str] = field(default_factory=dict)
 
 
 def prepare(
@@ -191,8 +194,22 @@ def _finish(build: "CardioBuilder", folder: Path, *, allow_missing: bool) -> Non
         absent=dict(rows.absent),
         linked=() if build._raw is None else links_out(build._raw),
         shards={shard.name: sha256_of_file(shard) for shard in shards},
+        labels={path.name: sha256_of_file(path) for path in _write_labels(build, folder, here)},
     )
     write_json(asdict(note), folder / NOTE)
+
+
+def _write_labels(build: "CardioBuilder", folder: Path, here: set[str]) -> list[Path]:
+    """Write the masks and landmarks of the recordings that are here, in the order of the shards; returns the files."""
+    frame = build._rows.frame
+    paths: list[Path] = []
+    order = {split: number for number, split in enumerate(build.SPEC.splits)}
+    for task in build.SPEC.dense_tasks:
+        rows = frame[frame["id"].isin(here) & frame[task.target].notna()]
+        rows = rows.sort_values("split", key=lambda splits: splits.map(order), kind="stable")
+        paths.append(label_path(folder, task))
+        write_labels(build.dense_labels(build._raw, task, rows), paths[-1], build._raw)
+    return paths
 
 
 def _unreadable(build: "CardioBuilder", damaged: "pd.DataFrame") -> BadMedia:

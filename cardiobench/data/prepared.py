@@ -1,7 +1,7 @@
 """A dataset in the form that `cardiobench prepare` wrote, opened like a raw folder."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
@@ -20,6 +20,7 @@ from cardiobench.data.fingerprints import fingerprints
 from cardiobench.data.labels import label_set
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
 from cardiobench.data.prepare import NOTE, Preparation, read_left_out
+from cardiobench.data.prepared_labels import LABELS, label_path, read_labels
 from cardiobench.data.rows import RowTable, check_rows
 from cardiobench.data.spec import DatasetSpec, Task
 from cardiobench.results.record import type_adapter
@@ -52,21 +53,27 @@ class PreparedDataset(OpenDataset):
         """Return all splits, one after the other, as one `datasets.Dataset`."""
         return _joined(self.raw, self.spec)
 
-    def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
-        """Read the recording of row `number` of the frame; raises `BadMedia` naming it."""
-        return decode(self.dataset[number], sampling)
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.dataset["id"])}
 
     def dense_labels(self, task: Task, rows: pd.DataFrame | None = None) -> Iterator[DenseLabel]:
-        """Refuse: a prepared folder holds recordings and one value per row, no masks and no points.
+        """Yield the labels that `prepare` read, as it found them.
 
         Raises:
-            MissingData: always, unless the recordings are generated.
+            MissingData: the folder was made before `prepare` kept labels.
+            BadData: they are damaged.
         """
-        if not self.spec.generated:
+        path = label_path(self.raw, task)
+        if not path.is_file():
             raise MissingData(
-                f"{self.raw} was made by prepare and holds no labels of {task.name}. Give the raw folder."
+                f"{self.raw} holds no labels of {task.name} ({path.relative_to(self.raw)}). Prepare the dataset again."
             )
-        yield from super().dense_labels(task, rows)
+        rows = self.task_rows(task) if rows is None else rows
+        yield from read_labels(path, task, set(rows["id"]))
+
+    def _decode(self, row: Mapping[str, Any], sampling: FrameSampling | None) -> Clip | Ecg:
+        return decode({**self.dataset[self._places[row["id"]]], "key_frame": row.get("key_frame")}, sampling)
 
 
 def _note_content(path: Path) -> dict[str, Any]:
@@ -96,8 +103,8 @@ def read_note(folder: Path, spec: DatasetSpec) -> Preparation:
 
 def changed_shards(folder: Path, note: Preparation) -> list[str]:
     """Return the files of recordings that are not, by content, those that `prepare` wrote: changed, added or gone."""
-    expected = note.shards
-    found = {path.name: sha256_of_file(path) for path in sorted((folder / "data").iterdir())}
+    expected = note.shards | note.labels
+    found = {path.name: sha256_of_file(path) for name in ("data", LABELS) for path in sorted((folder / name).glob("*"))}
     return sorted(name for name in {*expected, *found} if expected.get(name) != found.get(name))
 
 

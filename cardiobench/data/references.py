@@ -27,21 +27,29 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
     Raises:
         BadData: a unit's rows disagree on its label, patient or split.
     """
+    groups = [group.column for group in task.groups if group.column in rows]
+    named = [task.unit_column, "patient_id", "split", task.target, *task.where, *groups]
+    kept = rows[task.target].notna()
     for column, accepted in task.where.items():
-        rows = rows[rows[column].isin(accepted)]
-    rows = rows[rows[task.target].notna()]
-    table = pd.DataFrame({"id": rows[task.unit_column].astype(str), "patient_id": rows["patient_id"].astype(str)})
-    table["split"], table["y_true"] = rows["split"], rows[task.target]
+        kept &= rows[column].isin(accepted)
+    rows = rows.loc[kept, list(dict.fromkeys(named))]  # once, since every choice of rows is a copy
+    columns = {
+        "id": rows[task.unit_column].astype(str),
+        "patient_id": rows["patient_id"].astype(str),
+        "split": rows["split"],
+        "y_true": rows[task.target],
+    }
+    table = pd.DataFrame(columns | {name: rows[name] for name in groups}, copy=False)
+    table.index = pd.RangeIndex(len(table))
     if task.dense:  # labelled frames of the whole unit
         table["y_true"] = table.groupby("id")["y_true"].transform("sum")
-    repeated = table[table["id"].duplicated(keep=False)]
-    differing = [f"{unit} ({column})" for column in COLUMNS[1:] for unit in _disagreeing(repeated, column)]
-    if differing:
-        raise BadData(f"{task.name}: rows of one {task.unit_column} disagree: {first_n(differing)}.")
-    for group in task.groups:
-        if group.column in rows:
-            table[group.column] = rows[group.column]
-    return check_references(table.drop_duplicates("id").reset_index(drop=True), task)
+    if not table["id"].is_unique:
+        repeated = table[table["id"].duplicated(keep=False)]
+        differing = [f"{unit} ({column})" for column in COLUMNS[1:] for unit in _disagreeing(repeated, column)]
+        if differing:
+            raise BadData(f"{task.name}: rows of one {task.unit_column} disagree: {first_n(differing)}.")
+        table = table.drop_duplicates("id", ignore_index=True)
+    return check_references(table, task)
 
 
 def _disagreeing(table: pd.DataFrame, column: str) -> list[str]:
@@ -63,10 +71,16 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
     for column in ("id", "patient_id"):
         if (nameless := int((table[column].isna() | (table[column] == "")).sum())) > 0:
             raise BadData(f"{source} of {task.name}: {nameless} of {len(table)} rows have no {column}.")
-    repeated = table.loc[table["id"].duplicated(), "id"].unique()
-    if len(repeated):
+    if not table["id"].is_unique:
+        repeated = table.loc[table["id"].duplicated(), "id"].unique()
         raise BadData(f"{source} of {task.name} repeat {len(repeated)} ids: {first_n(repeated)}.")
     if task.classes:
+        if (unknown := int(table["y_true"].isna().sum())) > 0:
+            raise BadData(
+                f"{source} of {task.name}: {unknown} of {len(table)} rows have no label: "
+                f"{first_n(table.loc[table['y_true'].isna(), 'id'])}. Leave them out"
+                f"{'; that a unit has none of the classes is an empty text, not a null' if task.kind == 'multilabel' else ''}."
+            )
         if strange := strange_labels(table["y_true"], task):
             raise BadData(
                 f"{source} of {task.name} have unknown labels {first_n(strange)}; expected {', '.join(task.classes)}."
@@ -81,13 +95,13 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
     return table
 
 
-def read_references(path: str | Path, task: Task) -> pd.DataFrame:
-    """Read references from a CSV or Parquet file: id, patient_id, split, y_true and columns of groups.
+def read_references(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFrame:
+    """Read references from a CSV or Parquet file or a frame: id, patient_id, split, y_true and columns of groups.
 
-    Ids stay text. A class may be written by name or by its place in the task's class order (0, 1, ...); the classes of a
+    Ids become text. A class may be written by name or by its place in the task's class order (0, 1, ...); the classes of a
     multilabel task by their names: `MI;STTC`.
     """
-    table = read_table(path)
+    table, path = read_table(source), "references" if isinstance(source, pd.DataFrame) else str(source)
     absent = [column for column in COLUMNS if column not in table.columns]
     if absent:
         raise BadData(f"{path} lacks the column {', '.join(absent)}; it has {', '.join(map(str, table.columns))}.")
@@ -105,7 +119,7 @@ def read_references(path: str | Path, task: Task) -> pd.DataFrame:
             table[name] = (
                 numbers_of(cells, table["id"], f"{path}: {name}") if edged else text_of(cells).replace("", None)
             )
-    return check_references(table, task, str(path))
+    return check_references(table, task, path)
 
 
 def write_references(table: pd.DataFrame, path: str | Path) -> Path:
@@ -116,11 +130,11 @@ def write_references(table: pd.DataFrame, path: str | Path) -> Path:
 def class_names_of(column: pd.Series, task: Task) -> pd.Series:
     """Return the class names for cells that hold names or places in the class order; other cells stay as they are.
 
-    Cells of a multilabel task hold names and nothing else.
+    Cells of a multilabel task hold names and nothing else, and a null is not an empty text: nobody knows the unit's classes.
     """
     text = text_of(column)
     if task.kind == "multilabel":
-        return text
+        return text.mask(column.isna(), None)
     names = {str(index): name for index, name in enumerate(task.classes)}
     names |= {f"{index}.0": name for index, name in enumerate(task.classes)}
     names |= {name: name for name in task.classes}

@@ -67,14 +67,15 @@ def check_class_counts(spec: DatasetSpec, listed: pd.DataFrame) -> None:
     for task in spec.tasks:
         if not task.expected:
             continue
-        rows = listed.loc[listed[task.target].notna(), ["split", task.target]].set_axis(["split", "name"], axis=1)
-        of_rows = rows["split"].value_counts()
+        # Cells are counted first, and split into names then: few different ones occur.
+        cells = listed.groupby(["split", task.target]).size().rename_axis(["split", "name"]).reset_index(name="rows")
+        of_rows = cells.groupby("split")["rows"].sum()
         if task.kind == "multilabel":
-            rows = rows.assign(name=rows["name"].str.split(LABEL_SEPARATOR)).explode("name")
-        counts = rows.value_counts()
+            cells = cells.assign(name=cells["name"].str.split(LABEL_SEPARATOR)).explode("name")
+        counts = cells.groupby(["name", "split"])["rows"].sum()
         wrong = []
         for name, by_split in task.expected.items():
-            here = of_rows if name == ROWS else counts.xs(name, level="name") if (rows["name"] == name).any() else none
+            here = of_rows if name == ROWS else counts[name] if name in counts.index else none
             for split, number in by_split.items():
                 found = int(here.sum() if split == TOTAL else here.get(split, 0))
                 if found != number:

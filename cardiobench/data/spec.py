@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 Modality = Literal["echo", "ecg"]
 Kind = Literal["regression", "binary", "multiclass", "multilabel", "segmentation", "landmarks"]
@@ -117,6 +117,10 @@ class Task:
         return self.kind in DENSE
 
     def __post_init__(self):
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"{self.name}: no kind of task '{self.kind}'. The kinds are {', '.join(get_args(Kind))}.")
+        if not self.metrics or isinstance(self.metrics, str):
+            raise ValueError(f"{self.name}: metrics {self.metrics!r}; give a tuple of names, the first of which ranks")
         if self.kind == "binary" and len(self.classes) != 2:
             raise ValueError(f"{self.name}: a binary task has two classes, got {self.classes}")
         if self.kind == "multiclass" and len(self.classes) < 3:

@@ -215,12 +215,18 @@ def _plain_columns(path: Path, columns: Mapping[str, Column], extra: Mapping[str
         include_columns=list(wanted), column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
     )
     try:
-        table = csv_reader.read_csv(pa.BufferReader(content), convert_options=options)
+        one_thread = csv_reader.ReadOptions(use_threads=False)  # as fast, in half the memory
+        table = csv_reader.read_csv(pa.BufferReader(content), read_options=one_thread, convert_options=options)
+        del content
         if len(table) != lines - 1:
             return None
-        frame = pd.DataFrame(index=pd.RangeIndex(2, lines + 1, name="line"))
+        index = pd.RangeIndex(2, lines + 1, name="line")
+        cells = {}
         for name, column in wanted.items():
-            frame[name] = pd.Series(_parsed(table[name], column), index=frame.index, dtype=column.dtype)
+            cells[name] = pd.Series(_parsed(table[name], column), index=index, dtype=column.dtype)
+            table = table.drop_columns(name)  # its text is not needed beside its values
+        frame = pd.DataFrame(cells, index=index, copy=False)
+        pa.default_memory_pool().release_unused()
     except (pa.ArrowInvalid, BadData):
         return None
     for name, column in extra.items():

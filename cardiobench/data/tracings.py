@@ -38,12 +38,16 @@ def fill_tracing(outline: np.ndarray, size: tuple[int, int], source: str) -> np.
         uint8 (H, W), 1 inside.
 
     Raises:
-        BadData: too few corners, or none of the area inside the frame.
+        BadData: a corner without coordinates, too few corners, no area, or none of it inside the frame.
     """
+    if np.isnan(outline).any():
+        raise BadData(f"{source}: a point has no coordinates. Correct the row, or download the table again.")
     if len(outline) < CORNERS:
         raise BadData(
             f"{source}: the outline has {len(outline)} points, it needs {CORNERS} or more. Correct the table, or download it again."
         )
+    if np.linalg.matrix_rank(outline - outline[0]) < 2:
+        raise BadData(f"{source}: all points of the outline lie on one line. Correct the table, or download it again.")
     mask = fill_polygon(np.rint(outline), *size)
     if not mask.any():
         raise BadData(

@@ -29,10 +29,11 @@ class TwinManifest:
     folder: Path
     files: Mapping[str, tuple[int, str]]
 
-    def has(self, path: Path, size: int) -> bool:
-        """Return whether a file belongs to the twin, by its name and size."""
-        entry = self.files.get(path.relative_to(self.folder).as_posix())
-        return entry is not None and entry[0] == size
+    def sizes(self, raw: Path) -> dict[str, int]:
+        """Return path below a raw folder of the twin -> size."""
+        inner = raw.relative_to(self.folder).as_posix()
+        above = "" if inner == "." else f"{inner}/"
+        return {name.removeprefix(above): size for name, (size, _) in self.files.items() if name.startswith(above)}
 
     def foreign_files(self) -> list[str]:
         """Return the files in the folder that the twin was not written with, by content: added or changed ones, not empty ones."""

@@ -13,6 +13,7 @@ import torch.multiprocessing
 
 AHEAD = 3  # recordings per worker that are decoded before they are asked for
 PATIENCE = 5.0  # seconds after which an idle worker looks whether its parent still lives
+BEAT = 1.0  # seconds that one wait may take and count: when all processes were stopped together and go on, none is late
 
 Decoded = torch.Tensor | str
 """The parts of a recording, or why it has none."""
@@ -26,7 +27,7 @@ def decode(
     Args:
         recordings: an item is decoded when it is asked for.
         workers: processes; 0 decodes in this one, without a time limit.
-        timeout: seconds that one recording may take.
+        timeout: seconds that a recording may be waited for.
         pin: whether parts are moved to memory from which a GPU copies without waiting.
     """
     if not workers:
@@ -52,9 +53,11 @@ def decode(
 def _collect(crew: "list[_Worker]") -> "Iterator[tuple[int, Decoded]]":
     """Yield what workers have decoded, waiting for the first; those that are lost are replaced."""
     busy = [worker for worker in crew if worker.position is not None]
-    first = min(worker.deadline for worker in busy)
-    wait([source for worker in busy for source in worker.sources], timeout=max(0.0, first - time.monotonic()))
+    start, beat = time.monotonic(), min(BEAT, *(worker.left for worker in busy))
+    wait([source for worker in busy for source in worker.sources], timeout=beat)
+    waited = min(time.monotonic() - start, BEAT)
     for worker in busy:
+        worker.left -= waited
         position = worker.position
         if position is not None and (parts := worker.result()) is not None:
             yield position, parts
@@ -65,13 +68,13 @@ class _Worker:
 
     Attributes:
         position: of the recording that it decodes; None when it is idle.
-        deadline: on the monotonic clock, for that recording.
+        left: seconds that this recording may still be waited for.
     """
 
     def __init__(self, recordings: Sequence[Decoded], timeout: float):
         self.recordings, self.timeout = recordings, timeout
         self.position: int | None = None
-        self.deadline = 0.0
+        self.left = timeout
         self._fork()
 
     def _fork(self) -> None:
@@ -88,7 +91,7 @@ class _Worker:
 
     def start(self, position: int) -> None:
         """Let it decode a recording."""
-        self.position, self.deadline = position, time.monotonic() + self.timeout
+        self.position, self.left = position, self.timeout
         try:
             self.connection.send(position)
         except OSError:  # it died while it was idle
@@ -109,7 +112,7 @@ class _Worker:
             reason = self._death()
         if not self.process.is_alive():
             reason = self._death()
-        elif time.monotonic() >= self.deadline:
+        elif self.left <= 0:
             reason = f"decoding took longer than {self.timeout:g} s (--recording-timeout)"
         if not reason:
             return None

@@ -1,12 +1,12 @@
 """The encoding loop: recordings are decoded in workers, encoded in batches, stored as they come, on any number of processes."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol, TypeVar
 
+import joblib
 import pandas as pd
 import torch
 
@@ -128,8 +128,11 @@ def batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def default_workers(processes: int) -> int:
-    """Return the decoding workers per process on this machine; of more than two cores, one is left to the encoder."""
-    cores = (os.cpu_count() or 2) // processes
+    """Return the decoding workers per process on this machine; of more than two cores, one is left to the encoder.
+
+    Cores are those that a scheduler or container allots to the process, not those of the machine.
+    """
+    cores = joblib.cpu_count() // processes
     return max(1, min(8, cores - 1 if cores > 2 else cores))
 
 

@@ -10,6 +10,7 @@ import torch
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.base import Encoder, LoadedModel, SpatialEncoder
+from cardiobench.models.device import device_of
 from cardiobench.models.tokens import NO_TOKENS
 
 MAX_GRID = 16
@@ -89,6 +90,7 @@ class FrameTokens:
     """
 
     pooling: Literal["mean", "mean_l2"] = "mean"
+    stored_as = "float16"
     frame_wise = True
     modalities: tuple[str, ...] = ("echo",)
 
@@ -104,7 +106,7 @@ class FrameTokens:
         self.sampling: FrameSampling | None = _clip_around(encoder) if moving else FrameSampling(count=1)
         self.name, self.revision = encoder.name, encoder.revision
         self.warnings = encoder.warnings
-        shape = self._grids(prepare_still(encoder, np.zeros((64, 64, 3), dtype=np.uint8)).to(_device(encoder))).shape
+        shape = self._grids(prepare_still(encoder, np.zeros((64, 64, 3), dtype=np.uint8)).to(device_of(encoder))).shape
         self.grid, self.width = (shape[1], shape[2]), shape[3]
         self.dim = self.grid[0] * self.grid[1] * self.width
         facts = {
@@ -151,13 +153,6 @@ def _clip_around(encoder: Encoder) -> FrameSampling:
     if getattr(encoder, "frame_wise", False) or sampling is None or (sampling.count or 1) == 1:
         raise NotApplicable(f"{encoder.name} looks at single frames: a moving clip tells it no more than a still")
     return sampling
-
-
-def _device(encoder: Encoder) -> torch.device:
-    """Return the device of an encoder's network; the CPU for one without parameters."""
-    network = getattr(encoder, "network", None)
-    parameter = next(network.parameters(), None) if isinstance(network, torch.nn.Module) else None
-    return torch.device("cpu") if parameter is None else parameter.device
 
 
 def token_model(model: LoadedModel, full: bool = False, moving: bool = False) -> LoadedModel:

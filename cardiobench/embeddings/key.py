@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from cardiobench.core.source_digest import source_digest, source_files
+from cardiobench.core.source_digest import import_statements, source_digest, source_files
 from cardiobench.data import builder, catalog, media
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.models.base import LoadedModel, sampling_rate
@@ -53,7 +53,7 @@ def embedding_key(model: LoadedModel, source: OpenDataset) -> dict[str, Any]:
         "libraries": library_versions(files),
         "dataset": source.spec.name,
         "dataset_version": source.spec.version,
-        "dtype": "float32",
+        "dtype": model.stored_as,
         **({"overlays": "masked"} if source.masked else {}),
     }
 
@@ -70,15 +70,14 @@ def library_versions(files: Iterable[Path]) -> dict[str, str]:
     return {name: _version(name) for name in sorted(imported & LIBRARIES.keys())}
 
 
-@cache
-def _top_level_imports(file: Path) -> frozenset[str]:
+def _top_level_imports(file: Path) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_bytes())):
+    for node, _ in import_statements(file):
         if isinstance(node, ast.Import):
             names |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif node.module and not node.level:
             names.add(node.module.partition(".")[0])
-    return frozenset(names)
+    return names
 
 
 @cache

@@ -22,14 +22,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
 
-from cardiobench.core.errors import BadData, UnwritableOutput
+from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput, first_n
 from cardiobench.core.io import write_atomic
+from cardiobench.core.memory import release_freed_memory
 from cardiobench.results.paths import folder_name
 
-DIGEST_DIGITS = 16
+DIGESTS = {32: xxhash.xxh3_128_hexdigest, 16: lambda content: hashlib.sha256(content).hexdigest()[:16]}
+"""Digits in a shard's name -> its digest: XXH3, at the speed of memory; shards of earlier versions have SHA-256."""
 DEVICE = b"device"  # in a shard's metadata; no part of the key, since it is not meant to change a value
 MEMORY_SHARE = 0.5  # of this machine's memory; larger embeddings lie in a file that is mapped into memory
+PROCESSES_HERE = "LOCAL_WORLD_SIZE"  # variable of launchers: processes that share this machine's memory
 POOLED_NUMBERS = 2**19  # numbers that are pooled together in float64: 4 MB, which stay in a processor's cache
 
 
@@ -38,13 +43,11 @@ class Embeddings:
     """Vectors of some recordings, in the order asked for.
 
     Attributes:
-        ids: recordings.
         vectors: float32, or float16 for tokens, (all parts of all recordings, dim).
-        offsets: (len(ids) + 1,); the parts of recording i are `vectors[offsets[i]:offsets[i + 1]]`.
+        offsets: (n + 1,); the parts of recording i are `vectors[offsets[i]:offsets[i + 1]]`.
         devices: that they were computed on, as far as it is known.
     """
 
-    ids: tuple[str, ...]
     vectors: np.ndarray
     offsets: np.ndarray
     devices: tuple[str, ...] = ()
@@ -60,20 +63,19 @@ class Embeddings:
             pooling: `mean` of the parts, or `mean_l2`: parts of unit length, their mean, unit length again. The mean
                 of one part per recording is the stored vectors themselves, without a copy.
         """
-        count = len(self.ids)
+        count = len(self.offsets) - 1
         if pooling == "mean" and len(self.vectors) == count:
             pooled = self.vectors.view()
         else:
-            pooled = np.empty((count, self.vectors.shape[1]), dtype=np.float32)
-            step = max(1, POOLED_NUMBERS * count // max(1, self.vectors.size))
-            for start in range(0, count, step):
-                stop = min(start + step, count)
-                first, last = self.offsets[start], self.offsets[stop]
-                parts = self.vectors[first:last].astype(np.float64)
-                parts = l2_normalize(parts) if pooling == "mean_l2" else parts
-                sums = np.add.reduceat(parts, self.offsets[start:stop] - first, axis=0)
-                means = sums / np.diff(self.offsets[start : stop + 1])[:, None]
-                pooled[start:stop] = l2_normalize(means) if pooling == "mean_l2" else means
+            dim, lengths = self.vectors.shape[1], np.diff(self.offsets)
+            pooled = np.empty((count, dim), dtype=np.float32)
+            for length in np.unique(lengths):  # all recordings of one length as a block, whose sums are quick
+                chosen = np.flatnonzero(lengths == length)
+                for own in np.split(chosen, range(0, len(chosen), max(1, POOLED_NUMBERS // (length * dim)))[1:]):
+                    parts = self.vectors[self.offsets[own, None] + np.arange(length)].astype(np.float64)
+                    parts = l2_normalize(parts) if pooling == "mean_l2" else parts
+                    means = parts.sum(axis=1) / length
+                    pooled[own] = l2_normalize(means) if pooling == "mean_l2" else means
         pooled.flags.writeable = False
         return pooled
 
@@ -160,7 +162,7 @@ class EmbeddingStore:
             }
         ).replace_schema_metadata({DEVICE: device})
         content = _to_bytes(table)
-        name = f"{time.time_ns():020d}-rank{rank}-{os.getpid()}-{_digest(content)}.arrow"
+        name = f"{time.time_ns():020d}-rank{rank}-{os.getpid()}-{xxhash.xxh3_128_hexdigest(content)}.arrow"
         try:
             if not (self.folder / "key.json").is_file():
                 write_atomic(self.folder / "key.json", lambda path: path.write_text(self._text, encoding="utf-8"))
@@ -185,13 +187,13 @@ class EmbeddingStore:
         lengths = np.zeros(len(ids), dtype=np.int64)
         for match in matches:
             lengths[match.positions] = match.lengths
-        names = tuple(ids)
         if not lengths.all():
-            absent = [names[position] for position in np.flatnonzero(lengths == 0)[:5]]
+            absent = np.asarray(ids, dtype=object)[lengths == 0]
             raise BadData(
-                f"{(lengths == 0).sum()} of {len(names)} recordings have no embedding in {self.folder}: "
-                f"{', '.join(absent)}. Run the line again."
+                f"{len(absent)} of {len(lengths)} recordings have no embedding in {self.folder}: "
+                f"{first_n(absent)}. Run the line again."
             )
+        release_freed_memory()
         offsets = np.r_[0, np.cumsum(lengths)]
         vectors = np.empty((0, 0), dtype=self.dtype)
         devices = set()
@@ -206,9 +208,10 @@ class EmbeddingStore:
                 vectors = _allocate((int(offsets[-1]), stored.shape[1]), self.dtype, self.folder)
             step = np.arange(match.lengths.sum()) - np.repeat(np.cumsum(match.lengths) - match.lengths, match.lengths)
             source = np.repeat(match.starts, match.lengths) + step
-            vectors[np.repeat(offsets[match.positions], match.lengths) + step] = stored[source]
+            target = np.repeat(offsets[match.positions], match.lengths) + step
+            vectors[_as_slice(target)] = stored[_as_slice(source)]
         vectors.flags.writeable = False
-        return Embeddings(names, vectors, offsets, tuple(sorted(devices - {""})))
+        return Embeddings(vectors, offsets, tuple(sorted(devices - {""})))
 
     def _open(self, shard: Path) -> pa.Table | None:
         """Return a shard's table; None where it was damaged, and is set aside now, or where another process set it aside."""
@@ -224,7 +227,7 @@ class EmbeddingStore:
 
     def _matches(self, ids: Sequence[str], fingerprints: Sequence[str]) -> Iterator[_Match]:
         """Yield where the recordings are stored, each at the first place that holds the file's fingerprint."""
-        wanted, marks = pd.Index(np.asarray(ids, dtype=object)), np.asarray(fingerprints, dtype=object)
+        wanted, marks = pd.Index(np.asarray(ids, dtype=object)), pa.array(fingerprints, pa.string())
         left = np.ones(len(wanted), dtype=bool)
         for shard in sorted(self.folder.glob("*.arrow")):
             if not left.any():
@@ -238,19 +241,35 @@ class EmbeddingStore:
             lengths = np.diff(np.r_[starts, len(names)])
             positions = wanted.get_indexer(names[starts])
             good = positions >= 0
-            good[good] = left[positions[good]] & (marks[positions[good]] == table["stamp"].to_numpy()[starts[good]])
+            same = pc.equal(marks.take(positions[good]), table["stamp"].take(starts[good]))
+            good[good] = left[positions[good]] & np.asarray(same)
             positions, first = np.unique(positions[good], return_index=True)
             if len(positions):
                 left[positions] = False
                 yield _Match(shard, positions, starts[good][first], lengths[good][first])
 
 
+def _as_slice(positions: np.ndarray) -> slice | np.ndarray:
+    """Return positions that follow one another as a slice, which is read without a copy; others as they are."""
+    follow = len(positions) and (np.diff(positions) == 1).all()
+    return slice(positions[0], positions[-1] + 1) if follow else positions
+
+
 def _allocate(shape: tuple[int, int], dtype: np.dtype, folder: Path) -> np.ndarray:
-    """Return an empty matrix, in a nameless file of `folder` where it would fill half the memory."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if shape[0] * shape[1] * dtype.itemsize <= MEMORY_SHARE * memory:
+    """Return an empty matrix, in a nameless file of `folder` where it would fill half of this process's part of the memory."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // int(os.environ.get(PROCESSES_HERE) or 1)
+    size = shape[0] * shape[1] * dtype.itemsize
+    if size <= MEMORY_SHARE * memory:
         return np.empty(shape, dtype=dtype)
     with tempfile.TemporaryFile(dir=folder) as file:  # the mapping keeps the file until the last array is gone
+        if hasattr(os, "posix_fallocate"):  # not on macOS
+            try:  # on a full disk a page that is written to later would end the process without a word
+                os.posix_fallocate(file.fileno(), 0, size)
+            except OSError as error:
+                raise DiskFull(
+                    f"{size / 1e9:.3g} GB of embeddings cannot be laid out in {folder}: {error.strerror}. Free that disk, or "
+                    "choose another folder with --cache-dir."
+                ) from error
         return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
 
 
@@ -262,12 +281,10 @@ def _to_bytes(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def _digest(content: bytes | pa.Buffer) -> str:
-    return hashlib.sha256(content).hexdigest()[:DIGEST_DIGITS]
-
-
 @cache
 def _is_whole(shard: Path, state: tuple[int, ...]) -> bool:
     """Return whether a shard's bytes are those that were written; once per process and state of the file."""
+    expected = shard.stem.rpartition("-")[2]
+    digest = DIGESTS.get(len(expected))
     with pa.memory_map(str(shard)) as source:
-        return shard.stem.rpartition("-")[2] == _digest(source.read_buffer())
+        return digest is not None and expected == digest(source.read_buffer())

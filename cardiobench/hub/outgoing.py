@@ -137,10 +137,12 @@ def not_a_benchmark_score(result: ScoreResult) -> list[str]:
         "generated recordings": catalog.spec(task.dataset).generated or (result.generated and not facts.get("twin")),
         "a synthetic twin": facts.get("twin"),
         f"only the first {facts.get('limit')} patients": facts.get("limit"),
-        f"{coverage['scored']} of {coverage['expected']} units scored": coverage["scored"] < coverage["expected"],
+        f"{coverage['scored']} of {coverage['expected']} {'labelled frames' if task.dense else 'units'} scored": (
+            coverage["scored"] < coverage["expected"]
+        ),
         OLDER_RULES: result.outdated,
         "files of the release are missing": facts.get("missing_files") or facts.get("absent_rows"),
-        "labels that are not those of the release": not facts.get("digest"),
+        "references of a file, which need not be the release's: score with --data-dir": not facts.get("digest"),
         "prompts other than the dataset's": asked_with is not None and asked_with != prompt_digest(task),
     }
     return [reason for reason, holds in reasons.items() if holds]

@@ -10,6 +10,7 @@ from cardiobench.data import catalog
 from cardiobench.data.hub_data import data_tag
 from cardiobench.data.prepare import NOTE, Preparation, companion_files, read_left_out
 from cardiobench.data.prepared import changed_shards, find_prepared, read_note
+from cardiobench.data.prepared_labels import LABELS
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.hub.cards import front_matter_block, insert, text_of
 from cardiobench.hub.commit import Content, PlanChanges, RepoOptions, Snapshot, Target
@@ -126,7 +127,8 @@ def plan_main(name: str, folder: Path | None, restricted: bool, gated: bool = Fa
         del files["eval.yaml"]
     files["builder.py"] = (catalog.dataset_folder(name) / "builder.py").read_bytes()
     if folder is not None:
-        files |= {f"data/{path.name}": path for path in sorted((folder / "data").glob("*.parquet"))}
+        for part in ("data", LABELS):
+            files |= {f"{part}/{path.name}": path for path in sorted((folder / part).glob("*.parquet"))}
         note = read_note(folder, catalog.spec(name))
         published = {**public_note(note), "absent": _absent(folder, note)}
         files[NOTE] = json.dumps(published, indent=2).encode()
@@ -149,7 +151,7 @@ def plan_main(name: str, folder: Path | None, restricted: bool, gated: bool = Fa
         if has_data and folder is None:
             text = keep_file_facts(text, text_of(snapshot.read("README.md"), "README.md"))
         wanted["README.md"] = (with_gate(text, catalog.spec(name)) if is_gated else text).encode()
-        ours = ("splits/", f"{INDEX}/", "eval.yaml", *(("data/",) if folder is not None else ()))
+        ours = ("splits/", f"{INDEX}/", "eval.yaml", *(("data/", f"{LABELS}/") if folder is not None else ()))
         stale = [path for path in snapshot.files if path.startswith(ours) and path not in wanted]
         return {**wanted, **dict.fromkeys(stale)}
 

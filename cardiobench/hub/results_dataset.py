@@ -14,7 +14,7 @@ A record is one metric of one result. Its columns, flat so that every version of
     higher_is_better bool     of the ranking metric; null for the others
     value, low, high float64  the score and its 95 % interval over patients; null where undefined
     n, n_patients    int64    scored units, and the patients they come from
-    scored, expected int64    units with an answer, and units of the release
+    scored, expected int64    units with an answer, and units of the release; of masks and landmarks, labelled frames
     best_constant, train_constant, chance     float64   floors of the ranking metric; null for the others
     beats_floor      string   the verdict, such as `above the floor`; null for the others (yes, no, tied in older rows)
     collapsed, synthetic_twin bool

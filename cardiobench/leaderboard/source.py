@@ -1,6 +1,5 @@
 """Sources of a leaderboard's results: folders, or a public dataset of results on the Hub."""
 
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -125,7 +124,7 @@ def _rows(path: str, content: bytes, problems: list[Problem]) -> list[Row]:
     columns = [field.name for field in fields(Row)]
     try:
         # Dictionaries stay encoded: a text that every row repeats is decoded once.
-        for record in _records(pq.ParquetFile(io.BytesIO(content), read_dictionary=columns), columns):
+        for record in _records(pq.ParquetFile(pa.BufferReader(content), read_dictionary=columns), columns):
             try:
                 rows[type_adapter(Row).validate_python(record, strict=False)] = None  # a mapping may become a row
             except ValidationError:

@@ -32,10 +32,10 @@ class Encoder(Protocol):
             and part of the embedding key.
         warnings: sentences that every result of the model carries.
 
-    Four further attributes are optional. `sampling_rate` is the rate in Hz that an ECG is brought to before `transform`; an
+    Five further attributes are optional. `sampling_rate` is the rate in Hz that an ECG is brought to before `transform`; an
     encoder without it resamples by itself. `frame_wise = True` says that the parts are the frames of a clip, each encoded
     by itself: clips whose frames are shown in another order are then not encoded again. `no_text_reason` says why an
-    encoder without a text tower has none. An encoder that cuts a recording into several clips says how with
+    encoder without a text tower has none. `stored_as` is the type of its stored vectors, "float32" or "float16". An encoder that cuts a recording into several clips says how with
     `cut(recording) -> list[Clip]`, and its `transform` takes such a list too: where the order of frames is perturbed, it
     is the order of the frames that the network sees together.
     """
@@ -186,6 +186,11 @@ class LoadedModel:
     def sampling(self) -> "FrameSampling | None":
         """Frames of a clip that it looks at; None for ECG models."""
         return self.encoder.sampling
+
+    @property
+    def stored_as(self) -> str:
+        """Type of the stored vectors: "float32", or "float16" of an encoder that keeps many."""
+        return getattr(self.encoder, "stored_as", "float32")
 
     @property
     def own_code(self) -> bool:

@@ -1,5 +1,7 @@
 """Device and memory format of a network."""
 
+from typing import Any
+
 import torch
 
 
@@ -18,3 +20,10 @@ def to_device(network: torch.nn.Module, device: torch.device) -> torch.nn.Module
         if isinstance(module, torch.nn.Conv2d):
             module.to(memory_format=torch.channels_last)
     return network
+
+
+def device_of(encoder: Any) -> torch.device:
+    """Return the device of an encoder's network; the CPU for one without parameters."""
+    network = getattr(encoder, "network", None)
+    parameter = next(network.parameters(), None) if isinstance(network, torch.nn.Module) else None
+    return torch.device("cpu") if parameter is None else parameter.device

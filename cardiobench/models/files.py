@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from cardiobench.core import plugins
 from cardiobench.core.errors import BadModel
 from cardiobench.core.io import sha256_of_file
 from cardiobench.core.registry import unknown_name
@@ -293,15 +295,21 @@ def _explained(name: str, revision: str | None) -> Iterator[None]:
     except RepositoryNotFoundError as error:
         raise BadModel(
             f"{name} is neither a folder here nor a model on the Hub that you can see. Check the spelling at {page}; "
-            f"for a private one log in with `hf auth login` (or set HF_TOKEN)."
+            f"for a private one log in with `hf auth login` (or set HF_TOKEN).{_meant(name)}"
         ) from error
     except (LocalEntryNotFoundError, OfflineModeIsEnabled, HTTPError) as error:
         at = f" at revision {revision}" if revision else ""
         raise BadModel(
             f"{name}{at} is not in the Hugging Face cache of this machine, and the Hub did not give it "
             f"({first_line(error.__cause__ or error)}). Download it where there is a network (hf download {name}), or "
-            f"give a local folder."
+            f"give a local folder.{_meant(name)}"
         ) from error
+
+
+def _meant(name: str) -> str:
+    """Return a hint at the known model, registered or installed, that a name is a misspelling of; empty for any other name."""
+    near = get_close_matches(name, {*list_models(), *plugins.entry_points("models")} - {name}, n=1, cutoff=0.8)
+    return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def first_line(error: BaseException) -> str:

@@ -9,15 +9,15 @@ import torch
 
 from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip, FrameSampling
-from cardiobench.models.device import to_device
 from cardiobench.models.frames import KEY_FRAMES, WHOLE, FrameSettings
+from cardiobench.models.network_encoder import NetworkEncoder
 from cardiobench.models.tokens import spatial_tokens
 
 Prepare = Callable[[np.ndarray], torch.Tensor]
 
 
 @dataclass(eq=False, kw_only=True)
-class ImageEncoder:
+class ImageEncoder(NetworkEncoder):
     """A frozen network on frames; the attributes are those of `cardiobench.models.base.Encoder`.
 
     Attributes:
@@ -49,21 +49,6 @@ class ImageEncoder:
     def transform(self, recording: Clip) -> torch.Tensor:
         """Prepare a clip as parts: its frames for an image model, (T, 3, h, w); the whole clip for a video model, (1, F, 3, h, w)."""
         return self.prepare(self.frames(recording.frames))
-
-    @torch.no_grad()
-    def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) on the network's device as vectors (N, dim), float32."""
-        return self.network(parts).float()
-
-    @torch.no_grad()
-    def encode_tokens(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) as tokens (N, times, rows, columns, width), float32; `NotApplicable` where there are none."""
-        return spatial_tokens(self.network, parts)
-
-    def to(self, device: torch.device) -> Self:
-        """Move the network and return the encoder."""
-        to_device(self.network, device)
-        return self
 
 
 @dataclass(eq=False, kw_only=True)

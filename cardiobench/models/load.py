@@ -8,12 +8,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cardiobench.core.errors import BadModel
+from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.core.io import sha256_of_json
 from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.models.detect import LoaderMatch, detect, registered
 from cardiobench.models.files import ModelFiles, given_files, resolve_model_files
+from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.models.registry import BY_FILES, NO_ADAPTER, adapter
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class ModelPlan:
         make: builds the encoder.
         adapter: the function or class that does it.
         unpinned: whether the files are those of whatever commit is the newest on the Hub: nobody named one.
+        patches: whether the encoder's patch tokens are to be kept, which no loader offers by itself.
     """
 
     name: str
@@ -54,6 +56,7 @@ class ModelPlan:
     make: Callable[[], Encoder]
     adapter: Callable[..., Encoder]
     unpinned: bool = False
+    patches: bool = False
 
 
 def load_model(
@@ -74,7 +77,8 @@ def load_model(
         name_or_path: registered name (any letter case), `org/name` on the Hub, a folder, or a weights file.
         revision: branch, tag or commit on the Hub; the card's when not given.
         weights: folder or file with the model's files, for those that are not on the Hub.
-        pooling: of the network's tokens, for models that offer a choice.
+        pooling: of the network's tokens, for models that offer a choice; `tokens` keeps them, those of an echo network
+            pooled to a bounded number of patches.
         variant: of the preprocessing, likewise.
         precision: of the network's arithmetic: fp32, bf16 (autocast), or auto: bf16 for echo networks on a GPU.
         trust_remote_code: run the Python code that comes with a model. Off unless the user asks for it.
@@ -84,7 +88,8 @@ def load_model(
 
     Raises:
         UnknownName: a name that is neither registered nor a folder nor a Hub name.
-        BadModel: no loader fits, there is no such pooling or variant, or the weights are not whole.
+        BadModel: no loader fits, or the weights are not whole.
+        NotApplicable: it has no such pooling or variant.
         MissingExtra: the library that the model needs is not installed.
     """
     plan = plan_model(
@@ -107,7 +112,12 @@ def load_model(
 
         chosen = torch.device(device() if callable(device) else device)
         encoder, moved_to = encoder.to(chosen), str(chosen)
-    return finalize_encoder(encoder, plan, resolve_precision(precision, encoder, plan, moved_to))
+    model = finalize_encoder(encoder, plan, resolve_precision(precision, encoder, plan, moved_to))
+    if not plan.patches:
+        return model
+    from cardiobench.models.patch_tokens import keep_patches
+
+    return keep_patches(model)
 
 
 def plan_model(
@@ -142,12 +152,13 @@ def plan_model(
         match = _of_card(card, source)
         if not weights and card.revision and revision not in (None, card.revision):
             warnings = (f"revision {revision} was asked for; the card of {card.id} is about {card.revision}",)
+    patches = pooling == KEEP_TOKENS and pooling not in match.poolings
     return ModelPlan(
         name=card.id if card else name,
         rule=match.rule,
         card=card,
         source=source,
-        pooling=(chosen := _choice(name, "pooling", pooling, match.poolings)),
+        pooling=(chosen := _choice(name, "pooling", None if patches else pooling, match.poolings)),
         variant=(named := _choice(name, "variant", variant, match.variants)),
         poolings=match.poolings,
         variants=match.variants,
@@ -155,6 +166,7 @@ def plan_model(
         make=lambda: match.load(chosen, named),
         adapter=match.adapter,
         unpinned=source is not None and bool(source.commit) and revision is None and not (card and card.revision),
+        patches=patches,
     )
 
 
@@ -218,13 +230,13 @@ def _choice(name: str, what: str, wanted: str | None, offered: tuple[str, ...]) 
     """Return the wanted pooling or variant, or the default.
 
     Raises:
-        BadModel: the model does not offer it.
+        NotApplicable: the model does not offer it.
     """
     if wanted is None:
         return offered[0] if offered else ""
     if wanted not in offered:
         offer = f"It offers: {', '.join(offered)}." if offered else f"It has one only: leave --{what} out."
-        raise BadModel(f"{name} has no {what} '{wanted}'. {offer}")
+        raise NotApplicable(f"{name} has no {what} '{wanted}'. {offer}")
     return wanted
 
 

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
+KEEP_TOKENS = "tokens"
 # Name -> what it takes of the tokens, in words.
 POOLINGS = {
     "mean": "mean of all tokens",
     "cls": "first token",
     "last": "last token",
     "max": "maximum of every component over the tokens",
-    "tokens": "every token, as a vector of its own",
+    KEEP_TOKENS: "every token, as a vector of its own",
 }
 
 
@@ -36,7 +37,7 @@ def pool(tokens: "torch.Tensor", how: str) -> "torch.Tensor":
         return tokens[:, 0]
     if how == "last":
         return tokens[:, -1]
-    if how == "tokens":
+    if how == KEEP_TOKENS:
         return tokens
     if how == "max":
         return tokens.amax(dim=1)

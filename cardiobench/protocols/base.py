@@ -1,8 +1,8 @@
 """Base classes of protocols: rules that turn the embeddings of a task's recordings into predictions, never into scores."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.config import RunConfig
-from cardiobench.core.errors import NotApplicable
+from cardiobench.core.errors import BadPredictions, NotApplicable, first_n
 from cardiobench.data.labels import label_cells, label_values
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
@@ -47,7 +47,7 @@ class TaskData:
         """Numbers in the task's unit or class codes, (n,); of a multilabel task 0, 1 or NaN, (n, classes) (`label_values`)."""
         return label_values(self.rows[self.task.target], self.task)
 
-    @cached_property
+    @property
     def patients(self) -> np.ndarray:
         """Patient of each row, (n,)."""
         return self.rows["patient_id"].to_numpy()
@@ -55,7 +55,7 @@ class TaskData:
     @cached_property
     def patient_codes(self) -> np.ndarray:
         """Code of each row's patient, in the order of the patients' ids, (n,)."""
-        return pd.factorize(self.patients, sort=True)[0]
+        return pd.factorize(self.rows["patient_id"], sort=True)[0]
 
     def indices(self, *splits: str) -> np.ndarray:
         """Return the positions of the rows of these splits."""
@@ -79,7 +79,7 @@ class ProtocolOutput:
 
     indices: np.ndarray
     values: np.ndarray
-    details: Mapping[str, Any]
+    details: Mapping[str, Any] = field(default_factory=dict)
     out_of_fold: bool = False
     refits: tuple[np.ndarray, ...] = ()
     repeats: tuple[np.ndarray, ...] = ()
@@ -154,6 +154,88 @@ class PredictionProtocol(BaseProtocol):
         """
 
 
+@dataclass(frozen=True)
+class Units:
+    """Units of scoring of some recordings: the recordings themselves, studies or patients.
+
+    Attributes:
+        ids: of the units, in the order of their first recording, (m,).
+        of_recording: position of each recording's unit in `ids`, (n,).
+    """
+
+    ids: np.ndarray
+    of_recording: np.ndarray
+
+    @classmethod
+    def of(cls, data: TaskData, indices: np.ndarray) -> Self:
+        """Return the units of the recordings at some positions."""
+        codes, ids = pd.factorize(data.rows[data.task.unit_column].iloc[indices])
+        return cls(ids.to_numpy(), codes)
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """Average the predictions of the recordings (n,) or (n, classes) of each unit.
+
+        Raises:
+            BadPredictions: some are not finite; a mean that leaves them out would be one of other recordings.
+        """
+        odd = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
+        if odd.any():
+            where = first_n(dict.fromkeys(map(str, self.ids[self.of_recording[odd]])))
+            raise BadPredictions(
+                f"the predictions of {odd.sum()} of {len(odd)} recordings are not finite numbers: {where}."
+            )
+        if len(self.ids) == len(self.of_recording):
+            return values
+        return (
+            pd.DataFrame(values).groupby(self.of_recording, sort=False).mean().to_numpy().reshape(-1, *values.shape[1:])
+        )
+
+
+def decide(task: Task, probabilities: np.ndarray) -> np.ndarray:
+    """Return the code of the most probable class (n,), of two classes the positive one on a tie."""
+    if task.kind == "binary":
+        return (probabilities[:, 1] >= probabilities[:, 0]).astype(np.int64)
+    return probabilities.argmax(axis=1)
+
+
+class EnsembleProtocol(PredictionProtocol):
+    """A protocol that trains members which know nothing of each other, and puts their answers together.
+
+    The processes of a run share the members out; each is trained whole by one process, so that the answer is the same on any
+    number of them.
+    """
+
+    @property
+    @abstractmethod
+    def members(self) -> int:
+        """Number of members."""
+
+    @abstractmethod
+    def prepare(self, data: TaskData) -> Any:
+        """Return what all members are trained with.
+
+        Raises:
+            NotApplicable: the model cannot take part.
+        """
+
+    @abstractmethod
+    def train(self, prepared: Any, member: int) -> Any:
+        """Train a member; return its answers, which are sent to the main process.
+
+        Raises:
+            NotApplicable: it cannot be trained.
+        """
+
+    @abstractmethod
+    def combine(self, data: TaskData, answers: Sequence[Any]) -> ProtocolOutput:
+        """Put the answers of all members, in their order, together."""
+
+    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
+        """Predict the test rows by members that are all trained here."""
+        prepared = self.prepare(data)
+        return self.combine(data, [self.train(prepared, member) for member in range(self.members)])
+
+
 def aggregate(data: TaskData, output: ProtocolOutput) -> pd.DataFrame:
     """Average the predictions of the recordings of each unit of scoring, then decide its class.
 
@@ -161,20 +243,13 @@ def aggregate(data: TaskData, output: ProtocolOutput) -> pd.DataFrame:
         id, y_pred and, for classification, p_<class>. The class is the most probable one; of two, the positive one on a
         tie; of a multilabel task every class with a probability of at least 0.5.
     """
-    task = data.task
-    unit = data.rows[task.unit_column].to_numpy()[output.indices]
+    task, units = data.task, Units.of(data, output.indices)
+    means = units.mean(output.values)
     if task.kind == "regression":
-        frame = pd.DataFrame({"id": unit, "y_pred": output.values})
-        return frame.groupby("id", sort=False, as_index=False).mean()
-    columns = [f"p_{name}" for name in task.classes]
-    frame = pd.DataFrame(output.values, columns=columns)
-    frame.insert(0, "id", unit)
-    frame = frame.groupby("id", sort=False, as_index=False).mean()
-    probabilities = frame[columns].to_numpy()
+        return pd.DataFrame({"id": units.ids, "y_pred": means})
+    frame = pd.DataFrame(means, columns=[f"p_{name}" for name in task.classes])
+    frame.insert(0, "id", units.ids)
     if task.kind == "multilabel":
-        return frame.assign(y_pred=label_cells(probabilities, task.classes))
-    best = probabilities.argmax(axis=1)
-    if task.kind == "binary":
-        best = (probabilities[:, 1] >= probabilities[:, 0]).astype(np.int64)
-    frame["y_pred"] = np.asarray(task.classes, dtype=object)[best]
+        return frame.assign(y_pred=label_cells(means, task.classes))
+    frame["y_pred"] = np.asarray(task.classes, dtype=object)[decide(task, means)]
     return frame

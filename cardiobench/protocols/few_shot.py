@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
-from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, predict_all
@@ -51,15 +51,16 @@ class FewShot(AnalysisProtocol):
         check_learnable(data)
         scorer = TaskScorer(task, analysis.references(task), analysis.resamples, analysis.seed)
         pool, test = data.indices("train", "validation"), data.indices("test")
-        sizes = [size for size in self.sizes if size <= n_patients(data, pool)]
+        test_scorer, patients = scorer.of(data, test), PatientPool(data, pool)
+        sizes = [size for size in self.sizes if size <= patients.size]
         rng = np.random.default_rng(analysis.seed)
         scale = mean_and_std(data.features, pool)
         rows, curve, values = [], [], {}
         with threadpool_limits(1):
             for size in sizes:
-                drawn = [draw_patients(data, pool, size, rng) for _ in range(self.draws)]
+                drawn = [patients.draw(size, rng) for _ in range(self.draws)]
                 models = [self._fit(data, rows_of_draw, scale) for rows_of_draw in drawn]
-                scored = scorer.score_all(data, test, predict_all(models, data.features, test))
+                scored = test_scorer.score_all(predict_all(models, data.features, test))
                 rows += [
                     {"patients": size, "draw": draw, "recordings": len(rows_of_draw), "score": score.value}
                     for draw, (rows_of_draw, score) in enumerate(zip(drawn, scored, strict=True))
@@ -67,7 +68,7 @@ class FewShot(AnalysisProtocol):
                 values[f"{scorer.key} at {size}"] = estimate = pool_draws(scored)
                 curve.append({"patients": size, **interval_columns(estimate)})
             model, _ = LinearProbe(seed=analysis.seed).fit(data)
-        full = scorer.score(data, ProtocolOutput(test, model.predict(data.features, test), {})).estimate
+        full = test_scorer.score_all([model.predict(data.features, test)])[0].estimate
         values[f"{scorer.key} of all"] = full
         curve.append({"patients": len(np.unique(data.patients[pool])), **interval_columns(full)})
         table = pd.DataFrame(curve).assign(
@@ -91,39 +92,41 @@ class FewShot(AnalysisProtocol):
         return model
 
 
-def n_patients(data: TaskData, pool: np.ndarray) -> int:
-    """Return the number of patients of the rarest class, of a multilabel task of the most frequent one; of a regression of all."""
-    if not data.task.classes:
-        return len(np.unique(data.patient_codes[pool]))
-    labels = data.labels[pool]
-    if data.task.kind == "multilabel":
-        return max(len(np.unique(data.patients[pool][column == 1])) for column in labels.T)
-    return min(len(np.unique(data.patient_codes[pool[labels == label]])) for label in np.unique(labels))
+class PatientPool:
+    """The recordings that patients are drawn from, sorted by class once for all draws.
 
-
-def draw_patients(data: TaskData, pool: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw `size` patients of each class and return their rows of that class; of a regression all rows of `size` patients.
-
-    Of a multilabel task all rows of the drawn patients.
+    Attributes:
+        size: patients of the rarest class, of a multilabel task of the most frequent one; of a regression all.
     """
-    if data.task.kind == "multilabel":
-        return _draw_with_each_class(data, pool, size, rng)
-    labels = data.labels[pool] if data.task.classes else np.zeros(len(pool), dtype=int)
-    chosen = []
-    for label in np.unique(labels):
-        of_class = pool[labels == label]
-        codes = data.patient_codes[of_class]
-        patients = rng.choice(np.unique(codes), size, replace=False)
-        chosen.append(of_class[np.isin(codes, patients)])
-    return np.concatenate(chosen)
 
+    def __init__(self, data: TaskData, rows: np.ndarray):
+        """Sort the recordings at some positions of `data` by class."""
+        self._rows, self._several = rows, data.task.kind == "multilabel"
+        self._codes = data.patient_codes[rows]
+        labels = data.labels[rows]
+        if self._several:
+            self._of_class = [np.flatnonzero(column == 1) for column in labels.T]
+        elif data.task.classes:
+            self._of_class = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+        else:
+            self._of_class = [np.arange(len(rows))]
+        self._patients = [np.unique(self._codes[rows]) for rows in self._of_class]
+        self.size = (max if self._several else min)(len(patients) for patients in self._patients)
 
-def _draw_with_each_class(data: TaskData, pool: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    drawn = []
-    for column in data.labels[pool].T:
-        patients = np.unique(data.patients[pool][column == 1])
-        drawn.append(rng.choice(patients, min(size, len(patients)), replace=False))
-    return pool[np.isin(data.patients[pool], np.concatenate(drawn))]
+    def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw `size` patients of each class and return their rows of that class; of a regression all rows of `size` patients.
+
+        Of a multilabel task all rows of the drawn patients, which are all patients of a class where fewer have it.
+        """
+        drawn = [rng.choice(patients, min(size, len(patients)), replace=False) for patients in self._patients]
+        if self._several:
+            return self._rows[np.isin(self._codes, np.concatenate(drawn))]
+        return np.concatenate(
+            [
+                self._rows[rows[np.isin(self._codes[rows], patients)]]
+                for rows, patients in zip(self._of_class, drawn, strict=True)
+            ]
+        )
 
 
 def pool_draws(scored: Sequence[ScoreDraws]) -> Estimate:

@@ -6,6 +6,7 @@ asked for are kept, and their order is settled in float64.
 """
 
 import sys
+from collections.abc import Callable
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -21,6 +22,10 @@ POSITION_BITS = 31
 POSITIONS = 2**POSITION_BITS - 1
 ROW_SHIFT = 53  # a key's bits above the 22 of its similarity and the 31 of its position; QUERY_ROWS needs the other 11
 SPARE = 8
+HELD = (
+    2**23
+)  # numbers of training vectors that are held in float64 to settle orders: 64 MB; of more, each candidate is made anew
+SETTLED = 2**20  # numbers of candidates whose order is settled at once: 8 MB
 DECIMALS = 12  # of float64 similarities; equal vectors may differ in the last places
 GPU_WORK = 10**11  # multiplications below which the vectors travel to a GPU for longer than the CPU needs
 
@@ -42,12 +47,13 @@ def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str | None 
     kept = min(count + SPARE, len(train))
     device = device or _device(len(train) * len(query) * train.features.shape[1])
     positions = np.empty((len(query), count), dtype=np.int64)
+    exact = _exact(train)
     with threadpool_limits(1):
         for start in range(0, len(query), QUERY_ROWS):
             rows = slice(start, min(start + QUERY_ROWS, len(query)))
             block = query.take(rows, np.float32) * np.float32(1 / GRID)
             candidates = _on_cpu(train, block, kept) if device == "cpu" else _on_gpu(train, block, kept, device)
-            positions[rows] = _settled(train, query, rows, candidates)[:, :count]
+            positions[rows] = _settled(exact, query, rows, candidates)[:, :count]
     return positions
 
 
@@ -106,13 +112,26 @@ def _on_gpu(train: UnitRows, query: np.ndarray, count: int, device: str) -> np.n
     return (best & POSITIONS).cpu().numpy()
 
 
-def _settled(train: UnitRows, query: UnitRows, rows: slice, candidates: np.ndarray) -> np.ndarray:
-    """Return candidates (n, k) of some queries in the order of their similarities in float64."""
+def _exact(train: UnitRows) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what gives the vectors at some positions in float64; so few that they can be held are made once."""
+    shape = len(train), train.features.shape[1]
+    if shape[0] * shape[1] > HELD:
+        return train.take
+    held = np.empty(shape)
+    for start in range(0, len(train), TRAIN_ROWS):
+        held[start : start + TRAIN_ROWS] = train.take(slice(start, start + TRAIN_ROWS))
+    return held.__getitem__
+
+
+def _settled(
+    train: Callable[[np.ndarray], np.ndarray], query: UnitRows, rows: slice, candidates: np.ndarray
+) -> np.ndarray:
+    """Return candidates (n, k) of some queries in the order of their similarities in float64; `train` gives their vectors."""
     similarity = np.empty(candidates.shape)
-    step = max(1, 2**22 // (candidates.shape[1] * train.features.shape[1]))
+    step = max(1, SETTLED // (candidates.shape[1] * query.features.shape[1]))
     for start in range(0, len(candidates), step):
         part = slice(start, start + step)
         vectors = query.take(np.arange(rows.start, rows.stop)[part])
-        similarity[part] = np.einsum("nd,nkd->nk", vectors, train.take(candidates[part]))
+        similarity[part] = np.einsum("nd,nkd->nk", vectors, train(candidates[part]))
     order = np.lexsort((candidates, -np.round(similarity, DECIMALS)), axis=1)
     return np.take_along_axis(candidates, order, axis=1)

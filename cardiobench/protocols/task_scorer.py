@@ -8,12 +8,12 @@ import pandas as pd
 
 from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
-from cardiobench.protocols.base import ProtocolOutput, TaskData, aggregate
+from cardiobench.protocols.base import ProtocolOutput, TaskData, Units, decide
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, percentile_interval, resample, resampled_counts
 from cardiobench.scoring.floors import best_constant, best_uninformed
 from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
-from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.predictions import match_units
 
 
 @dataclass(frozen=True)
@@ -69,38 +69,11 @@ class TaskScorer:
 
     def score(self, data: TaskData, output: ProtocolOutput) -> ScoreDraws:
         """Score predictions; units whose recordings could not be read are left out."""
-        return self.score_all(data, output.indices, [output.values])[0]
+        return self.of(data, output.indices).score_all([output.values])[0]
 
-    def score_all(self, data: TaskData, indices: np.ndarray, values: Sequence[np.ndarray]) -> list[ScoreDraws]:
-        """Score several predictions of the same recordings; patients are drawn once for all of them.
-
-        Args:
-            data: recordings of the task.
-            indices: of those that are predicted.
-            values: as in `ProtocolOutput`.
-        """
-        answers = [aggregate(data, ProtocolOutput(indices, one, {})) for one in values]
-        joined = Predictions.join(self.references, answers[0], self.task, source="the analysis", allow_missing=True)
-        samples = [joined.sample(), *(joined.with_answers(one).sample() for one in answers[1:])]
-        scores = [self.metric.value(sample)[self.key] for sample in samples]
-        draws = self._draws(samples, joined.patients)
-        return [ScoreDraws(score, drawn, joined.patients) for score, drawn in zip(scores, draws, strict=True)]
-
-    def _draws(self, samples: Sequence[ScoringInput], patients: np.ndarray) -> list[np.ndarray]:
-        """Return the score of each sample in every resample of the patients, (B,) each."""
-        metric, key, classes = self.metric, self.key, len(self.task.classes)
-        if not (classes and metric.of_counts(key)):
-            given = (lambda weights, sample=sample: {key: metric.resamples(sample, weights)[key]} for sample in samples)
-            return [resample(one, patients, self.resamples, self.seed)[key] for one in given]
-        # A function of the confusion table: its cells, counted by patient, stand for the rows.
-        codes = np.stack([sample.y_true * classes + sample.y_pred for sample in samples], axis=1)
-        counts = resampled_counts(codes, patients, self.resamples, self.seed)
-        draws = []
-        for column, weights in zip(codes.T, counts.swapaxes(0, 1), strict=True):
-            cells = np.unique(column)
-            drawn = metric.resamples(ScoringInput(cells // classes, cells % classes), weights[:, cells])
-            draws.append(drawn[key])
-        return draws
+    def of(self, data: TaskData, indices: np.ndarray) -> "RecordingsScorer":
+        """Return what scores any number of predictions of the same recordings."""
+        return RecordingsScorer(self, data, indices)
 
     def floor(self) -> float:
         """Return the best score reachable on average on the test units without looking at a recording."""
@@ -108,3 +81,59 @@ class TaskScorer:
         values = label_values(truth, self.task)
         constant = best_constant(self.metric, self.key, self.task, values)
         return best_uninformed(self.key, values, len(self.task.classes), constant).value
+
+
+class RecordingsScorer:
+    """Score predictions of some recordings; what does not depend on the predictions is done once for all of them."""
+
+    def __init__(self, scorer: TaskScorer, data: TaskData, indices: np.ndarray):
+        """Set the units of the recordings against their references.
+
+        Args:
+            scorer: of the task.
+            data: recordings of the task.
+            indices: of those that are predicted.
+
+        Raises:
+            BadPredictions: a recording is of no unit of the test split.
+        """
+        self._scorer, self._task, self._units = scorer, data.task, Units.of(data, indices)
+        ids = pd.Series(self._units.ids).astype(str)
+        wanted, place = match_units(scorer.references, ids, data.task, "the analysis", allow_missing=True)
+        answered, self._rows = wanted[place >= 0], place[place >= 0]
+        self._patients = answered["patient_id"].to_numpy()
+        self._truth = label_values(answered["y_true"], data.task)
+
+    def score_all(self, values: Sequence[np.ndarray]) -> list[ScoreDraws]:
+        """Score several predictions, as in `ProtocolOutput`; patients are drawn once for all of them."""
+        samples = [self._sample(one) for one in values]
+        metric, key, classes = self._scorer.metric, self._scorer.key, len(self._task.classes)
+        if not (classes and metric.of_counts(key)):
+            return [ScoreDraws(metric.value(sample)[key], self._drawn(sample), self._patients) for sample in samples]
+        # A function of the confusion table: its cells, counted by patient, stand for the rows.
+        codes = np.stack([sample.y_true * classes + sample.y_pred for sample in samples], axis=1)
+        counts = resampled_counts(codes, self._patients, self._scorer.resamples, self._scorer.seed)
+        scores = []
+        for column, weights in zip(codes.T, counts.swapaxes(0, 1), strict=True):
+            rows = np.bincount(column, minlength=weights.shape[1])
+            cells = np.flatnonzero(rows)
+            every = np.vstack([rows, weights])[:, cells]
+            drawn = metric.resamples(ScoringInput(cells // classes, cells % classes), every)[key]
+            scores.append(ScoreDraws(float(drawn[0]), drawn[1:], self._patients))
+        return scores
+
+    def _sample(self, values: np.ndarray) -> ScoringInput:
+        """Return the rows that are scored with what they were answered."""
+        means = self._units.mean(values)[self._rows].astype(np.float64)
+        if self._task.kind in ("regression", "multilabel"):
+            return ScoringInput(self._truth, means)
+        return ScoringInput(self._truth, decide(self._task, means), means)
+
+    def _drawn(self, sample: ScoringInput) -> np.ndarray:
+        """Return the score in every resample of the patients, (B,)."""
+        metric, key = self._scorer.metric, self._scorer.key
+
+        def statistic(weights: np.ndarray) -> dict[str, np.ndarray]:
+            return {key: metric.resamples(sample, weights)[key]}
+
+        return resample(statistic, self._patients, self._scorer.resamples, self._scorer.seed)[key]

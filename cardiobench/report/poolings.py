@@ -1,10 +1,13 @@
 """Poolings side by side: the score of each model under each pooling of its network's tokens."""
 
+from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.results import formatting as tables
 from cardiobench.results.score_result import ScoreResult
 
-READOUT = ("pooling", "readout")
-"""Facts of a model's preprocessing that say how its tokens are pooled."""
+READOUT = ("pooling", "readout", KEEP_TOKENS)
+"""Facts of a model's preprocessing that say how its tokens are pooled, and which are kept."""
+ONLY = "its own"
+"""Pooling of a model that offers no other, beside the tokens that it keeps."""
 
 
 def pooling_table(results: list[ScoreResult]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -15,8 +18,8 @@ def pooling_table(results: list[ScoreResult]) -> tuple[tuple[str, ...], list[tup
     """
     rows: dict[tuple[str, ...], dict[str, list[ScoreResult]]] = {}
     for result in tables.ordered(results):
-        if pooling := result.model.get("token_pooling"):
-            rows.setdefault(_row_key(result), {}).setdefault(pooling, []).append(result)
+        pooling = result.model.get("token_pooling") or ONLY
+        rows.setdefault(_row_key(result), {}).setdefault(pooling, []).append(result)
     single = {
         key: {pooling: several[0] for pooling, several in cells.items() if len(several) == 1}
         for key, cells in rows.items()

@@ -79,7 +79,7 @@ def predictions_of(entry: Entry) -> Predictions:
         raise BadPredictions(f"there are no predictions beside {entry.path}. Run the line that made it again.")
     result, frame = entry.result, load_predictions(entry.result, entry.predictions)
     task, expected, source = catalog.task(result.task), result.coverage["expected"], result.model["name"]
-    return unit_predictions(task, frame, expected, source) if task.dense else Predictions(task, frame, expected, source)
+    return unit_predictions(task, frame, source) if task.dense else Predictions(task, frame, expected, source)
 
 
 def compare_all_pairs(
@@ -128,11 +128,9 @@ def pair_rows(pairs: Sequence[Pair], entries: Sequence[Entry]) -> list[tuple[str
     rows = []
     for pair in pairs:
         like = examples[pair.contest]
-        difference, low, high = (
-            tables.number(value, like)
-            for value in (pair.comparison.difference, pair.comparison.low, pair.comparison.high)
-        )
-        cells = (pair.a, pair.b, difference, f"{low} – {high}", f"{pair.adjusted:.4f}", outcome(pair, like))
+        difference = tables.number(pair.comparison.difference, like)
+        ends = tables.ends(pair.comparison.low, pair.comparison.high, like)
+        cells = (pair.a, pair.b, difference, ends, tables.p_value(pair.adjusted), outcome(pair, like))
         rows.append((*_named(pair.contest, like), *cells))
     return rows
 

@@ -11,5 +11,5 @@ COLUMNS = ("model", "dataset", "id", "reason")
 
 
 def write_failures(failures: Sequence[tuple[str, str, str, str]], folder: Path) -> Path:
-    """Write the failures of this run as `failures.csv`: model, dataset, id (or "model"), reason."""
+    """Write the failures of this run as `failures.csv`: model, dataset, id (target of a dense task, or "model"), reason."""
     return write_csv(pd.DataFrame(list(failures), columns=list(COLUMNS)), folder / "failures.csv")

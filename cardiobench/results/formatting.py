@@ -39,10 +39,18 @@ def metric_name(result: ScoreResult) -> str:
 
 
 def interval(estimate: Estimate, result: ScoreResult) -> str:
-    """Format the 95 % interval; "none" if it is undefined."""
-    if math.isnan(estimate.low):
-        return "none"
-    return f"{number(estimate.low, result)} – {number(estimate.high, result)}"
+    """Format the 95 % interval of a score; "none" if it is undefined."""
+    return ends(estimate.low, estimate.high, result)
+
+
+def ends(low: float, high: float, result: ScoreResult) -> str:
+    """Format the ends of a 95 % interval; "none" if they are undefined."""
+    return "none" if math.isnan(low) else f"{number(low, result)} – {number(high, result)}"
+
+
+def p_value(p: float) -> str:
+    """Format a p-value with two digits; what is below 0.001 is said to be, and a dash stands for none."""
+    return "–" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
 def gap_text(breakdown: Breakdown, result: ScoreResult) -> str:

@@ -1,4 +1,4 @@
-"""Put result folders of several machines into one; nothing is overwritten, and what differs is refused."""
+"""Put result folders of several machines into one; nothing whole is overwritten, and what differs is refused."""
 
 import glob
 import shutil
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from cardiobench.core.errors import BadData, MissingData, first_n
+from cardiobench.core.errors import BadConfig, BadData, MissingData, first_n
 from cardiobench.core.io import write_atomic
 from cardiobench.results.analysis_result import AnalysisResult, is_analysis
 from cardiobench.results.paths import PATTERN, predictions_path
@@ -24,47 +25,75 @@ class Merged:
         copied: records that are new in the target.
         kept: records that it held already, made from the same things.
         files: written.
+        empty: folders of runs without any record, as a share has that nothing falls to.
+        bare: scores without their predictions beside them.
     """
 
     copied: int
     kept: int
     files: tuple[Path, ...]
+    empty: tuple[Path, ...] = ()
+    bare: tuple[Path, ...] = ()
+
+
+class _Found(NamedTuple):
+    path: Path
+    identity: str
+    bare: bool
 
 
 def merge(folders: Sequence[Path], target: Path) -> Merged:
     """Copy every result and analysis of some folders to another, with predictions, tables and figures.
 
-    All are read and checked before anything is written.
+    All are read and checked before anything is written. A score that lacks its predictions gives way to one that has them.
 
     Raises:
-        MissingData: a folder is not there, or holds no result.
+        MissingData: a folder is not there, or is none of a run.
+        BadConfig: a folder lies in the target, or the target in it.
         BadData: a record that cannot be read or was edited, or two of one place that were made from different things.
     """
-    chosen: dict[str, tuple[Path, str]] = {}
-    kept, wrong = 0, []
+    chosen: dict[str, _Found] = {}
+    kept, wrong, empty = 0, [], []
     for folder in (target, *folders):
-        if not folder.is_dir() and folder != target:
-            raise MissingData(f"there is no folder {folder}. Name the --output-dir of a run.")
+        if folder != target:
+            _check_folder(folder, target)
         paths = sorted(folder.rglob(PATTERN))
         if not paths and folder != target:
-            raise MissingData(f"no result in {folder}. Name the --output-dir of a run.")
+            empty.append(folder)
         for path in paths:
-            name, identity = path.relative_to(folder).as_posix(), _identity(_load(path))
-            first, held = chosen.setdefault(name, (path, identity))
-            if first == path:
+            name, record = path.relative_to(folder).as_posix(), _load(path)
+            found = _Found(
+                path, _identity(record), isinstance(record, ScoreResult) and not predictions_path(path).exists()
+            )
+            first = chosen.setdefault(name, found)
+            if first.path == path:
                 continue
-            if held == identity:
-                kept += 1
+            if first.identity != found.identity:
+                wrong.append(f"{first.path} and {path}")
+            elif first.bare and not found.bare:
+                chosen[name] = found
             else:
-                wrong.append(f"{first} and {path}")
+                kept += 1
     if wrong:
         raise BadData(
             f"{len(wrong)} results of one place were made from different things: {first_n(wrong)}. "
             "Compare their stamps, and merge one of them only."
         )
-    new = {name: path for name, (path, _) in chosen.items() if not path.is_relative_to(target)}
-    files = [file for name, path in new.items() for file in _copy(path, target / name)]
-    return Merged(len(new), kept, tuple(files))
+    new = {name: found for name, found in chosen.items() if not found.path.is_relative_to(target)}
+    files = [file for name, found in new.items() for file in _copy(found.path, target / name)]
+    bare = tuple(found.path for found in chosen.values() if found.bare)
+    return Merged(len(new), kept, tuple(files), tuple(empty), bare)
+
+
+def _check_folder(folder: Path, target: Path) -> None:
+    """Refuse a folder that is none of a run, or that would be merged with itself."""
+    if not folder.is_dir():
+        raise MissingData(f"there is no folder {folder}. Name the --output-dir of a run.")
+    if not any(folder.rglob(PATTERN)) and not (folder / "runs").is_dir():
+        raise MissingData(f"no result in {folder}. Name the --output-dir of a run.")
+    inner, outer = folder.resolve(), target.resolve()
+    if inner != outer and (inner.is_relative_to(outer) or outer.is_relative_to(inner)):
+        raise BadConfig(f"{folder} and --out {target} lie one in the other. Choose a folder beside it for --out.")
 
 
 def _load(path: Path) -> Record:

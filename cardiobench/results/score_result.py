@@ -147,7 +147,7 @@ class Bounds(Part):
     """The bounds of the score if every missing prediction were as wrong as possible, or right.
 
     Attributes:
-        missing: units without an answer.
+        missing: units (of masks and landmarks: labelled frames) without an answer.
         worst: the worst case, which the verdict is judged on.
         best: the best case.
     """
@@ -190,7 +190,7 @@ class ScoreResult(Record):
             `best_constant` (chosen on the test labels), `train_constant`, `chance`.
         verdict: what may be said of the score.
         collapsed: the model answers (nearly) the same to everything.
-        coverage: `scored` of `expected` units.
+        coverage: `scored` of `expected` units; of masks and landmarks, of labelled frames.
         protocol: how predictions came about.
         variant: of the protocol.
         options: of the protocol, as chosen.

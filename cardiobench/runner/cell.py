@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from inspect import getfile
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from types import ModuleType
+from typing import Any, ClassVar, Generic, TypeVar
 
 import pandas as pd
 
@@ -59,6 +60,9 @@ class BaseCell(ABC, Generic[Result]):
     subject: str
     tasks: tuple[Task, ...]
 
+    scoring: ClassVar[ModuleType] = score
+    """Module that turns predictions into scores."""
+
     @property
     def label(self) -> str:
         """The protocol with its variant, as in file names and tables."""
@@ -90,7 +94,8 @@ class BaseCell(ABC, Generic[Result]):
     @cached_property
     def code(self) -> str:
         """Digest of the code that makes the record: protocol, scoring, metrics and the builders of the datasets."""
-        return code_digest(type(self.protocol), *dict.fromkeys(task.dataset for task in self.tasks))
+        datasets = dict.fromkeys(task.dataset for task in self.tasks)
+        return code_digest(type(self.protocol), *datasets, scoring=self.scoring)
 
     def provenance(self) -> dict[str, Any]:
         """Return what the stamp of the record says of the run: suite, key and digest of the code."""
@@ -295,7 +300,7 @@ def not_applicable(cell: BaseCell[Any], reason: str, context: RunContext) -> Non
 
 
 @cache
-def code_digest(protocol: type, *datasets: str) -> str:
+def code_digest(protocol: type, *datasets: str, scoring: ModuleType = score) -> str:
     """Return the digest of the code that makes results, found by its imports; modules loaded by name are given here."""
     builders = map(catalog.builder, datasets)
     names = {name for dataset in datasets for task in catalog.spec(dataset).tasks for name in metrics_of(task)}
@@ -303,7 +308,7 @@ def code_digest(protocol: type, *datasets: str) -> str:
     file = Path(getfile(protocol))
     package = file.parent.rglob("*.py") if file.parent.parent.name == "protocols" else ()
     metrics = (path for path in resources.folder("hf_metrics").glob("*/*.py") if path.name != "app.py")
-    return source_digest(protocol, score, references, *builders, *package, *metrics, *installed)[:KEY_DIGITS]
+    return source_digest(protocol, scoring, references, *builders, *package, *metrics, *installed)[:KEY_DIGITS]
 
 
 def model_facts(model: LoadedModel) -> dict[str, Any]:

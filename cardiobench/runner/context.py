@@ -27,7 +27,7 @@ class RunSummary:
         results: scores, new and cached.
         analyses: analysis results, new and cached.
         not_applicable: (model, task, protocol, reason).
-        failures: (model, dataset, recording or "model", reason).
+        failures: (model, dataset, recording, target of a dense task or "model", reason).
         files: written by this run.
         config_file: YAML that repeats the run.
         is_main_process: whether this process is the one that reports.

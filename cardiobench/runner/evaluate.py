@@ -10,14 +10,16 @@ import numpy as np
 
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.models.base import LoadedModel
-from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, aggregate
+from cardiobench.protocols.base import EnsembleProtocol, PredictionProtocol, ProtocolOutput, TaskData, aggregate
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import Cell, TaskCell, load_or_compute, model_facts, seen_in_pretraining
 from cardiobench.runner.context import RunContext
+from cardiobench.runner.members import NOTHING, Members, Trained, answers_of
 from cardiobench.runner.own_views import keep_own_views
 from cardiobench.runner.parallel import applicable, run_parallel
 from cardiobench.runner.plan import DatasetPlan
+from cardiobench.runner.recent import RecentData
 from cardiobench.runner.references import data_warnings, join_references
 from cardiobench.scoring.metrics import load_metric, narrow_metrics
 from cardiobench.scoring.predictions import Predictions
@@ -40,20 +42,35 @@ def make_cells(
     ]
 
 
-def evaluate_cells(cells: Sequence[Cell], context: RunContext) -> None:
-    """Evaluate all cells of one model on one dataset, in parallel where the protocol asks for it."""
+def evaluate_cells(cells: Sequence[Cell], context: RunContext, trained: Trained = NOTHING) -> None:
+    """Evaluate all cells of one model on one dataset, in parallel where the protocol asks for it.
+
+    Args:
+        cells: of one model and dataset.
+        context: of the run.
+        trained: members that all processes have trained already, by the key of their cell.
+    """
     in_parallel: dict[str, list[Cell]] = {}
+    recent = RecentData()
     for cell in applicable(cells, context):
         if cell.protocol.runs_in_parallel:
             in_parallel.setdefault(cell.protocol.name, []).append(cell)
         else:
-            load_or_compute(cell, evaluate_cell, context)
+            load_or_compute(cell, lambda one: evaluate_cell(one, recent, trained.get(one.key)), context)
+    recent.clear()
     for group in in_parallel.values():
         run_parallel(group, evaluate_cell, context)
 
 
-def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
+def evaluate_cell(
+    cell: Cell, recent: RecentData | None = None, members: Members | None = None
+) -> tuple[ScoreResult, list[Path]]:
     """Predict, score and save one cell.
+
+    Args:
+        cell: of the result.
+        recent: recordings of the cell before it, of the same model and dataset.
+        members: of an ensemble; None to train them here.
 
     Returns:
         The result, and the files that were written.
@@ -62,13 +79,14 @@ def evaluate_cell(cell: Cell) -> tuple[ScoreResult, list[Path]]:
         NotApplicable: the model cannot take part in the protocol.
     """
     started = time.perf_counter()
-    config, protocol = cell.config, cell.protocol
+    protocol = cell.protocol
     protocol.check_encoder(cell.model.encoder, cell.task)
-    rows = cell.rows[~cell.rows["id"].isin(cell.unreadable)].reset_index(drop=True)
-    rows = protocol.select_rows(rows, cell.task, cell.variant).reset_index(drop=True)
-    embeddings = cell.plan.store.load(rows["id"], rows["fingerprint"])
-    data = TaskData(cell.task, rows, embeddings, cell.model.pooling, config.prompts)
-    output = protocol.predict(data, cell.model.encoder, cell.variant)
+    data = (recent or RecentData()).of(cell)
+    if members is not None and isinstance(protocol, EnsembleProtocol):
+        started -= members.seconds
+        output = protocol.combine(data, answers_of(members))
+    else:
+        output = protocol.predict(data, cell.model.encoder, cell.variant)
     if cell.own_views:
         output = keep_own_views(cell, data, output)
     return save_score(cell, data, output, started)

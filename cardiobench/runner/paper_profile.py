@@ -14,6 +14,8 @@ PAPER = "paper"
 PAPER_PROBE = "paper_probe"
 """Variant of the preprocessing that the released probe of arXiv:2510.00520 trains on: one whole frame in RGB."""
 SEED = 42
+OWN = "own"
+"""Name of a model's own pooling among those of a run."""
 POOLINGS = ("last", "max")
 """Poolings of an ECG model's tokens in arXiv:2601.21830; an echo model offers no last token."""
 
@@ -27,8 +29,9 @@ def apply_profile(config: RunConfig) -> RunConfig:
 
 def model_choices(name: str, config: RunConfig) -> list[tuple[str | None, str | None]]:
     """Return the pairs (pooling, preprocessing variant) that a model is run with; None for the model's own default."""
+    poolings = [None if pooling == OWN else pooling for pooling in config.poolings]
     if config.profile != PAPER:
-        return [(pooling, config.variant) for pooling in config.poolings or (None,)]
+        return [(pooling, config.variant) for pooling in poolings or (None,)]
     from cardiobench.models.load import plan_model
 
     plan = plan_model(
@@ -37,7 +40,7 @@ def model_choices(name: str, config: RunConfig) -> list[tuple[str | None, str | 
     published = POOLINGS if set(POOLINGS) <= set(plan.poolings) else (None,)
     offered: list[str | None] = [variant for variant in (PAPER, PAPER_PROBE) if variant in plan.variants]
     variants = [config.variant] if config.variant else offered or [None]
-    return [(pooling, variant) for variant in variants for pooling in config.poolings or published]
+    return [(pooling, variant) for variant in variants for pooling in poolings or published]
 
 
 def select_protocols(protocols: Sequence[AnyProtocol], variants: Collection[str], variant: str) -> list[AnyProtocol]:

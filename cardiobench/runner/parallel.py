@@ -8,10 +8,11 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import CardioBenchError, NotApplicable
@@ -48,11 +49,12 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
     cached = {} if config.overwrite else {n: result for n, cell in enumerate(cells) if (result := cell.load_cached())}
     todo = [n for n in range(len(cells)) if n not in cached]
     todo = [todo[position] for position in one_of_each_first([cells[n].variant for n in todo])]
-    jobs = n_jobs(config)
     dataset = f"{first.dataset.spec.name} with {first.model.name}"
-    console.print(
-        f"{first.protocol.name}: {len(cells)} cells of {dataset}, {len(cached)} kept, {len(todo)} to do, {jobs} at a time"
-    )
+    counts = f"{first.protocol.name}: {len(cells)} cells of {dataset}, {len(cached)} kept, {len(todo)} to do"
+    if not todo:
+        console.print(counts)
+        _collect(cells, cached, {}, context)
+        return
     durations = DurationEstimator(context.summary.results, first.protocol.name)
     outcomes: dict[int, CellOutcome] = {}
     records = dict(zip(todo, count_records([cells[n] for n in todo]), strict=True))
@@ -60,30 +62,32 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
     def print_eta(source: str) -> None:
         waiting = [n for n in todo if n not in outcomes]
         costs = [durations.estimate(cells[n].variant, first.model.name, records[n]) for n in waiting]
-        seconds = remaining_seconds(costs, jobs)
+        seconds = remaining_seconds(costs, slots)
         console.print(f"  about {format_seconds(seconds)} for {len(waiting)} cells, by what {source} took")
         whole = variants_of_run(first, config)
         if len(whole) > len(cells):
-            seconds = sum(count * durations.estimate(variant) for variant, count in Counter(whole).items()) / jobs
+            seconds = sum(count * durations.estimate(variant) for variant, count in Counter(whole).items()) / slots
             console.print(f"  at most about {format_seconds(seconds)} for all {len(whole)} cells of this run")
 
-    if todo and durations:
-        print_eta("those before them")
-    elif todo:
-        for line in first.protocol.plan_lines():
-            console.print(f"  {line}")
     unknown = {cells[n].variant for n in todo if not durations.knows(cells[n].variant, first.model.name)}
-    with console.progress(dataset, len(todo), doing="cross-validating") as advance:
-        for outcome in dispatch([cells[n] for n in todo], evaluate, config):
-            outcomes[todo[outcome.index]] = outcome
-            first_known = not durations
-            if outcome.result:
-                durations.update(outcome.result)
-            last_kind = unknown == {cells[todo[outcome.index]].variant}
-            unknown.discard(cells[todo[outcome.index]].variant)
-            if durations and len(outcomes) < len(todo) and (first_known or last_kind):
-                print_eta("the first of each kind" if last_kind else "the first")
-            advance(1)
+    with backend(config.backend, n_jobs(config), len(todo)) as slots:
+        console.print(f"{counts}, {slots} at a time")
+        if durations:
+            print_eta("those before them")
+        else:
+            for line in first.protocol.plan_lines():
+                console.print(f"  {line}")
+        with console.progress(dataset, len(todo), doing="cross-validating") as advance:
+            for outcome in dispatch([cells[n] for n in todo], evaluate, config):
+                outcomes[todo[outcome.index]] = outcome
+                first_known = not durations
+                if outcome.result:
+                    durations.update(outcome.result)
+                last_kind = unknown == {cells[todo[outcome.index]].variant}
+                unknown.discard(cells[todo[outcome.index]].variant)
+                if durations and len(outcomes) < len(todo) and (first_known or last_kind):
+                    print_eta("the first of each kind" if last_kind else "the first")
+                advance(1)
     _collect(cells, cached, outcomes, context)
 
 
@@ -169,19 +173,14 @@ def _collect(
 
 
 def dispatch(cells: Sequence[Cell], evaluate: Evaluate, config: RunConfig) -> Iterator[CellOutcome]:
-    """Evaluate all cells on the backend of the run; yields outcomes as they come, in any order.
-
-    Raises:
-        CardioBenchError: there is no such backend, or its package is not installed.
-    """
+    """Evaluate all cells on the `backend` that is open; yields outcomes as they come, in any order."""
     import joblib
 
     cells = [replace(cell, model=without_network(cell.model)) for cell in cells]
-    jobs = min(n_jobs(config), len(cells))
-    if jobs <= 1 and config.backend == "loky":
+    if min(n_jobs(config), len(cells)) <= 1 and config.backend == "loky":
         yield from (run_one(index, cell, evaluate) for index, cell in enumerate(cells))
         return
-    with backend(config.backend, jobs), warnings.catch_warnings():
+    with warnings.catch_warnings():
         # A worker whose memory has grown makes room for a new one between two cells; nothing is lost.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
         # Ray's pool returns everything at the end; the files of its cells are there all the same as they finish.
@@ -192,51 +191,80 @@ def dispatch(cells: Sequence[Cell], evaluate: Evaluate, config: RunConfig) -> It
         )
 
 
-def backend(name: str, jobs: int) -> AbstractContextManager[None]:
-    """Return a context in which joblib works on `loky`, `dask` (a cluster on this machine), `dask=tcp://HOST:PORT` or `ray`."""
+def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[int]:
+    """Return a context in which joblib works on `loky`, `dask` (a cluster on this machine), `dask=tcp://HOST:PORT` or `ray`.
+
+    Args:
+        name: of the backend.
+        jobs: cells at a time on this machine.
+        cells: to do; no more workers than these are started.
+
+    Returns:
+        The context of the number of cells at a time: the cores of a cluster that runs already, else `jobs`.
+
+    Raises:
+        CardioBenchError: there is no such backend, or its package is not installed.
+    """
     kind, _, address = name.partition("=")
     if kind == "dask":
-        return dask(address, jobs)
+        return dask(address, jobs, cells)
     if name in ("loky", "ray"):
-        return loky(jobs) if name == "loky" else ray(jobs)
+        return loky(jobs, cells) if name == "loky" else ray(jobs, cells)
     raise CardioBenchError(f"no backend '{name}'. Give --backend loky, dask=tcp://HOST:PORT or ray.")
 
 
 @contextmanager
-def loky(jobs: int) -> Iterator[None]:
+def loky(jobs: int, cells: int) -> Iterator[int]:
     """Work in processes of this machine."""
     import joblib
 
     # A worker that leaves the math libraries' threads alone would run jobs x cores of them.
-    with joblib.parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
-        yield
+    with joblib.parallel_config(backend="loky", n_jobs=min(jobs, cells), inner_max_num_threads=1):
+        yield jobs
 
 
 @contextmanager
-def dask(address: str, jobs: int) -> Iterator[None]:
+def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
     """Work on the Dask cluster at the address, else on a new one on this machine."""
     import joblib
 
     try:
-        from dask.distributed import Client, LocalCluster
+        from dask.distributed import Client, KilledWorker, LocalCluster
     except ImportError:
         raise CardioBenchError("--backend dask needs its package: pip install 'dask[distributed]'") from None
-    cluster = None if address else LocalCluster(jobs, threads_per_worker=1, dashboard_address=None)
+    cluster = (
+        None if address else LocalCluster(n_workers=min(jobs, cells), threads_per_worker=1, dashboard_address=None)
+    )
     try:
         client = Client(address or cluster, timeout="10s")
     except (OSError, TimeoutError) as error:
         raise CardioBenchError(f"no Dask scheduler answers at {address}: {error}. Start one there.") from None
     try:
-        with joblib.parallel_config(backend="dask", pure=False):
-            yield
+        with joblib.parallel_config(backend=_dask_backend(client)):
+            yield joblib.effective_n_jobs() if address else jobs
+    except KilledWorker as error:  # what joblib's own processes raise
+        raise BrokenExecutor(str(error)) from error
     finally:
         client.close()
         if cluster:
             cluster.close()
 
 
+def _dask_backend(client: Any) -> Any:
+    """Return joblib's backend of a Dask client; a task whose workers were killed fails there, where joblib 1.5 waits for it forever."""
+    from joblib._dask import DaskDistributedBackend
+
+    class Backend(DaskDistributedBackend):
+        def submit(self, func: Any, callback: Any = None) -> Any:
+            future = super().submit(func, callback)
+            future.add_done_callback(lambda done: done.exception() and callback(done.exception()))
+            return future
+
+    return Backend(client=client, pure=False)
+
+
 @contextmanager
-def ray(jobs: int) -> Iterator[None]:
+def ray(jobs: int, cells: int) -> Iterator[int]:
     """Work on the Ray cluster that RAY_ADDRESS names, else on a new one on this machine."""
     import joblib
 
@@ -249,11 +277,11 @@ def ray(jobs: int) -> Iterator[None]:
     # Ray takes a local cluster's size from here; the size of one that runs already is its own.
     local = started and not os.environ.get("RAY_ADDRESS")
     if started:
-        engine.init(include_dashboard=False, log_to_driver=False, **({"num_cpus": jobs} if local else {}))
+        engine.init(include_dashboard=False, log_to_driver=False, **({"num_cpus": min(jobs, cells)} if local else {}))
     try:
         register_ray()
-        with joblib.parallel_config(backend="ray", n_jobs=jobs if local else -1):
-            yield
+        with joblib.parallel_config(backend="ray", n_jobs=min(jobs, cells) if local else -1):
+            yield jobs if local else joblib.effective_n_jobs()
     finally:
         if started:
             engine.shutdown()

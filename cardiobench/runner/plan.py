@@ -152,12 +152,15 @@ def plan_dataset(
     """Return what a model still has to encode of a dataset for these tasks; under a perturbation, of its test rows only."""
     rows = [first_patients(dataset.task_rows(task), config.limit) for task in tasks if not task.dense]
     wanted = [(part if perturbation is None else perturbation.rows(part)).index for part in rows]
-    indices = np.unique(np.concatenate(wanted)) if wanted else np.array([], dtype=int)
+    needed = np.zeros(len(dataset.frame), dtype=bool)
+    for part in wanted:
+        needed[part] = True
+    indices = np.flatnonzero(needed)
     key = embedding_key(model, dataset)
     if perturbation is not None:
         key = perturbed_key(key, perturbation, config.seed)
     store = EmbeddingStore(config.cache_dir / "embeddings", model.name, dataset.spec.name, key)
-    frame = dataset.frame.loc[indices]
+    frame = dataset.frame[["id", "fingerprint"]].iloc[indices]
     absent = store.missing(frame["id"], frame["fingerprint"])
     return DatasetPlan(dataset, tuple(tasks), indices, store, indices[absent])
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     import torch
     from accelerate import Accelerator
 
-START_SECONDS = 60  # that a process waits for the others before it gives up
+START_SECONDS = (
+    300  # that a process waits for the others before it gives up: a cold disk takes minutes to import PyTorch
+)
 # One process scores for hours while the others wait for it: what ends a wait is a lost process, not a clock.
 WAIT = timedelta(days=30)
 BEAT_SECONDS = 1.0  # between the signs of life that processes send each other
@@ -31,7 +33,7 @@ SILENT_BEATS = (
 LAUNCH = "accelerate launch --multi_gpu --num_processes N -m cardiobench.eval ..."
 MPI_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")  # by which accelerate sees processes, too
 NEEDED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-BEAT, DONE = b".", b"!"
+BEAT, DONE, FAILED = b".", b"!", b"?"  # the last one before the error that a process ends with
 
 
 class SingleProcess:
@@ -143,7 +145,7 @@ def check_shared(folder: Path, accelerator: "Accelerator | SingleProcess") -> No
 
 @contextmanager
 def watch(accelerator: "Accelerator | SingleProcess") -> Iterator[None]:
-    """End this process with a message when another one is lost; every other process holds a connection to the main one."""
+    """End this process with a message when another one is lost or fails; each one holds a connection to the main one."""
     if isinstance(accelerator, SingleProcess) or accelerator.num_processes == 1:
         yield
         return
@@ -152,15 +154,18 @@ def watch(accelerator: "Accelerator | SingleProcess") -> Iterator[None]:
     with _deadline(f"process {rank} of {size} waited {START_SECONDS} s for the others to connect"):
         peers = _connect(accelerator)
     threading.Thread(target=_guard, args=(peers, stop, accelerator.num_processes), daemon=True).start()
+    last = b""
     try:
         yield
-        stop.set()
-        for peer in peers:
-            with suppress(OSError):  # the other end may be through
-                peer.send(DONE)
+        last = DONE
+    except CardioBenchError as error:
+        last = FAILED + f"{type(error).__name__}: {error}".encode()
+        raise
     finally:
         stop.set()
         for peer in peers:
+            with suppress(OSError):  # the other end may be through
+                peer.sendall(last)
             peer.close()
 
 
@@ -202,6 +207,10 @@ def _guard(peers: dict[socket.socket, int], stop: threading.Event, processes: in
             if peer in ready:
                 silent[peer] = 0
                 received = _receive(peer)
+                if FAILED in received:
+                    reason = received.partition(FAILED)[2].decode(errors="replace").rstrip(".")
+                    if not stop.wait(1):  # else this process fails the same way, and says so itself
+                        _end(f"process {peers[peer]} of {processes} ended with {reason}" if peers[peer] else "")
                 if DONE in received:
                     del silent[peer]
                     continue
@@ -236,6 +245,7 @@ def _deadline(message: str) -> Iterator[None]:
 
 
 def _end(message: str) -> NoReturn:
-    """End the process from a thread: the main one may wait in a library for good."""
-    print_error(f"LostProcess: {message}. What is finished is kept; run the same line again to go on.")
+    """End the process from a thread, since the main one may wait in a library for good; without a message the main one has said why."""
+    if message:
+        print_error(f"LostProcess: {message}. What is finished is kept; run the same line again to go on.")
     os._exit(1)

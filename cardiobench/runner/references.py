@@ -19,8 +19,12 @@ def first_patients(frame: pd.DataFrame, limit: int | None) -> pd.DataFrame:
 
 
 def limited_references(dataset: OpenDataset, task: Task, limit: int | None) -> pd.DataFrame:
-    """Return the references of a task, of the first patients of each split where there is a limit."""
-    return first_patients(dataset.references(task), limit)
+    """Return the references of a task, of the patients that take part where there is a limit: the first with a recording here."""
+    references = dataset.references(task)
+    if limit is None:
+        return references
+    patients = first_patients(dataset.task_rows(task), limit)["patient_id"].astype(str)
+    return references[references["patient_id"].isin(set(patients))]
 
 
 def join_references(

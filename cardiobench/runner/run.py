@@ -17,6 +17,7 @@ from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.limits import set_limit
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder, LoadedModel, TextEncoder
+from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.protocols import choose, protocol
 from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
@@ -28,6 +29,7 @@ from cardiobench.runner.cell import AnalysisCell, Cell
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
+from cardiobench.runner.members import train_members
 from cardiobench.runner.paper_profile import apply_profile, model_choices, profile_warning, select_protocols
 from cardiobench.runner.plan import (
     DATASET_COLUMNS,
@@ -88,6 +90,8 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         console.print(
             f"shard {config.shard}: what joins datasets or models, and the report, are left to the run without --shard"
         )
+        if not any(datasets_of(name, config.models, request.datasets, config.shard) for name in config.models):
+            console.print(f"nothing falls to shard {config.shard}: there are fewer pairs of a model and a dataset")
     with watch(accelerator):
         check_shared(config.cache_dir, accelerator)
         analyses: list[AnalysisCell] = []
@@ -212,30 +216,47 @@ def load_models(
 ) -> Iterator[tuple[LoadedModel, list[BaseProtocol], dict[str, OpenDataset]]]:
     """Load the models of a run, one after the other, with each of their poolings; note those that cannot be loaded.
 
+    A pooling that a model does not offer is not applicable to it, and its others go on.
+
     Yields:
         A model, the protocols that it takes part in, and the datasets that it is evaluated on.
 
     Raises:
         BadModel: the only model of the run cannot be loaded.
-        NotApplicable: prompts were given, and the only model has no text tower.
+        NotApplicable: no model can do what was asked for: a pooling, a variant, or prompts where there is no text tower.
     """
     config = request.config
+    refusals: list[NotApplicable] = []
+    loaded = 0
     for name in config.models:
         datasets = datasets_of(name, config.models, request.datasets, config.shard)
         if not datasets:
             continue
+        settings: set[str] = set()  # `own` and the name of the model's own pooling are one
         try:
             choices = model_choices(name, config)
             variants = [variant or "" for _, variant in choices]
             for pooling, variant in choices:
-                if chosen := select_protocols(request.protocols, variants, variant or ""):
+                if not (chosen := select_protocols(request.protocols, variants, variant or "")):
+                    continue
+                try:
                     model = load(name, config, lambda: context.accelerator.device, pooling, variant, context.encoders)
+                except NotApplicable as error:
+                    refusals.append(error)
+                    how = f"--pooling {pooling}" if pooling else ""
+                    context.summary.not_applicable.append((name, "every task", how, str(error)))
+                    continue
+                if model.setting not in settings:
+                    settings.add(model.setting)
+                    loaded += 1
                     yield profile_warning(model, variant, config), chosen, datasets
-        except (BadModel, NotApplicable) as error:
+        except BadModel as error:
             if len(config.models) == 1:
                 raise
             context.summary.failures.append((name, "", "model", str(error)))
             context.console.failure(name, str(error))
+    if refusals and not loaded and not context.summary.failures:
+        raise refusals[0]
 
 
 def load(
@@ -250,14 +271,23 @@ def load(
 
     Raises:
         BadModel: it cannot be loaded whole.
-        NotApplicable: prompts were given for a model that has no text tower.
+        NotApplicable: it has no such pooling or variant, or prompts were given and it has no text tower.
     """
     from cardiobench.models.custom import find_custom, loaded
     from cardiobench.models.load import load_model
 
     if make := encoders.get(name) or find_custom(name):
         precision = "fp32" if config.precision == "auto" else config.precision
-        return loaded(make(), f"{name} is a model of the user's own", precision, device())
+        model = loaded(make(), f"{name} is a model of the user's own", precision, device())
+        if pooling is None:
+            return model
+        if pooling != KEEP_TOKENS:
+            raise NotApplicable(
+                f"{name} has no pooling '{pooling}', as a model of the user's own. Leave --pooling out."
+            )
+        from cardiobench.models.patch_tokens import keep_patches
+
+        return keep_patches(model)
     model = load_model(
         name,
         revision=config.revision,
@@ -292,9 +322,11 @@ def run_model(
     cells: list[Cell] = []
     for name, plan in plans.items():
         unreadable[name] = encode_missing(model, {None: plan}, context)
+        made = make_cells(model, plan, predicting, unreadable[name], context)
+        trained = train_members(made, context)
         if context.accelerator.is_main_process:
-            cells += (made := make_cells(model, plan, predicting, unreadable[name], context))
-            evaluate_cells(made, context)
+            cells += made
+            evaluate_cells(made, context, trained)
             score_best_classifiers(made, context)
         context.accelerator.wait_for_everyone()
     if not context.config.shard:
@@ -321,6 +353,7 @@ def check_writable(folder: Path) -> None:
     except UnicodeEncodeError:
         raise UnwritableOutput(f"{str(folder)!r} is not UTF-8. Choose another folder with --output-dir.") from None
     try:
-        write_atomic(folder / ".write-test", lambda path: path.write_bytes(b"test")).unlink()
+        mark = write_atomic(folder / ".write-test", lambda path: path.write_bytes(b"test"))
+        mark.unlink(missing_ok=True)  # another process of this run, or another run, checks at the same time
     except UnwritableOutput as error:
         raise type(error)(f"{error}. Choose another folder with --output-dir.") from None

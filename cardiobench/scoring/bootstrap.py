@@ -64,7 +64,8 @@ def resampled_counts(
     patients, patient_of_row = np.unique(np.asarray(patient_ids).astype(str), return_inverse=True)
     clusters, size = Clusters(patient_of_row, len(patients)), int(codes.max()) + 1
     counts = np.concatenate([clusters.cells(column, size) for column in codes.T], axis=1).astype(np.float64)
-    draws = _draws(len(patients), resamples, seed, max(1, _CHUNK // len(patients)))
+    # The counts are read once a chunk: the wider they are, the longer a chunk may be.
+    draws = _draws(len(patients), resamples, seed, max(1, _CHUNK // len(patients), min(counts.shape[1], resamples)))
     return np.concatenate([times @ counts for times in draws]).reshape(resamples, codes.shape[1], size)
 
 

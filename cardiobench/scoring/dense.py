@@ -17,6 +17,7 @@ from cardiobench.scoring.dense_information import dealt_test, shrunk
 from cardiobench.scoring.estimates import Sampler, estimate_metric
 from cardiobench.scoring.families import family_of
 from cardiobench.scoring.floors import COLLAPSED_SPREAD
+from cardiobench.scoring.frame_coverage import FrameCoverage
 from cardiobench.scoring.groups import adjust_gaps, breakdowns, split_rows
 from cardiobench.scoring.mask_volumes import MaskVolumes
 from cardiobench.scoring.metrics import Metric, load_formula
@@ -148,18 +149,17 @@ def unit_scores(task: Task, frame: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def unit_predictions(task: Task, frame: pd.DataFrame, expected: int, source: str) -> Predictions:
+def unit_predictions(task: Task, frame: pd.DataFrame, source: str) -> Predictions:
     """Return the ranking score of each unit in the form in which models are compared: answers, whose truth is 0.
 
     Args:
         task: segmentation or landmarks.
         frame: one row per frame, as saved beside a result.
-        expected: units of the complete release.
         source: for messages.
     """
     table = unit_scores(task, frame)
     units = table.assign(y_true=0.0, y_pred=table[task.metrics[0]]).dropna(subset=["y_pred"]).reset_index()
-    return Predictions(task, units[["id", "patient_id", "y_true", "y_pred"]], expected, source)
+    return Predictions(task, units[["id", "patient_id", "y_true", "y_pred"]], len(units), source)
 
 
 def score_dense(
@@ -178,11 +178,11 @@ def score_dense(
     warnings: Sequence[str] = (),
     seed: int = 0,
 ) -> ScoreResult:
-    """Score the predictions of a dense task.
+    """Score the predictions of a dense task; its coverage counts labelled frames.
 
     Args:
         scorer: with every labelled test frame that was predicted.
-        references: id, patient_id, split and the columns of the task's groups, one row per unit.
+        references: id, patient_id, split, y_true (labelled frames) and the columns of the task's groups, one row per unit.
         floors: name -> scorer of answers that need no model, on the same frames; `best_uninformed` is the mean mask or the
             mean points, by which the verdict is judged.
         expected: test units of the complete release.
@@ -212,9 +212,9 @@ def score_dense(
         for name, values in floor_scores.items()
     }
     estimate, bounds = overall[key], None
-    missing = max(0, expected - len(sampler.sample))
-    if missing:
-        estimate, bounds = _worst_case(metric, table[key], patients, floor_scores, missing)
+    coverage = FrameCoverage.of(references, expected, scorer.frame)
+    if coverage.missing:
+        estimate, bounds = _worst_case(metric, table[key], coverage, floor_scores)
     information = dealt_test(task, scorer.frame, scorer.truths, scorer.answers, seed=seed)
     verdict = judge(
         estimate,
@@ -229,7 +229,7 @@ def score_dense(
     sentences = [
         *([GENERATED] if generated else []),
         *warnings,
-        *([f"{missing} of {expected} units have no score"] if missing else []),
+        *coverage.sentences(),
         *(["collapsed: every answer is the same"] if collapsed else []),
         *([f"{verdict.word}: {verdict.sentence}"] if verdict.word != words.ABOVE else []),
         *([f"rests on {estimate.n_patients} patients: the interval is rough below {FEW_PATIENTS}"] if few else []),
@@ -244,7 +244,7 @@ def score_dense(
         floors=floor_table,
         verdict=verdict,
         collapsed=collapsed,
-        coverage={"scored": len(sampler.sample), "expected": expected},
+        coverage=coverage.counts,
         protocol=protocol,
         variant=variant,
         options=dict(options or {}),
@@ -261,19 +261,17 @@ def score_dense(
 
 
 def _worst_case(
-    metric: Metric, scores: pd.Series, patients: pd.Series, floor_scores: Mapping[str, pd.Series], missing: int
+    metric: Metric, scores: pd.Series, coverage: FrameCoverage, floor_scores: Mapping[str, pd.Series]
 ) -> tuple[Estimate, Bounds]:
-    """Return the estimate if every missing unit, a patient of its own, were as bad as can be, and the range of such cases.
+    """Return the estimate if every frame without a score were as bad as can be, and the range of such cases.
 
     The worst Dice is 0; the worst error is the largest that any unit has, by the model or by a floor.
     """
-    names = pd.Index([f"missing {number}" for number in range(missing)])
     largest = max(float(values.max()) for values in (scores, *floor_scores.values()))
     worst, best = (0.0, 1.0) if metric.higher_is_better else (largest, 0.0)
-    owners = pd.concat([patients, pd.Series(names, names)])
-    filled = {value: pd.concat([scores.dropna(), pd.Series(value, names)]) for value in (worst, best)}
-    estimate = estimate_metric(metric, mean_sampler(filled[worst], owners))[metric.name]
-    return estimate, Bounds(missing, estimate.value, float(filled[best].mean()))
+    filled = {value: coverage.completed(scores, value) for value in (worst, best)}
+    estimate = estimate_metric(metric, mean_sampler(filled[worst], coverage.patients))[metric.name]
+    return estimate, Bounds(coverage.missing, estimate.value, float(filled[best].mean()))
 
 
 def _groups(

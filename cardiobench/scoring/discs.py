@@ -19,6 +19,7 @@ DISCS = 20
 FINEST = 0.154  # mm, the smaller side of a pixel of CAMUS, for which the script's numbers of pixels were chosen
 CLOSE, START, STRIDE = 8 * FINEST, 8 * FINEST, 0.5 * FINEST
 """mm: a base's outline to its chord (a pixel where that is more); where the search for a disc's edge begins, from the axis; its step."""
+DEPTH = 150.0  # mm from the top to the bottom of a usual apical picture
 STEEPEST = 45.0  # degrees that a base may be tilted
 CORNERS = 240
 """Points of the outline among which the ends of the base are sought."""
@@ -43,12 +44,13 @@ class Discs:
     diameters: npt.NDArray[np.float64]
 
 
-def discs(mask: np.ndarray, spacing: tuple[float, float] = (FINEST, FINEST)) -> Discs:
+def discs(mask: np.ndarray, spacing: tuple[float, float] | None = None) -> Discs:
     """Measure the discs of a ventricle, apex upwards.
 
     Args:
         mask: bool (H, W).
-        spacing: height and width of a pixel, mm.
+        spacing: height and width of a pixel, mm; None where that is not known: the picture is then taken to be `DEPTH` high.
+            Fractions depend on it by way of the script's tolerances alone.
 
     Raises:
         NoDiscs: the mask is empty, in pieces, cut by the picture's border, or has no base.
@@ -59,6 +61,7 @@ def discs(mask: np.ndarray, spacing: tuple[float, float] = (FINEST, FINEST)) -> 
         raise NoDiscs(PIECES)
     if mask[[0, -1]].any() or mask[:, [0, -1]].any():
         raise NoDiscs(BORDER)
+    spacing = spacing or (DEPTH / len(mask), DEPTH / len(mask))
     outline = contour(mask) * spacing
     left, right = _base(outline, max(CLOSE, *spacing))
     middle = (left + right) / 2
@@ -70,6 +73,13 @@ def discs(mask: np.ndarray, spacing: tuple[float, float] = (FINEST, FINEST)) -> 
     reach = np.arange(START, np.hypot(*np.multiply(mask.shape, spacing)), STRIDE)
     widths = sum(_inside(mask, spacing, centres[:, None] + sign * reach[:, None] * normal, reach) for sign in (1, -1))
     return Discs(length / DISCS, np.asarray(widths))
+
+
+def largest_piece(mask: np.ndarray) -> npt.NDArray[np.bool_]:
+    """Return the largest of the pieces of a mask bool (H, W) that touch by their sides; of equal ones the first."""
+    pieces, count = ndimage.label(mask)
+    sizes = np.bincount(pieces.ravel(), minlength=count + 1)[1:]
+    return np.asarray(pieces == sizes.argmax() + 1) if count else mask
 
 
 def _inside(mask: np.ndarray, spacing: tuple[float, float], points: np.ndarray, reach: np.ndarray) -> np.ndarray:

@@ -63,8 +63,11 @@ def intersection(first: Group, second: Group, frame: pd.DataFrame, classes: Sequ
     name = f"{first.name} x {second.name}"
     if first.column not in frame or second.column not in frame:
         return Split({}, {name: "the references lack one of the columns"})
-    pairs = zip(group_labels(first, frame), group_labels(second, frame), strict=True)
-    labels = np.array([None if None in pair else f"{pair[0]}, {pair[1]}" for pair in pairs], dtype=object)
+    (one, ones), (two, twos) = (pd.factorize(group_labels(group, frame)) for group in (first, second))
+    names = np.array([f"{a}, {b}" for a in ones for b in twos], dtype=object)
+    labels = np.full(len(frame), None)
+    known = (one >= 0) & (two >= 0)
+    labels[known] = names[one[known] * len(twos) + two[known]]
     return _split(name, f"{first.column} or {second.column}", labels, None, frame, classes)
 
 
@@ -74,14 +77,14 @@ def _split(
     patients = Clusters.of(frame["patient_id"].to_numpy())
     codes, names = pd.factorize(labels)
     present = {str(label): code for code, label in enumerate(names)}
-    truth = frame["y_true"].to_numpy() if classes else None
+    truth = pd.Categorical(frame["y_true"], list(classes)).codes if classes else None
     rows, skipped = {}, {}
     for label in [label for label in order if label in present] if order else sorted(present):
         chosen = np.flatnonzero(codes == present[label])
         count = patients.count_in(chosen)
         lacking = ""
         if truth is not None:
-            of_class = {c: patients.count_in(chosen[truth[chosen] == c]) for c in classes}
+            of_class = {c: patients.count_in(chosen[truth[chosen] == code]) for code, c in enumerate(classes)}
             rarest = min(of_class, key=lambda c: of_class[c])
             if of_class[rarest] < MIN_PER_CLASS:
                 lacking = f"not scored: {of_class[rarest] or 'no'} patients with {rarest}, {MIN_PER_CLASS} needed"

@@ -89,17 +89,24 @@ class Dealer:
         self._ends = [0, *np.cumsum(np.unique(strata, return_counts=True)[1])]
         position = np.empty_like(by_stratum)
         position[by_stratum] = np.arange(clusters.count)
-        patient, self._size = position[clusters.of_row], clusters.rows[by_stratum].astype(np.int32)
+        patient, size = position[clusters.of_row], clusters.rows[by_stratum]
         # By patient, then at random: one sort of both together takes a tenth of the time of a sort by two keys.
         order = patient.argsort() if clusters.one_row_each else np.argsort(patient + rng.random(len(patient)))
-        start = np.cumsum(self._size) - self._size
+        start = np.cumsum(size) - size
         further = np.ones(len(order), dtype=bool)
         further[start] = False
-        self.rows = np.concatenate([order[start], order[further]])
-        self._patient = patient[order[further]]
-        self._rank = (np.flatnonzero(further) - start[self._patient]).astype(np.int32)
-        # Further rows start after the patients' first ones; that of rank 1 comes one later.
-        self._offset = (len(start) + start - np.arange(len(start)) - 1).astype(np.int32)
+        place = np.concatenate([start, np.flatnonzero(further)])
+        self.rows = order[place]
+        # A patient's rows are dealt in a circle. Of each row: its patient's place among all rows in the order of patients,
+        # how many rows the patient has, and how many of them come before. Floats, since whole numbers divide ten times slower.
+        self._patient, self._at = patient[order[further]], place.argsort()
+        home = patient[self.rows]
+        self._start_of, self._size_of = start[home].astype(np.float64), size[home].astype(np.float64)
+        self._before = place - self._start_of
+        # Donors are numbered anew, those with one row first: the row that begins is drawn for the others only.
+        numbered = np.argsort(size > 1, kind="stable")
+        self._donors = numbered.argsort()
+        self._first, self._size, self._alone = start[numbered], size[numbered], int((size == 1).sum())
 
     def deal(self, draws: int) -> Iterator[npt.NDArray[np.int64]]:
         """Yield, for several draws at once, whose answer each of `rows` receives: positions in `rows`, (b, n)."""
@@ -110,24 +117,27 @@ class Dealer:
 
     def _exchange(self, draws: int) -> npt.NDArray[np.int64]:
         """Permute the patients within their strata, (b, P)."""
-        donor = np.tile(np.arange(len(self._size)), (draws, 1))
+        donor = np.tile(self._donors, (draws, 1))
         for low, high in pairwise(self._ends):
             self._rng.permuted(donor[:, low:high], axis=1, out=donor[:, low:high])
         return donor
 
     def _deal_rows(self, donor: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         draws, patients = donor.shape
-        several, begin = np.flatnonzero(self._size > 1), np.zeros(donor.shape, np.int32)
-        size = self._size[several]
-        share = self._rng.random((draws, len(size)), dtype=np.float32)
-        begin[:, several] = np.minimum((share * size).astype(np.int32), size - 1)
-        row = np.where(begin > 0, begin + self._offset, np.arange(patients, dtype=np.int32))
-        flat = donor + patients * np.arange(draws)[:, None]  # reads a quarter faster than `take_along_axis`
-        giver = donor.take(self._patient, axis=1)
-        rank = (begin.take(flat.take(self._patient, axis=1)) + self._rank) % self._size.take(giver)
+        alone = self._alone
+        size = self._size[alone:]
+        begin = (self._rng.random((draws, len(size)), dtype=np.float32) * size.astype(np.float32)).astype(np.int64)
+        begins = np.empty(donor.shape, np.int64)
+        begins[:, :alone] = self._at[self._first[:alone]]
+        begins[:, alone:] = self._at.take(self._first[alone:] + np.minimum(begin, size - 1))
         source = np.empty((draws, len(self.rows)), np.int64)
-        source[:, :patients] = row.take(flat)
-        source[:, patients:] = np.where(rank > 0, rank + self._offset.take(giver), giver)
+        # This reads a quarter faster than `take_along_axis`.
+        source[:, :patients] = first = begins.take(donor + patients * np.arange(draws)[:, None])
+        first = first.take(self._patient, axis=1)
+        step = self._before.take(first) + self._before[patients:]
+        size = self._size_of.take(first)
+        step -= size * np.floor(step / size)
+        source[:, patients:] = self._at.take((self._start_of.take(first) + step).astype(np.int64))
         return source
 
 

@@ -8,12 +8,20 @@ import pandas as pd
 
 from cardiobench.data.dense import DenseLabel
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.discs import Discs, NoDiscs, biplane_volumes, discs, ejection_fraction
+from cardiobench.scoring.discs import (
+    PIECES,
+    Discs,
+    NoDiscs,
+    biplane_volumes,
+    discs,
+    ejection_fraction,
+    largest_piece,
+)
 from cardiobench.scoring.unit_means import estimate_mean
 
 BIPLANE = ("A2C", "A4C")
 PHASES = ("ED", "ES")
-PREDICTED, TRUE = "predicted", "true"
+PREDICTED, LARGEST, TRUE = "predicted", "predicted (largest piece)", "true"
 
 
 @dataclass
@@ -21,7 +29,8 @@ class MaskVolumes:
     """Discs of true and predicted cavities.
 
     Attributes:
-        measured: (unit, view, recording, phase, predicted or true) -> discs, or the reason why there are none.
+        measured: (unit, view, recording, phase, `PREDICTED`, `LARGEST` or `TRUE`) -> discs, or the reason why there are
+            none.
     """
 
     measured: dict[tuple[str, str, str, str, str], Discs | str] = field(default_factory=dict)
@@ -30,19 +39,17 @@ class MaskVolumes:
         """Measure the cavities of one frame; frames of no apical view or no known phase have no volume."""
         if label.phase is None or label.view not in BIPLANE:
             return
-        for name, mask in ((TRUE, truth), (PREDICTED, answer)):
-            measured: Discs | str
-            try:
-                measured = discs(mask) if label.spacing is None else discs(mask, label.spacing)
-            except NoDiscs as error:
-                measured = str(error)
+        found = {name: _discs(mask, label.spacing) for name, mask in ((TRUE, truth), (PREDICTED, answer))}
+        # Stray islands are the usual failure of masks from tokens; what is left without them is a number of its own.
+        alone = found[PREDICTED] if found[PREDICTED] != PIECES else _discs(largest_piece(answer), label.spacing)
+        for name, measured in {**found, LARGEST: alone}.items():
             self.measured[label.unit, label.view, label.recording, label.phase, name] = measured
 
     def fractions(self, name: str, *, one_step: bool = False) -> pd.Series:
         """Return the ejection fraction of each unit, %: biplane where it has both views, else the mean of its recordings.
 
         Args:
-            name: `PREDICTED` or `TRUE`.
+            name: `PREDICTED`, `LARGEST` or `TRUE`.
             one_step: as of `biplane_volumes`; single planes have their own steps always.
 
         Returns:
@@ -55,20 +62,20 @@ class MaskVolumes:
         return pd.Series({unit: _fraction(views, one_step) for unit, views in units.items()}, dtype=np.float64)
 
     def estimates(self, ef: pd.Series, patients: pd.Series) -> dict[str, Estimate]:
-        """Return the mean absolute error of ejection fractions from predicted and from true masks.
+        """Return the mean absolute error of ejection fractions from predicted masks, their largest pieces and true masks.
 
         Args:
             ef: listed ejection fraction of each unit, %.
             patients: patient of each unit.
 
         Returns:
-            `ef_mae` and `ef_oracle_mae` by each phase's own length; `ef_mae_camus` and `ef_oracle_mae_camus` with one step for
-            both phases, where units have both views. Empty where no mask has a volume.
+            `ef_mae`, `ef_mae_largest` and `ef_oracle_mae` by each phase's own length; with `_camus` behind the name with one step
+            for both phases, where units have both views. Empty where no mask has a volume.
         """
         biplane = len({view for _, view, *_ in self.measured}) == len(BIPLANE)
         found = {}
         for suffix, one_step in (("", False), ("_camus", True)) if biplane else (("", False),):
-            for key, name in (("ef_mae", PREDICTED), ("ef_oracle_mae", TRUE)):
+            for key, name in (("ef_mae", PREDICTED), ("ef_mae_largest", LARGEST), ("ef_oracle_mae", TRUE)):
                 errors = (self.fractions(name, one_step=one_step) - ef).abs().reindex(patients.index)
                 found[key + suffix] = estimate_mean(key + suffix, errors, patients)
         return found if self.measured else {}
@@ -76,7 +83,7 @@ class MaskVolumes:
     def sentences(self) -> list[str]:
         """Return what kept masks from having a volume, counted."""
         sentences = []
-        for name in (PREDICTED, TRUE):
+        for name in (PREDICTED, LARGEST, TRUE):
             reasons = Counter(
                 value for key, value in self.measured.items() if key[-1] == name and isinstance(value, str)
             )
@@ -85,6 +92,14 @@ class MaskVolumes:
                 counted = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
                 sentences.append(f"{sum(reasons.values())} of {total} {name} masks have no volume ({counted})")
         return sentences
+
+
+def _discs(mask: np.ndarray, spacing: tuple[float, float] | None) -> Discs | str:
+    """Return the discs of a mask, or the reason why there are none."""
+    try:
+        return discs(mask, spacing)
+    except NoDiscs as error:
+        return str(error)
 
 
 def _fraction(views: dict[tuple[str, str], dict[str, Discs | str]], one_step: bool) -> float:

@@ -3,7 +3,7 @@
 import functools
 import importlib.util
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 
@@ -167,17 +167,30 @@ def narrow_metrics(task: Task, names: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(name for name in every if not names or name in names)
 
 
-def check_metrics(tasks: Iterable[Task], names: Sequence[str]) -> None:
+def check_metrics(tasks: Sequence[Task], names: Sequence[str]) -> None:
     """Refuse names of metrics that narrow nothing sensibly.
 
     Raises:
         UnknownName: none of the tasks has a metric of that name.
-        BadConfig: the metric that ranks models on one of the tasks is not named.
+        BadConfig: the metric that ranks models on one of the tasks is not named, or two of a task give one number.
     """
+    for task in tasks:
+        load_metrics(metrics_of(task))
     known = {name for task in tasks for name in narrow_metrics(task, names) + metrics_of(task)}
     for name in names:
         if name not in known:
             raise unknown_name("metric of these tasks", name, known)
+
+
+def load_metrics(names: Sequence[str]) -> list[Metric]:
+    """Load the metrics of one result, whose numbers stand side by side.
+
+    Raises:
+        BadConfig: two of them give a number of one name, and one would take the place of the other.
+    """
+    loaded = [load_metric(name) for name in names]
+    plugins.by_name("number", ((key, f"metric {metric.name}") for metric in loaded for key in metric.direction))
+    return loaded
 
 
 @functools.cache

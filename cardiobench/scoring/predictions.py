@@ -69,12 +69,8 @@ class Predictions:
             raise NotApplicable(
                 f"{task.name} asks for {task.kind} of frames, which no table of answers per unit can hold."
             )
-        check_references(references, task)
-        wanted = references[references["split"] == split]
-        if wanted.empty:
-            raise BadPredictions(f"the references of {task.name} have no row in split '{split}'.")
         answers = answers.assign(id=answers["id"].astype(str)).reset_index(drop=True)
-        place = _match_ids(references, wanted, answers["id"], task, source, split, allow_missing)
+        wanted, place = match_units(references, answers["id"], task, source, split, allow_missing)
         _check_values(answers, task, source)
         frame = wanted.drop(columns="split")[place >= 0].reset_index(drop=True)
         answered = _completed(answers, task).iloc[place[place >= 0]].reset_index(drop=True)
@@ -114,6 +110,29 @@ class Predictions:
 def probability_columns(task: Task) -> list[str]:
     """Return the names of the probability columns in the task's class order."""
     return [f"p_{name}" for name in task.classes]
+
+
+def match_units(
+    references: pd.DataFrame,
+    ids: pd.Series,
+    task: Task,
+    source: str = "predictions",
+    split: str = "test",
+    allow_missing: bool = False,
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Set the ids of answers against the references of a split, as `Predictions.join` does.
+
+    Returns:
+        The references of the split, and the position in `ids` of each of them, -1 where it has no answer.
+
+    Raises:
+        BadPredictions: ids are missing, extra or repeated, or the split has no row.
+    """
+    check_references(references, task)
+    wanted = references[references["split"] == split]
+    if wanted.empty:
+        raise BadPredictions(f"the references of {task.name} have no row in split '{split}'.")
+    return wanted, _match_ids(references, wanted, ids, task, source, split, allow_missing)
 
 
 def _match_ids(
@@ -194,7 +213,8 @@ def _check_values(answers: pd.DataFrame, task: Task, source: str) -> None:
     if not given and "y_pred" not in answers:
         raise BadPredictions(f"{source} has neither y_pred nor probabilities for {task.name}.")
     if task.classes and "y_pred" in answers:
-        strange = answers[[bool(strange_labels([cell], task)) for cell in answers["y_pred"]]]
+        codes, cells = pd.factorize(answers["y_pred"], use_na_sentinel=False)  # few differ, in however many rows
+        strange = answers[np.array([bool(strange_labels([cell], task)) for cell in cells], dtype=bool)[codes]]
         if len(strange):
             rows = [f"{name} ({cell!r})" for name, cell in zip(strange["id"], strange["y_pred"], strict=True)]
             raise BadPredictions(
@@ -240,8 +260,8 @@ def _disagreement(frame: pd.DataFrame, task: Task) -> list[str]:
     return [f"y_pred is not the most probable class in {odd} of {len(frame)} rows; both are used as given"]
 
 
-def read_predictions(path: str | Path, task: Task) -> pd.DataFrame:
-    """Read external predictions from a CSV or Parquet file, in the form that `Predictions.join` takes.
+def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFrame:
+    """Read external predictions from a CSV or Parquet file or a frame, in the form that `Predictions.join` takes.
 
     The id stands in a column `id`, in the one the task is scored by, or in one of `ID_COLUMNS`. The answer stands in
     `y_pred`, `prediction` or `<target>_pred`; probabilities in `p_<class>` or `prob_<class>`, a class written by name
@@ -251,7 +271,7 @@ def read_predictions(path: str | Path, task: Task) -> pd.DataFrame:
     Raises:
         BadPredictions: there is no such column, or a cell is no number or no class.
     """
-    table, source = read_table(path), Path(path).name
+    table, source = read_table(source), source_name(source)
     columns = {str(name).strip().lower(): name for name in reversed(list(table.columns))}
 
     def find(*names: str) -> str | None:
@@ -286,6 +306,11 @@ def read_predictions(path: str | Path, task: Task) -> pd.DataFrame:
             f"Name one of: {', '.join(values)}."
         )
     return answers
+
+
+def source_name(source: str | Path | pd.DataFrame) -> str:
+    """Return what messages call predictions: the name of their file."""
+    return "predictions" if isinstance(source, pd.DataFrame) else Path(source).name
 
 
 def _listed(table: pd.DataFrame) -> str:

@@ -29,7 +29,7 @@ from cardiobench.scoring.groups import (
     split_rows,
 )
 from cardiobench.scoring.information import information_test
-from cardiobench.scoring.metrics import Metric, load_metric, metrics_of
+from cardiobench.scoring.metrics import Metric, load_metric, load_metrics, metrics_of
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.variability import training_spread, widen
 from cardiobench.scoring.verdict import Rarest, judge
@@ -74,7 +74,7 @@ def score(
         The result. A number that cannot be had is NaN and says why.
     """
     task, sample, clusters = predictions.task, predictions.sample(), Clusters.of(predictions.patients)
-    loaded = [load_metric(name) for name in metrics or metrics_of(task)]
+    loaded = load_metrics(metrics or metrics_of(task))
     ranking, key = loaded[0], loaded[0].primary_key
     present = sample.present_classes(len(task.classes))
     if (

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from cardiobench.data.media import Clip, Ecg
-from cardiobench.models.base import Encoder, LoadedModel, TextEncoder
+from cardiobench.models.base import Encoder, LoadedModel, TextEncoder, sampling_rate
+from cardiobench.models.signal import at_rate
 from cardiobench.testing.require import require
 
 SENTENCES = ("severe aortic stenosis", "the left ventricular ejection fraction is 35 %", "a dog")
@@ -57,12 +58,12 @@ def _random_states() -> tuple[bytes, bytes]:
 
 
 def recordings(modality: str) -> list[Clip] | list[Ecg]:
-    """Return recordings of several lengths, sizes and rates, the same each time."""
+    """Return clips of several lengths and sizes, or ECGs of ten and of eight seconds at several rates; the same each time."""
     rng = np.random.default_rng(3)
     if modality == "ecg":
         return [
             Ecg(rng.normal(size=(samples, 12)).astype(np.float32), fs)
-            for samples, fs in ((1000, 100.0), (5000, 500.0), (4000, 400.0))
+            for samples, fs in ((1000, 100.0), (5000, 500.0), (3200, 400.0))
         ]
     clips = [rng.integers(0, 256, (*shape, 3), dtype=np.uint8) for shape in ((6, 50, 70), (1, 112, 112), (20, 61, 41))]
     return [Clip(frames, np.arange(len(frames)), len(frames), 30.0) for frames in clips]
@@ -91,7 +92,9 @@ def check_vectors(loaded: LoadedModel, modality: str) -> None:
     copies = [_array(one).copy() for one in given]
     parts = [encoder.transform(one) for one in given]
     shapes = [tuple(part.shape[1:]) for part in parts]
-    require(len(set(shapes)) == 1, f"{name}: parts of recordings have shapes {shapes}, expected one")
+    require(
+        len(set(shapes)) == 1, f"{name}: parts of recordings have shapes {shapes}, expected one: cut, pad or resize"
+    )
     require(
         all(len(part) for part in parts), f"{name}: a recording gives {min(map(len, parts))} parts, expected 1 or more"
     )
@@ -115,9 +118,11 @@ def check_vectors(loaded: LoadedModel, modality: str) -> None:
 
 
 def _sampled(recording: Clip | Ecg, encoder: Encoder) -> Clip | Ecg:
-    """Return a clip with as many frames as the encoder asks for at most."""
+    """Return a recording as a run gives it: an ECG at the encoder's rate, a clip with as many frames as it asks for at most."""
+    if isinstance(recording, Ecg):
+        return at_rate(recording, sampling_rate(encoder))
     count = encoder.sampling.count if encoder.sampling else None
-    if isinstance(recording, Ecg) or count is None:
+    if count is None:
         return recording
     return replace(recording, frames=recording.frames[:count], indices=recording.indices[:count])
 

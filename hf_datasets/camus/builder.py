@@ -163,7 +163,7 @@ class Camus(CardioBuilder):
                     "key_frame": 0,
                     "patient_image_quality": worst,
                     "ef": ef,
-                    "lv_seg": sum(map(Path.is_file, cls.masks(base, patient, view).values())) or None,
+                    "lv_seg": float(len(PHASES)),  # as the release has it: a mask that is not here counts as missing
                 }
 
     @classmethod
@@ -190,14 +190,15 @@ class Camus(CardioBuilder):
             info = base / "database_nifti" / row["patient_id"] / f"Info_{view}.cfg"
             frames = read_fields(info, INFO) if info.is_file() else {}
             for phase, path in cls.masks(base, row["patient_id"], view).items():
-                if path.is_file():
-                    frame = frames[phase] - 1 if frames.get(phase) else UNKNOWN_FRAME
-                    read = partial(cls.read_mask, path, raw / row["media"], info, frame, len(task.structures))
-                    yield read_label(task, row, frame, read, phase=phase)
+                frame = frames[phase] - 1 if frames.get(phase) else UNKNOWN_FRAME
+                read = partial(cls.read_mask, path, raw / row["media"], info, frame, len(task.structures))
+                yield read_label(task, row, frame, read, phase=phase)
 
     @classmethod
     def read_mask(cls, path: Path, sequence: Path, info: Path, frame: int, structures: int) -> Reading:
         """Read the mask of a frame, whose number stands in `info`."""
+        if not path.is_file():
+            raise BadData(f"{path} is not here. Complete the download.")
         if frame == UNKNOWN_FRAME:
             raise BadData(f"{info} does not say which frame {path.name} belongs to. Download it again.")
         labels, spacing = read_nifti_labels(MediaFile.of(path))
@@ -238,7 +239,7 @@ class Camus(CardioBuilder):
         )
 
     @classmethod
-    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+    def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
         """Return the patients that have a folder and stand in no subgroup list."""
         patients = {path.name for path in (cls.base(raw) / "database_nifti").glob("patient*") if path.is_dir()}
         return {"patient in no subgroup list": tuple(sorted(patients - set(cls.splits(raw))))}

@@ -142,7 +142,7 @@ class CardiacNet(CardioBuilder):
             }
 
     @classmethod
-    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+    def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
         """Return the videos of the release that the published split does not have (3 ASD, 15 PAH and 5 Non-PAH)."""
         keys = cls.listed_ids(raw)
         unused = (path for cohort, _, path in cls.videos(raw) if keys[path] not in published_split(cohort).index)

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from cardiobench.core.errors import BadData, BadMedia, first_n
-from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Task
+from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, Task
 from cardiobench.data.demographics import age_task, sex_task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
 from cardiobench.data.labels import label_set
@@ -81,13 +83,13 @@ class Code15(CardioBuilder):
         lacking = np.zeros(len(table), dtype=bool)
         rows_of = table.groupby("trace_file", sort=False).indices
         for part, ids in _stored(raw).items():
-            rows = rows_of.get(part, [])
-            lacking[rows] = ~table["exam_id"].iloc[rows].isin(_names(ids)).to_numpy()
+            rows = rows_of.get(part, np.array([], dtype=int))
+            lacking[rows] = ~_contained(pa.array(table["exam_id"].to_numpy()[rows], pa.string()), ids)
         patients, names = pd.factorize(table["patient_id"])
         splits = np.array([hashed_split(name) for name in names], dtype=object)
         # What follows from an exam's diagnoses is worked out once for each set of them, a binary number.
-        flags = table[list(DIAGNOSES)].to_numpy(bool)
-        sets, codes = np.unique(flags @ (1 << np.arange(len(DIAGNOSES))), return_inverse=True)
+        codes = sum(table.pop(code).to_numpy(np.int64) << bit for bit, code in enumerate(DIAGNOSES))
+        sets = range(1 << len(DIAGNOSES))
         named = [tuple(code for bit, code in enumerate(DIAGNOSES) if number >> bit & 1) for number in sets]
         diagnoses = pd.DataFrame(
             {
@@ -106,11 +108,12 @@ class Code15(CardioBuilder):
                     lacking, table["trace_file"][lacking] + "/" + table["exam_id"][lacking]
                 ),
                 "record": table["exam_id"],
-                "sex": table["is_male"].map({True: "M", False: "F"}),
+                "sex": table.pop("is_male").map({True: "M", False: "F"}),
                 "age": table["age"],
                 "normal_ecg": table["normal_ecg"],
                 **{name: column.to_numpy()[codes] for name, column in diagnoses.items()},
-            }
+            },
+            copy=False,
         )
         # Half of the records have none of the six, and the release does not call them normal either.
         unclear = (rows["six"] == "") & ~rows["normal_ecg"].astype(bool)
@@ -119,27 +122,20 @@ class Code15(CardioBuilder):
         return rows
 
     @classmethod
-    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+    def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
         """Return the tracings without a line in the table; the row that closes each part is none."""
-        table = read_columns(raw / TABLE, {name: COLUMNS[name] for name in ("exam_id", "trace_file")})
-        rows_of = table.groupby("trace_file", sort=False).indices
+        rows_of = rows.groupby("media", sort=False).indices
         unlisted = []
         for part, ids in _stored(raw).items():
-            names = _names(ids[:-1] if len(ids) and ids[-1] == 0 else ids)
-            listed = set(table["exam_id"].iloc[rows_of.get(part, [])])
-            unlisted += [f"{part}/{exam}" for exam in names if exam not in listed]
+            exams_of = ids[:-1] if len(ids) and ids[-1].as_py() == "0" else ids
+            listed = pa.array(rows["id"].to_numpy()[rows_of.get(part, np.array([], dtype=int))], pa.string())
+            unlisted += [f"{part}/{exam}" for exam in exams_of.filter(~_contained(exams_of, listed)).to_pylist()]
         return {f"tracings that {TABLE} does not list": tuple(unlisted)}
 
     @classmethod
-    def recording(cls, raw: Path, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Ecg:
+    def ecg(cls, raw: Path, row: Mapping[str, Any]) -> Ecg:
         """Return one exam, from the part that `rows` has looked into."""
         return read_hdf5(_part(raw, row["media"]), row["record"])
-
-    @classmethod
-    def media(cls, raw: Path, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the signal in mV and rate."""
-        ecg = cls.recording(raw, row)
-        return {"ecg": ecg.signal, "fs": ecg.fs}
 
 
 @cache
@@ -165,12 +161,13 @@ def exams(raw: Path) -> pd.DataFrame:
     return table
 
 
-def _names(ids: np.ndarray) -> list[str]:
-    return list(map(str, ids.tolist()))
+def _contained(names: pa.Array, others: pa.Array) -> np.ndarray:
+    """Return which names are among others, (n,) bool."""
+    return pc.is_in(names, value_set=others).to_numpy(zero_copy_only=False)
 
 
-def _stored(raw: Path) -> dict[str, np.ndarray]:
-    """Return part -> exam ids of its tracings, in their order, for every part that is here.
+def _stored(raw: Path) -> dict[str, pa.Array]:
+    """Return part -> exam ids of its tracings as text, in their order, for every part that is here.
 
     Raises:
         BadData: an exam id that stands more than once in a part.
@@ -192,5 +189,5 @@ def _stored(raw: Path) -> dict[str, np.ndarray]:
             raise BadData(
                 f"{path}: {len(repeated)} exam ids stand more than once: {first_n(repeated)}. Download it again."
             )
-        stored[path.name] = ids
+        stored[path.name] = pa.array(ids).cast(pa.string())
     return stored

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import BadData, BadMedia
-from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Task
+from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, Task
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
 from cardiobench.data.labels import label_set
@@ -110,22 +110,16 @@ class CodeTest(CardioBuilder):
         )
 
     @classmethod
-    def recording(cls, raw: Path, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Ecg:
+    def ecg(cls, raw: Path, row: Mapping[str, Any]) -> Ecg:
         """Return one exam, its leads in the usual order."""
         return read_hdf5(raw / row["media"], int(row["record"]), LEADS)
-
-    @classmethod
-    def media(cls, raw: Path, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the signal in mV and rate."""
-        ecg = cls.recording(raw, row)
-        return {"ecg": ecg.signal, "fs": ecg.fs}
 
     @classmethod
     def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield the exams whose leads contradict the assumed order (Goldberger's laws), and those with a lead of zeros."""
         wrong, flat = [], []
         for row in rows.to_dict("records"):
-            one, two, _, avr, avl, avf, *_ = (signal := cls.recording(raw, row).signal).T
+            one, two, _, avr, avl, avf, *_ = (signal := cls.ecg(raw, row).signal).T
             expected = np.stack([-(one + two) / 2, one - two / 2, two - one / 2])
             laws = np.stack([avr, avl, avf])
             if np.square(laws - expected).sum() > 0.25 * np.square(expected).sum():

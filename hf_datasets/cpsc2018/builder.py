@@ -95,9 +95,12 @@ class Cpsc2018(CardioBuilder):
         """Yield the codes that nobody lists, records without any, and the lengths, which tell classes apart."""
         yield from cinc.findings(listed)
         seconds = pd.Series([_seconds(header_path(raw / media)) for media in listed["media"]], listed.index)
-        medians = ", ".join(f"{name} {seconds[_has(listed, code)].median():.0f}" for name, code in CODES.items())
+        lengths = {name: seconds[_has(listed, code)].dropna() for name, code in CODES.items()}
+        medians = ", ".join(f"{name} {part.median():.0f}" for name, part in lengths.items() if len(part))
         note = f"{seconds.min():.0f} to {seconds.max():.0f} s; median of the records with {medians}"
-        yield AuditFinding("records of another length than 10 s", int((seconds != 10).sum()), "records", note=note)
+        yield AuditFinding(
+            "records of another length than 10 s", int((seconds.dropna() != 10).sum()), "records", note=note
+        )
 
     @classmethod
     def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:

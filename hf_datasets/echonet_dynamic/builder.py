@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import BadData
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, PromptGrid, Task
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.dense import CAVITY, DenseLabel, Reading, read_label
@@ -77,8 +78,8 @@ COLUMNS = {
     "Split": choice(SPLIT),
 }
 SIZE = (112, 112)  # height and width of every video
-TRACED = {"FileName": text(), "Frame": integer(0)}
-ENDS = {name: number() for name in ("X1", "Y1", "X2", "Y2")}
+TRACED = {"FileName": text(), "Frame": integer(-(2**31), 2**31)}
+ENDS = {name: number(optional=True) for name in ("X1", "Y1", "X2", "Y2")}
 LEAST_SOLID = 0.8
 """Area of a tracing over that of its convex hull, below which the audit names it."""
 
@@ -143,14 +144,17 @@ class EchonetDynamic(CardioBuilder):
             traced = tracings[row["id"]]
             frames = traced["Frame"].drop_duplicates()
             for phase, frame in (("ES", frames.iloc[0]), ("ED", frames.iloc[-1])):
-                chords = traced[traced["Frame"] == frame]
+                # a chord that is listed twice would turn the inside of the outline out
+                chords = traced[traced["Frame"] == frame].drop_duplicates()
                 source = f"{table}, line {chords.index[0]} ({row['id']}, frame {frame})"
-                read = partial(cls.read_tracing, chords[list(ENDS)].to_numpy(), source)
+                read = partial(cls.read_tracing, chords[list(ENDS)].to_numpy(), int(frame), source)
                 yield read_label(task, row, int(frame), read, phase=phase)
 
     @staticmethod
-    def read_tracing(chords: np.ndarray, source: str) -> Reading:
+    def read_tracing(chords: np.ndarray, frame: int, source: str) -> Reading:
         """Fill the outline through the ends of the chords (n, 4), the first of which is the long axis."""
+        if frame < 0:
+            raise BadData(f"{source}: frames are counted from 0. Correct the rows, or download the table again.")
         return {"mask": fill_tracing(chords_outline(chords, source), SIZE, source)}
 
     @classmethod
@@ -161,7 +165,9 @@ class EchonetDynamic(CardioBuilder):
         crossed = tuple(
             f"{name} frame {frame}"
             for (name, frame), rows in cls.tracings(raw, TRACED | ENDS).groupby(["FileName", "Frame"], sort=False)
-            if len(rows) > 2 and solidity(chords_outline(rows[list(ENDS)].to_numpy(), "")) < LEAST_SOLID
+            if len(rows) > 2
+            and rows[list(ENDS)].notna().all(axis=None)
+            and solidity(chords_outline(rows[list(ENDS)].to_numpy(), "")) < LEAST_SOLID
         )
         yield AuditFinding("tracings whose chords are not in order", len(crossed), "tracings", crossed)
 

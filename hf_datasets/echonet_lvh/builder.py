@@ -116,27 +116,36 @@ class EchonetLvh(CardioBuilder):
         return table.drop_duplicates(["HashedFileName", "Calc"])
 
     @classmethod
-    def rows(cls, raw: Path) -> Iterator[dict]:
-        """Yield one row per measured frame of a video: most videos have all three measurements in one frame."""
-        videos = cls.videos(raw)
-        for (name, frame), rows in cls.measured(raw).groupby(["HashedFileName", "Frame"], sort=False):
-            first = rows.iloc[0]
-            if rows["split"].nunique() > 1:
-                raise BadData(f"EchoNet-LVH: {name} stands in two splits. Download MeasurementsList.csv again.")
-            yield {
-                "id": f"{name}_{int(frame)}",
+    def rows(cls, raw: Path) -> pd.DataFrame:
+        """Return one row per measured frame of a video: most videos have all three measurements in one frame."""
+        videos, keys = cls.videos(raw), ["HashedFileName", "Frame"]
+        table = cls.measured(raw).astype({"Frame": "int64"})
+        table["traced"] = table[list(ENDS)].notna().any(axis=1)
+        splits = table.groupby(keys, sort=False)["split"].nunique()
+        if (splits > 1).any():
+            name, _ = splits.index[splits > 1][0]
+            raise BadData(f"EchoNet-LVH: {name} stands in two splits. Download MeasurementsList.csv again.")
+        values = table.set_index([*keys, "Calc"])["CalcValue"].unstack().reindex(columns=list(DIASTOLE))
+        first = table.drop_duplicates(keys).drop(columns="traced")
+        first = first.join(values.rename(columns=DIASTOLE), on=keys)
+        first = first.join(table.groupby(keys, sort=False)["traced"].any(), on=keys)
+        names = first["HashedFileName"]
+        return pd.DataFrame(
+            {
+                "id": names + "_" + first["Frame"].astype(str),
                 # only the video's hash is public: videos of one patient cannot be told
-                "patient_id": name,
+                "patient_id": names,
                 "split": first["split"],
-                "media": videos.get(name, f"{name}.avi"),
+                "media": names.map(videos).fillna(names + ".avi"),
                 "view": "PLAX",
-                "key_frame": int(frame),
-                "file": name,
+                "key_frame": first["Frame"],
+                "file": names,
                 "fps": first["FPS"],
                 "n_frames": first["Frames"],
-                "landmarks": 1.0 if rows[list(ENDS)].notna().any(axis=None) else None,
-                **{DIASTOLE[calc]: value for calc, value in zip(rows["Calc"], rows["CalcValue"], strict=True)},
+                "landmarks": first["traced"].map({True: 1.0, False: np.nan}),
+                **{name: first[name] for name in DIASTOLE.values()},
             }
+        ).reset_index(drop=True)
 
     @classmethod
     def label_files(cls, raw: Path) -> tuple[str, ...]:
@@ -167,10 +176,10 @@ class EchonetLvh(CardioBuilder):
         return paths
 
     @classmethod
-    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+    def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
         """Return the videos of which no diastolic measurement is in the table."""
         names = cls.listed(raw)["HashedFileName"]
-        left = names[~names.isin(cls.measured(raw)["HashedFileName"])].unique()
+        left = names[~names.isin(rows["file"])].unique()
         return {"video without a diastolic measurement": tuple(left)}
 
     @classmethod
@@ -205,15 +214,19 @@ def read_calipers(raw: Path, calipers: pd.DataFrame) -> Reading:
         calipers: diastolic rows of the table of one frame.
 
     Raises:
-        BadData: an end outside the picture, a caliper without length, or calipers of different scales.
+        BadData: an end without a coordinate or outside the picture, a caliper without length, or calipers of different scales.
     """
     ends: dict[str, list[np.ndarray]] = {point: [] for point in POINTS}
     scales: dict[int, float] = {}
     for line, row in calipers.iterrows():
         segment = row[list(ENDS)].to_numpy(np.float64).reshape(2, 2)
-        if np.isnan(segment).any():
+        if np.isnan(segment).all():  # measured elsewhere
             continue
         source = f"{raw / 'MeasurementsList.csv'}, line {line} ({row['HashedFileName']}, {row['Calc']})"
+        if np.isnan(segment).any():
+            raise BadData(
+                f"{source}: an end of the caliper has no coordinate. Correct the row, or download the table again."
+            )
         if row[["Width", "Height"]].notna().all():
             check_inside(segment, (int(row["Height"]), int(row["Width"])), source)
         length = float(np.hypot(*(segment[1] - segment[0])))
@@ -226,7 +239,7 @@ def read_calipers(raw: Path, calipers: pd.DataFrame) -> Reading:
         near, far = segment[np.argsort(segment[:, 1], kind="stable")]
         for point, end in zip(LENGTHS[SEGMENT[row["Calc"]]], (near, far), strict=True):
             ends[point].append(end)
-    spacing = float(np.median(list(scales.values()))) if scales else np.nan
+    spacing = float(np.median(list(scales.values())))
     for line, scale in scales.items():
         if abs(scale / spacing - 1) > TOLERANCE:
             raise BadData(

@@ -1,5 +1,6 @@
 """EchoNet-Pediatric: apical four-chamber and parasternal short-axis videos of children with their ejection fraction (Stanford)."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -87,6 +88,8 @@ COLUMNS = {
     "Split": integer(0, 9),
 }
 SIZE = (112, 112)  # height and width of every video
+FRAME = re.compile(r"(?P<frame>[0-9]{1,9})(\.0*)?")
+UNTRACED = ("No Systolic", "No Diastolic")
 TRACED = {"FileName": text(), "Frame": text()}
 CORNERS = {"X": number(optional=True), "Y": number(optional=True)}
 
@@ -175,12 +178,13 @@ class EchonetPediatric(CardioBuilder):
         for row in rows.to_dict("records"):
             traced = tracings[row["view"]][row["id"]]
             labels = []
-            for name, corners in traced.groupby("Frame", sort=False):
+            # a point that is listed twice would turn the inside of the outline out
+            for name, corners in traced.drop_duplicates().groupby("Frame", sort=False):
                 source = (
                     f"{raw / row['view'] / 'VolumeTracings.csv'}, line {corners.index[0]} ({row['id']}, frame {name})"
                 )
-                frame = int(name) if name.isdigit() else UNKNOWN_FRAME
-                read = partial(cls.read_tracing, corners[list(CORNERS)].to_numpy(), frame, source)
+                frame = int(number["frame"]) if (number := FRAME.fullmatch(name)) else UNKNOWN_FRAME
+                read = partial(cls.read_tracing, corners[list(CORNERS)].to_numpy(), frame, name, source)
                 labels.append(read_label(task, row, frame, read))
             areas = [0 if label.mask is None else int(label.mask.sum()) for label in labels]
             for label, area in zip(labels, areas, strict=True):
@@ -188,16 +192,18 @@ class EchonetPediatric(CardioBuilder):
                 yield replace(label, phase=phases.get(area))
 
     @staticmethod
-    def read_tracing(corners: np.ndarray, frame: int, source: str) -> Reading:
-        """Fill the outline (n, 2)."""
-        if frame == UNKNOWN_FRAME:
+    def read_tracing(corners: np.ndarray, frame: int, name: str, source: str) -> Reading:
+        """Fill the outline (n, 2) of a frame, which the table calls `name`."""
+        if name in UNTRACED:
             raise BadData(f"{source}: this phase was not traced. Nothing to do: the frame counts as not covered.")
-        if np.isnan(corners).any():
-            raise BadData(f"{source}: a point has no coordinates. Correct the row, or download the table again.")
+        if frame == UNKNOWN_FRAME:
+            raise BadData(
+                f"{source}: expected a frame counted from 0 or {' or '.join(UNTRACED)}. Correct the rows, or download the table again."
+            )
         return {"mask": fill_tracing(corners, SIZE, source)}
 
     @classmethod
-    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+    def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
         """Return the videos without an ejection fraction."""
         table = cls.listed(raw)
         return {"video without an ejection fraction": tuple(table.loc[table["EF"].isna(), "FileName"])}

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import BadData
-from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, FrameSampling, Group, Task
+from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, Group, Task
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.demographics import age_task, sex_task
 from cardiobench.data.echonext import FS, SAMPLES, limits, to_millivolts
@@ -178,24 +178,18 @@ class EchoNext(CardioBuilder):
         return frame[frame["split"].notna()].reset_index(drop=True)
 
     @classmethod
-    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+    def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
         """Return the ECGs that no split may use: earlier ones of patients of validation and test."""
         table = read_columns(raw / TABLE, {name: COLUMNS[name] for name in ("ecg_key", "split")})
         earlier = table.loc[table["split"] == "no_split", "ecg_key"]
         return {"split 'no_split': earlier ECGs of patients of validation and test": tuple(earlier)}
 
     @classmethod
-    def recording(cls, raw: Path, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Ecg:
+    def ecg(cls, raw: Path, row: Mapping[str, Any]) -> Ecg:
         """Return one ECG in mV, the release's normalisation inverted."""
         path = safe_join(raw, row["media"])
         stored = read_row(path, int(row["record"]), SHAPE)[0]
         return twelve_leads(to_millivolts(stored), FS, f"row {row['record']} of {path}")
-
-    @classmethod
-    def media(cls, raw: Path, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the signal in mV and rate."""
-        ecg = cls.recording(raw, row)
-        return {"ecg": ecg.signal, "fs": ecg.fs}
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:

@@ -178,7 +178,7 @@ class HmcQu(CardioBuilder):
         return (base / "videos" if (base / "videos").is_dir() else base).relative_to(raw)
 
     @classmethod
-    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+    def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
         """Return the recordings in the sheets that the published split does not know."""
         split = cls.published_split()
         unknown = (f"{view}/{name}" for view, name, recording, _ in cls.labelled(raw) if recording not in split.index)

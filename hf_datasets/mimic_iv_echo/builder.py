@@ -1,5 +1,6 @@
 """MIMIC-IV-ECHO: whole echo studies as DICOM files, with structured measurements (Beth Israel Deaconess Medical Center, PhysioNet)."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -28,11 +29,13 @@ RECORDS, STUDIES = "echo-record-list.csv", "echo-study-list.csv"
 MEASUREMENTS = tuple(
     f"{name}{ending}" for name in ("structured-measurement", "structured_measurement") for ending in (".csv.gz", ".csv")
 )
+NAME = re.compile(r"^(?:.*/)?(.+?)(?:\.[^./]+)?$")
+"""A path, whose group is the file's name without its suffix."""
 PATIENTS = ("patients.csv.gz", "patients.csv")  # of MIMIC-IV; its sex column is the only one that is read
 
 # Bounds: what a heart can have. Those of walls, velocities, gradients, area, fraction and TAPSE are those of public readers
-# of this release; the others are wide ones of this package.
-FRACTION, WALL = Quantity("%", 0, 100), Quantity("cm", 0.3, 3)
+# of this release; the others are wide ones of this package. A fraction below 1 % is a share of 1, or stands for none.
+FRACTION, WALL = Quantity("%", 1, 100), Quantity("cm", 0.3, 3)
 QUANTITIES = {
     "lvef": FRACTION,
     "lvef_upper": FRACTION,
@@ -218,7 +221,7 @@ class MimicIvEcho(CardioBuilder):
         ).reset_index(drop=True)
         path = table["dicom_filepath"].str.lstrip("/")
         rows = table[["study_id", "acquisition_datetime"]].assign(
-            id=path.map(lambda one: Path(one).stem),
+            id=path.str.replace(NAME, r"\1", regex=True),
             patient_id=table["subject_id"],
             split=table["subject_id"].map({name: hashed_split(name) for name in table["subject_id"].unique()}),
             media=path,
@@ -237,7 +240,7 @@ class MimicIvEcho(CardioBuilder):
         return rows.join(labels, on="measurement_id")
 
     @classmethod
-    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+    def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
         """Return the measurements that cannot be used, by line."""
         measured = cls.measurements(raw)
         return {} if measured is None else problem_summary(measured.problems)

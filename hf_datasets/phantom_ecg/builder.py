@@ -5,9 +5,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Task
+from cardiobench.data import AGE_GROUPS, SEX_GROUPS, CardioBuilder, DatasetSpec, Ecg, Task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
 from cardiobench.data.labels import label_set
+from cardiobench.data.media.signal import twelve_leads
 from cardiobench.data.phantom.ecg import EcgRecord, EcgTruth, ecg_patients, ecg_signal
 
 PATIENTS, SEED, FS = 150, 0, 500.0
@@ -97,6 +98,6 @@ class PhantomEcg(CardioBuilder):
             }
 
     @classmethod
-    def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the signal in mV and rate."""
-        return {"ecg": ecg_signal(records()[row["id"]].truth, FS), "fs": FS}
+    def ecg(cls, raw: Path | None, row: Mapping[str, Any]) -> Ecg:
+        """Return the generated record."""
+        return twelve_leads(ecg_signal(records()[row["id"]].truth, FS), FS, row["id"])

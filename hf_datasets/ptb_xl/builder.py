@@ -159,7 +159,7 @@ class PtbXl(CardioBuilder):
             yield from ptb_xl_plus.findings(features)
 
     @classmethod
-    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+    def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
         """Return the records that the release no longer has: where there are any, the copy is older than 1.0.3."""
         ids = read_columns(raw / "ptbxl_database.csv", {"ecg_id": COLUMNS["ecg_id"]})["ecg_id"]
         removed = tuple(f"{number:05d}" for number in sorted(REMOVED & set(ids)))

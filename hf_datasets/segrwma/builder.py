@@ -124,7 +124,7 @@ class SegRwma(CardioBuilder):
             }
 
     @classmethod
-    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+    def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
         """Return the recordings in the folder that the published split does not have."""
         known = set(published_split()["path"])
         paths = (f"wallMotion/{path.name}" for path in sorted((cls.base(raw) / "wallMotion").glob("*_image.nii.gz")))

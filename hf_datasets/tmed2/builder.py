@@ -129,7 +129,7 @@ class Tmed2(CardioBuilder):
             }
 
     @classmethod
-    def excluded(cls, raw: Path) -> Mapping[str, tuple[str, ...]]:
+    def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
         """Return the studies of the release that are in no split (one of the official test set, 5611s1, among them)."""
         table = cls.images(raw)
         return {"study in no split": tuple(sorted(table.loc[table["split"].isna(), "study_id"].unique()))}

@@ -143,18 +143,21 @@ def from_tables(tables, present):
     hits, true, said = np.einsum("...ii->...i", tables), tables.sum(-1), tables.sum(-2)
     n = true.sum(-1)
     rated = np.flatnonzero(present) if len(present) > 2 else np.array([1])
+    # Sums over the other classes, not what is left of the total: that would be rounding error where nothing is left.
+    others = 1 - np.eye(tables.shape[-1])
+    not_true, not_said = true @ others, said @ others
+    rest = np.einsum("...ik,ki->...i", others @ tables, others)
     with np.errstate(invalid="ignore", divide="ignore"):
-        correct, total = hits.sum(-1), n[..., None]
-        spread = (n**2 - (said**2).sum(-1)) * (n**2 - (true**2).sum(-1))
-        rest = total - true - said + hits
+        correct = hits.sum(-1)
+        spread = (said * not_said).sum(-1) * (true * not_true).sum(-1)
         return {
             "accuracy": correct / n,
             "balanced_accuracy": _mean_of_defined((hits / true)[..., present]),
             "mcc": np.where(spread > 0, (correct * n - (said * true).sum(-1)) / np.sqrt(spread), np.nan),
             "sensitivity": _mean_of_defined((hits / true)[..., rated]),
-            "specificity": _mean_of_defined((rest / (total - true))[..., rated]),
+            "specificity": _mean_of_defined((rest / not_true)[..., rated]),
             "ppv": _mean_of_defined((hits / said)[..., rated]),
-            "npv": _mean_of_defined((rest / (total - said))[..., rated]),
+            "npv": _mean_of_defined((rest / not_said)[..., rated]),
         }
 
 

@@ -59,12 +59,15 @@ def compute(references, predictions, spacing=1.0):
         `landmark_error` in mm, in [0, inf), and `within_2`, `within_5`, `within_10` in [0, 1], over all labelled points.
 
     Raises:
-        ValueError: shapes that differ, no labelled point, predictions that are not finite, or a spacing that is not above
+        ValueError: shapes that differ, half a point, no labelled point, predictions that are not finite, or a spacing that is not above
             0; the message counts them.
     """
     truth, guess = _points(references, "references"), _points(predictions, "predictions")
     if truth.shape != guess.shape:
         raise ValueError(f"references have shape {truth.shape} but predictions {guess.shape}.")
+    halves = int((np.isnan(truth).sum(axis=-1) == 1).sum())
+    if halves:
+        raise ValueError(f"{halves} of {truth.shape[0] * truth.shape[1]} reference points have one coordinate of two.")
     infinite = int(np.isinf(truth).sum())
     if infinite:
         raise ValueError(f"{infinite} of {truth.size} reference coordinates are infinite.")

@@ -1,11 +1,15 @@
 """Nothing that a shell can do to a command ends in a traceback: encodings, closed streams, endless names, tokens."""
 
 import os
+import re
+import signal
 import subprocess
 import sys
 
 import pytest
 
+from cardiobench.cli.entry import guarded
+from cardiobench.cli.flags import Parser
 from cardiobench.cli.main import main
 
 LONG = "x" * 20_000
@@ -58,6 +62,17 @@ def test_an_endless_name_is_one_message(line, tmp_path, monkeypatch, capsys):
     except SystemExit as stop:
         code = stop.code
     assert code == 2 and 0 < len(capsys.readouterr().err) < 25_000
+
+
+def test_a_worker_that_is_killed_is_one_message(capsys):
+    """As by a system that is out of memory."""
+    import joblib
+
+    def lose_a_worker(arguments):
+        joblib.Parallel(n_jobs=2)(joblib.delayed(signal.raise_signal)(signal.SIGKILL) for _ in range(2))
+
+    assert guarded(Parser, [], lose_a_worker) == 1
+    assert re.search(r"^LostWorker: .*SIGKILL.* run the same line again, with fewer --jobs", capsys.readouterr().err)
 
 
 def test_a_token_that_no_header_can_carry_is_said_before_anything_is_sent(monkeypatch, capsys):

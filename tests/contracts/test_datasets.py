@@ -107,8 +107,9 @@ def test_dense_tasks_are_apart_and_name_their_structures(name):
     task = catalog.task(name)
     assert task.dense and task.structures and not task.classes
     assert task not in catalog.spec(task.dataset).tasks
+    references = pd.DataFrame({"id": ["a"], "patient_id": ["a"], "split": ["test"], "y_true": [1]})
     with pytest.raises(NotApplicable, match="no table of answers"):
-        api.score(pd.DataFrame({"id": ["a"], "y_pred": [1]}), name, pd.DataFrame())
+        api.score(pd.DataFrame({"id": ["a"], "y_pred": [1]}), name, references)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "Stanford" in catalog.spec(name).licence])

@@ -7,9 +7,11 @@ import pytest
 import torch
 import yaml
 
+from cardiobench import BaseEncoder
 from cardiobench.core.errors import BadModel, UnknownName
 from cardiobench.core.resources import folder
 from cardiobench.data.catalog import list_datasets, list_tasks, task
+from cardiobench.data.media import Ecg
 from cardiobench.models.cards import REQUIRED, card, find_card, list_models, read_card
 from cardiobench.models.load import load_model
 from cardiobench.models.pooling import POOLINGS
@@ -189,3 +191,30 @@ def test_misspelt_key(tmp_path):
     path.write_text(text)
     with pytest.raises(BadModel, match=r"unknown keys \['license'\]"):
         read_card(path)
+
+
+class TenSeconds(BaseEncoder):
+    """The first ten seconds of twelve leads, at the rate that a run brings every ECG to."""
+
+    name = "lab/ten-seconds"
+
+    def transform(self, recording: Ecg) -> torch.Tensor:
+        assert recording.fs == self.sampling_rate
+        signal = torch.from_numpy(recording.signal[:5000].copy())
+        return torch.nn.functional.pad(signal, (0, 0, 0, 5000 - len(signal)))[None]
+
+    def encode(self, parts: torch.Tensor) -> torch.Tensor:
+        return parts.std(dim=1)
+
+
+def test_ecgs_are_checked_at_the_rate_that_a_run_gives():
+    check_model(TenSeconds())
+
+
+def test_inputs_of_several_shapes_are_refused():
+    class Whole(TenSeconds):
+        def transform(self, recording: Ecg) -> torch.Tensor:
+            return torch.from_numpy(recording.signal)[None]
+
+    with pytest.raises(AssertionError, match=r"shapes \[\(5000, 12\), \(5000, 12\), \(4000, 12\)\], expected one: cut"):
+        check_model(Whole())

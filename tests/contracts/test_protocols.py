@@ -1,9 +1,14 @@
 """Every registered protocol, on real ECGs through the real runner: it gives a result, a record, or says why not."""
 
+from dataclasses import dataclass
+
+import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from cardiobench.core.config import RunConfig
 from cardiobench.protocols import list_protocols, protocol
+from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.run import run
@@ -33,6 +38,23 @@ def test_contract(name):
     made = protocol(name, **SMALL.get(name, {}))
     assert made.name == name
     check_protocol(made)
+
+
+@dataclass(frozen=True)
+class Centroid(PredictionProtocol):
+    """Predict as somebody does who thinks of classes only."""
+
+    name = "centroid"
+
+    def predict(self, data, encoder, variant):
+        means = np.stack([data.features[data.labels == k].mean(axis=0) for k in range(len(data.task.classes))])
+        near = cdist(data.features[data.indices("test")], means).argmin(axis=1)
+        return ProtocolOutput(data.indices("test"), np.eye(len(means))[near])
+
+
+def test_a_protocol_that_stops_is_told_how_to_refuse():
+    with pytest.raises(AssertionError, match=r"centroid stops at a regression task \(ValueError: .*NotApplicable"):
+        check_protocol(Centroid())
 
 
 @pytest.mark.slow

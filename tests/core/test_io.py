@@ -27,7 +27,8 @@ def fail_with(code):
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "exit_code"), [(errno.ENOSPC, DiskFull, 1), (errno.EACCES, UnwritableOutput, 2)]
+    ("code", "kind", "exit_code"),
+    [(errno.ENOSPC, DiskFull, 1), (errno.EFBIG, DiskFull, 1), (errno.EACCES, UnwritableOutput, 2)],
 )
 def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_else(tmp_path, code, kind, exit_code):
     path = write_json({"a": 1}, tmp_path / "x.json")
@@ -70,6 +71,25 @@ def test_the_folder_of_a_killed_process_is_removed_with_what_is_in_it(tmp_path):
     with temporary_folder(tmp_path / "georgia") as living:
         assert remove_orphans(tmp_path) == [orphan] and list(tmp_path.iterdir()) == [living]
     assert not list(tmp_path.iterdir())
+
+
+def test_an_orphan_that_cannot_be_removed_or_is_gone_stops_no_run(tmp_path, monkeypatch):
+    """A read-only disk, or another run that removes it at the same time."""
+    code = (
+        "import os, sys; from pathlib import Path; from cardiobench.core.io import temporary_folder, temporary_path\n"
+    )
+    code += "folder = Path(sys.argv[1]); temporary_path(folder / 'x').write_text('half')\n"
+    code += "with temporary_folder(folder / 'y'): os._exit(9)"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+
+    def refuse(path, *_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    with monkeypatch.context() as patch:
+        for name in ("unlink", "rmdir"):
+            patch.setattr(os, name, refuse)
+        assert len(remove_orphans(tmp_path)) == len(list(tmp_path.iterdir())) == 2
+    assert len(remove_orphans(tmp_path)) == 2 and not list(tmp_path.iterdir())
 
 
 def test_digests_are_sha256(tmp_path):

@@ -5,6 +5,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 import cardiobench
+from cardiobench.cli.main import main
 from cardiobench.core import plugins, resources
 from cardiobench.core.errors import BadConfig, UnknownName
 from cardiobench.data import catalog
@@ -71,6 +72,30 @@ def test_a_package_that_cannot_be_imported_is_named(install, group, call):
     install(group, "toy", "no_such_package.parts:Thing")
     with pytest.raises(BadConfig, match=r"\(no_such_package\.parts:Thing\) of the installed package .*Repair that"):
         call("toy")
+
+
+@pytest.mark.parametrize(
+    ("kind", "metrics", "message"),
+    [
+        ("classification", ("f1_macro",), r"toy/af: no kind of task 'classification'\. The kinds are .*binary"),
+        ("regression", "mae", r"toy/af: metrics 'mae'; give a tuple"),
+        ("regression", (), r"toy/af: metrics \(\); give a tuple"),
+    ],
+)
+def test_a_task_that_cannot_be_is_refused_where_the_dataset_is_loaded(kind, metrics, message, folder):
+    task = f'{{}}, columns={{}}, tasks=(Task("toy/af", {kind!r}, "af", {metrics!r}),)'
+    text = BUILDER.format(name="toy").replace("DatasetSpec\n", "DatasetSpec, Task\n").replace("{}", task)
+    (folder / "toy").mkdir()
+    (folder / "toy" / "builder.py").write_text(text)
+    plugins.add_folder("hf_datasets", folder)
+    with pytest.raises(BadConfig, match=rf"the dataset toy \(.*builder\.py\) cannot be loaded: {message}"):
+        catalog.spec("toy")
+
+
+def test_installed_models_are_listed(install, capsys):
+    install("models", "toy/net", "lab.parts:Net")
+    assert main(["list", "--models"]) == 0
+    assert "model toy/net: of the installed package lab" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("group", "call"), [("datasets", catalog.spec), ("protocols", protocol_class)])

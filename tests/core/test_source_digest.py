@@ -32,7 +32,7 @@ def package(tmp_path, monkeypatch) -> Path:
 
 
 def forget():
-    module._imports.cache_clear()
+    module.import_statements.cache_clear()
     module._file.cache_clear()
 
 

@@ -14,6 +14,7 @@ from scipy.io import savemat
 from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.data import catalog, cinc, cinc_classes, open_dataset
 from cardiobench.data.media.types import Ecg
+from cardiobench.data.prepare import prepare
 from cardiobench.data.splits import hashed_split
 from cardiobench.runner.references import data_warnings
 
@@ -308,8 +309,8 @@ def test_a_corrected_header_is_another_recording(georgia):
 
 def test_records_that_are_the_same_are_known_and_dropped_on_demand(tmp_path):
     folder = tmp_path / "training" / "georgia" / "g1"
-    for name in ("E00001", "E07509", "E07510"):
-        write(folder, name, comments("426783006"))
+    for scale, name in enumerate(("E00001", "E07509", "E07510"), 1):
+        write(folder, name, comments("426783006"), scale=scale)
     source = opened(tmp_path)
     assert source.duplicates == [("E07509", "E07510")]
     assert any("E07509 = E07510" in warning for warning in data_warnings(source, None))
@@ -317,6 +318,11 @@ def test_records_that_are_the_same_are_known_and_dropped_on_demand(tmp_path):
     assert list(alone.frame["id"]) == ["E00001", "E07510"] == list(alone.table.listed["id"]), "the held-out one stays"
     assert alone.duplicates == [] and alone.table.digest != source.table.digest
     assert ("E07509",) in alone.table.excluded.values()
+    folder = prepare("georgia", tmp_path, tmp_path / "out", allow_missing=True)
+    made = open_dataset("georgia", folder, allow_missing=True, drop_duplicates=True)
+    for number, name in enumerate(made.frame["id"]):
+        place = list(alone.frame["id"]).index(name)
+        np.testing.assert_array_equal(made.recording(number).signal, alone.recording(place).signal, name)
 
 
 def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
@@ -334,7 +340,7 @@ def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
     assert source.frame["age"].isna().tolist() == [True, False]
     lengths = found(source)["records of another length than 10 s"]
     assert lengths.count == 2 and lengths.note.startswith("2 to 20 s; median of the records with NSR 2, AF 20")
-    assert "PVC 20" in lengths.note
+    assert "PVC 20" in lengths.note and "nan" not in lengths.note
 
 
 # ---- the classes that the Challenge scores -----------------------------------------------------------------------------

@@ -95,6 +95,10 @@ def test_the_twin_holds_its_phantoms(tmp_path):
         np.testing.assert_array_equal(ecg.signal, ecg_signal(truth, fs=400, seconds=len(ecg.signal) / 400))
         row = source.frame.iloc[number]
         assert (row["cd"] == "CD", row["af"] == "AF") == (truth.cd, truth.af)
+    positives = source.frame["six"].str.get_dummies(";").reindex(columns=DIAGNOSES, fill_value=0).sum()
+    rare = {finding.check: finding for finding in audit(source)}["code_test/six test: classes of fewer than 5 patients"]
+    assert set(rare.examples) == {f"{name} ({count})" for name, count in positives.items() if count < 5}
+    assert rare.count == len(rare.examples) == 6 and rare.examples[0].endswith("(0)"), "the rarest first"
     readings = [pd.read_csv(path) for path in sorted((tmp_path / "annotations").glob("*.csv"))]
     assert len(readings) == 7 and all(list(table.columns) == DIAGNOSES and len(table) == 4 for table in readings)
 

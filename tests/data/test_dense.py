@@ -1,6 +1,7 @@
 """Dense labels of each release, written by hand: what is read, and that bad ones carry their reason and nothing else stops."""
 
 import gzip
+from collections import Counter
 
 import nibabel
 import numpy as np
@@ -12,20 +13,12 @@ from cardiobench.data.audit import audit
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.data.media.write import avi
 from cardiobench.data.prepare import prepare
+from cardiobench.data.prepared_labels import label_path
+from cardiobench.data.twin import write_twin
+from tests.data.dense_labels import expected_of, labels_of
 from tests.data.recordings import write_avi
 
 CFG = "ED: {ed}\nES: 3\nNbFrame: 3\nSex: F\nAge: 60\nImageQuality: Good\nEF: 55\nFrameRate: 50\n"
-
-
-def labels_of(name, raw):
-    source = open_dataset(name.partition("/")[0], raw, allow_missing=True)
-    return source, list(source.dense_labels(catalog.task(name)))
-
-
-def expected_of(source, name):
-    """The test units that the coverage is counted against."""
-    references = source.references(catalog.task(name))
-    return set(references.loc[references["split"] == "test", "id"])
 
 
 # ---- CAMUS ----------------------------------------------------------------------------------------------------------
@@ -89,6 +82,9 @@ def test_masks_of_camus_are_turned_for_display_and_know_their_pixels(camus):
         ({"values": (0, 1, 2, 7)}, r"the mask holds the label 7, known are 0 to 3"),
         ({"values": (0, 0, 0, 0)}, r"the mask is empty"),
         ({"spacing": (0.3, 0.0)}, r"a pixel measures 0 x 0\.3 mm"),
+        ({"spacing": (np.nan, 0.15)}, r"a pixel measures 0.15 x nan mm"),
+        ({"spacing": (-0.3, 0.15)}, r"a pixel measures 0.15 x -0.3 mm"),
+        ({"spacing": (0.0003, 0.15)}, r"a pixel measures 0.15 x 0.0003 mm, expected two lengths from 0.001 to 100"),
     ],
 )
 def test_a_bad_mask_of_camus_is_named_and_the_others_are_read(camus, change, reason):
@@ -118,22 +114,65 @@ def test_damaged_and_unplaced_masks_of_camus_are_named(camus):
     assert "Info_4CH.cfg does not say which frame" in reasons["patient0001_4CH", "ED"]
 
 
-def test_another_mask_is_another_dataset_and_a_missing_one_is_unlabelled(camus):
+def test_another_mask_is_another_dataset_and_a_missing_one_is_named_and_counted(camus):
     task, before = catalog.task("camus/lv_seg"), open_dataset("camus", camus, allow_missing=True)
     folder = camus / "database_nifti" / "patient0001"
     write_mask(folder, "patient0001_2CH_ED_gt.nii.gz", values=(0, 2, 2, 3))
     assert open_dataset("camus", camus, allow_missing=True).table.digest != before.table.digest
     (folder / "patient0001_2CH_ED_gt.nii.gz").unlink()
     (folder / "patient0001_2CH_ES_gt.nii.gz").unlink()
-    source = open_dataset("camus", camus, allow_missing=True)
-    assert source.references(task).set_index("id")["y_true"]["patient0001"] == 2
+    source, labels = labels_of("camus/lv_seg", camus)
+    assert source.references(task).set_index("id")["y_true"]["patient0001"] == 4, "of which two have no label"
+    reasons = [label.reason for label in labels if label.unit == "patient0001"]
+    assert [phase in reason for phase, reason in zip(("ED_gt", "ES_gt"), reasons, strict=False)] == [True, True]
+    assert reasons[2:] == ["", ""] and all("is not here. Complete the download." in line for line in reasons[:2])
     assert len(source.references(catalog.task("camus/ef"))) == 3, "its other tasks are as they were"
 
 
-def test_a_prepared_folder_says_that_it_has_no_masks(camus, tmp_path_factory):
-    folder = prepare("camus", camus, tmp_path_factory.mktemp("out"), allow_missing=True)
-    with pytest.raises(MissingData, match=r"holds no labels of camus/lv_seg\. Give the raw folder"):
-        next(open_dataset("camus", folder, allow_missing=True).dense_labels(catalog.task("camus/lv_seg")))
+def test_a_prepared_folder_holds_the_same_masks_and_the_reasons_of_bad_ones(camus, tmp_path_factory):
+    folder = camus / "database_nifti" / "patient0001"
+    write_mask(folder, "patient0001_2CH_ES_gt.nii.gz", values=(0, 1, 2, 7))
+    source, labels = labels_of("camus/lv_seg", camus)
+    prepared = prepare("camus", camus, tmp_path_factory.mktemp("out"), allow_missing=True)
+    made, again = labels_of("camus/lv_seg", prepared)
+    assert_same_labels(source, labels, made, again)
+    (reason,) = (label.reason for label in again if label.reason)
+    assert reason.startswith("database_nifti/patient0001/patient0001_2CH_ES_gt.nii.gz: the mask holds the label 7")
+    label_path(prepared, catalog.task("camus/lv_seg")).unlink()
+    with pytest.raises(MissingData, match=r"holds no labels of camus/lv_seg .*Prepare the dataset again"):
+        labels_of("camus/lv_seg", prepared)
+
+
+def assert_same_labels(source, labels, made, again):
+    """Labels of two copies of a dataset, and the frames that they belong to."""
+    order = {split: number for number, split in enumerate(source.spec.splits)}
+    labels = sorted(labels, key=lambda label: order[label.split])
+    assert len(labels) == len(again) > 0
+    for one, other in zip(labels, again, strict=True):
+        for field in ("task", "unit", "patient", "split", "recording", "frame", "spacing", "phase", "view"):
+            assert getattr(one, field) == getattr(other, field), field
+        assert bool(one.reason) == bool(other.reason)
+        np.testing.assert_array_equal(one.mask, other.mask)
+        np.testing.assert_array_equal(one.points, other.points)
+        if not one.reason:
+            np.testing.assert_array_equal(source.labelled_frame(one).frames, made.labelled_frame(other).frames)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "task", ["camus/lv_seg", "echonet_dynamic/lv_seg", "echonet_pediatric/lv_seg", "echonet_lvh/landmarks",
+             "phantom_echo/landmarks"],
+)  # fmt: skip
+def test_every_release_with_labels_keeps_them_when_it_is_prepared(task, tmp_path):
+    name, raw = task.partition("/")[0], None
+    if name != "phantom_echo":
+        raw = tmp_path / name
+        write_twin(name, raw, patients=8)
+    source, labels = labels_of(task, raw)
+    listed = source.references(catalog.task(task)).set_index("id")["y_true"].to_dict()
+    assert Counter(label.unit for label in labels) == listed, "what the coverage is counted against"
+    folder = prepare(name, raw, tmp_path / "out", allow_missing=True)
+    assert_same_labels(source, labels, *labels_of(task, folder))
 
 
 # ---- EchoNet-Dynamic --------------------------------------------------------------------------------------------------
@@ -196,6 +235,43 @@ def test_tracings_of_echonet_dynamic(dynamic):
         open_dataset("echonet_dynamic", dynamic, allow_missing=True).labelled_frame(labels[0])
 
 
+@pytest.mark.parametrize(
+    ("chords", "frame", "reason"),
+    [
+        ([("nan", 20, 60, 20), *BOX[1:]], 2, "frame 2): a point has no coordinates"),
+        ([(40, "", 60, 20), *BOX[1:]], 2, "frame 2): a point has no coordinates"),
+        ([(40, 20, 40, 20)] * 5, 2, "frame 2): the tracing has 1 chords"),
+        ([(40, y, 40, y) for y in range(20, 30)], 2, "frame 2): all points of the outline lie on one line"),
+        ([tuple(value + 500 for value in line) for line in BOX], 2, "frame 2): the outline lies outside its frame"),
+        (BOX, -3, "frame -3): frames are counted from 0"),
+    ],
+)
+def test_a_tracing_that_is_no_outline_is_named_and_the_others_are_read(dynamic, chords, frame, reason):
+    (dynamic / "VolumeTracings.csv").write_text(
+        "FileName,X1,Y1,X2,Y2,Frame\n" + tracing("0X3C", frame, chords) + tracing("0X3C", 1, LONGER)
+    )
+    source, (bad, good) = labels_of("echonet_dynamic/lv_seg", dynamic)
+    assert "VolumeTracings.csv, line 2 (0X3C, " + reason in bad.reason and bad.mask is None
+    assert not good.reason and source.references(catalog.task("echonet_dynamic/lv_seg"))["y_true"].tolist() == [2]
+    assert len(audit(source)) > 0
+
+
+def test_a_tracing_that_is_listed_twice_is_the_same_tracing(dynamic):
+    once = tracing("0X3C", 2, BOX) + tracing("0X3C", 1, LONGER)
+    (dynamic / "VolumeTracings.csv").write_text("FileName,X1,Y1,X2,Y2,Frame\n" + once + once)
+    labels = labels_of("echonet_dynamic/lv_seg", dynamic)[1]
+    assert [int(one.mask.sum()) for one in labels] == [21 * 20, 21 * 30]
+
+
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
+def test_the_order_of_the_chords_makes_no_difference(dynamic, order):
+    (dynamic / "VolumeTracings.csv").write_text(
+        "FileName,X1,Y1,X2,Y2,Frame\n" + tracing("0X3C", 2, BOX[order]) + tracing("0X3C", 1, LONGER[order])
+    )
+    labels = labels_of("echonet_dynamic/lv_seg", dynamic)[1]
+    assert [int(one.mask.sum()) for one in labels] == [21 * 20, 21 * 30]
+
+
 def test_without_the_table_of_tracings_nothing_is_labelled(dynamic):
     before = open_dataset("echonet_dynamic", dynamic, allow_missing=True).table.digest
     (dynamic / "VolumeTracings.csv").unlink()
@@ -232,51 +308,27 @@ def test_polygons_of_echonet_pediatric_and_phases_that_were_not_traced(tmp_path)
     assert (unit["id"], unit["y_true"]) == ("CR1", 4) and expected_of(source, "echonet_pediatric/lv_seg") == {"CR1"}
 
 
-# ---- EchoNet-LVH ------------------------------------------------------------------------------------------------------
-
-
-def lvh(folder, rows):
-    write_avi(folder / "Batch1" / "0XA.avi")
-    table = ",HashedFileName,Calc,CalcValue,Frame,X1,X2,Y1,Y2,Frames,FPS,Width,Height,split\n"
-    for number, (calc, value, (x1, y1), (x2, y2)) in enumerate(rows):
-        table += f"{number},0XA,{calc},{value},1,{x1},{x2},{y1},{y2},3,50,64,64,test\n"
-    (folder / "MeasurementsList.csv").write_text(table)
-    return labels_of("echonet_lvh/landmarks", folder)[1]
-
-
-SEPTUM, DIAMETER, WALL = (
-    ("IVSd", 1.0, (8, 10), (8, 20)),
-    ("LVIDd", 4.0, (8, 61), (8, 21)),
-    ("LVPWd", 0.2, (8, 61), (8, 63)),
-)
-
-
-def test_calipers_become_four_points_and_the_size_of_a_pixel(tmp_path):
-    (label,) = lvh(tmp_path, [DIAMETER, WALL, SEPTUM])
-    assert label.points.tolist() == [[8, 10], [8, 20.5], [8, 61], [8, 63]], "ends that are shared are the mean of both"
-    assert label.spacing == (1.0, 1.0) and (label.frame, label.phase, label.unit) == (1, "ED", "0XA")
-
-
-def test_a_caliper_that_is_absent_leaves_its_own_points_out(tmp_path):
-    (label,) = lvh(tmp_path, [DIAMETER, SEPTUM])
-    assert np.isnan(label.points).all(axis=1).tolist() == [False, False, False, True]
-    (label,) = lvh(tmp_path, [("LVIDd", 4.0, ("", ""), ("", "")), SEPTUM])
-    assert np.isnan(label.points).all(axis=1).tolist() == [False, False, True, True]
-
-
 @pytest.mark.parametrize(
-    ("rows", "reason"),
+    ("frame", "reason"),
     [
-        ([SEPTUM, DIAMETER, ("LVPWd", 0.2, (8, 61), (8, 70))], "line 4 (0XA, LVPWd): the point (8, 70) lies outside the picture of 64 x 64"),
-        ([("IVSd", 0, (8, 10), (8, 20)), DIAMETER], "line 2 (0XA, IVSd): a caliper of 10 pixels measures 0 cm"),
-        ([("IVSd", 1, (8, 10), (8, 10)), DIAMETER], "line 2 (0XA, IVSd): a caliper of 0 pixels measures 1 cm"),
-        ([("IVSd", 2, (8, 10), (8, 20)), DIAMETER, WALL], "line 2 (0XA, IVSd): the caliper makes a pixel 2 mm, those of its frame 1 mm"),
+        ("4.0", ""),
+        ("-4", "frame -4): expected a frame counted from 0 or No Systolic"),
+        ("\u00b2", "frame \u00b2): expected a frame counted from 0"),
+        ("No Diastolic", "this phase was not traced"),
     ],
-)  # fmt: skip
-def test_bad_calipers_are_named_by_file_and_row(tmp_path, rows, reason):
-    (label,) = lvh(tmp_path, rows)
-    assert expected_of(open_dataset("echonet_lvh", tmp_path, allow_missing=True), "echonet_lvh/landmarks") == {"0XA"}
-    assert label.points is None and f"MeasurementsList.csv, {reason}" in label.reason
+)
+def test_names_of_frames_in_echonet_pediatric(tmp_path, frame, reason):
+    for view in ("A4C", "PSAX"):
+        name = f"CR1-V1-{view}.avi"
+        write_avi(tmp_path / view / "Videos" / name)
+        (tmp_path / view / "FileList.csv").write_text(
+            f"FileName,EF,Sex,Age,Weight,Height,Split\n{name},60,F,5,20,110,0\n"
+        )
+        corners = [(10, 10), (30, 10), (30, 30), (10, 30)]  # all listed twice
+        rows = "".join(f"{name},{x},{y},{frame}\n" for x, y in corners)
+        (tmp_path / view / "VolumeTracings.csv").write_text("FileName,X,Y,Frame\n" + rows * 2, encoding="utf-8")
+    for label in labels_of("echonet_pediatric/lv_seg", tmp_path)[1]:
+        assert (reason in label.reason) if reason else (label.frame == 4 and label.mask.sum() == 441)
 
 
 # ---- the phantoms -----------------------------------------------------------------------------------------------------

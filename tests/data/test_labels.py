@@ -54,6 +54,14 @@ def test_references_keep_a_recording_without_any_class_and_leave_out_one_without
     assert again["y_true"].tolist() == ["MI;PRC(S)", ""]
 
 
+def test_a_null_is_no_recording_without_any_class(tmp_path):
+    table = rows(["MI", None]).rename(columns={"findings": "y_true"})
+    table.to_parquet(tmp_path / "references.parquet")
+    for source in (table, tmp_path / "references.parquet"):
+        with pytest.raises(BadData, match=r"1 of 2 rows have no label: r1.*empty text, not a null"):
+            read_references(source, FINDINGS)
+
+
 def test_an_unknown_class_is_named():
     table = rows(["MI;XX"]).rename(columns={"findings": "y_true"})
     with pytest.raises(BadData, match=r"unknown labels XX; expected MI, LAFB/LPFB, PRC\(S\)"):

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import shutil
 
+import pandas as pd
 import pytest
 
 from cardiobench.core.errors import BadData, MissingData
@@ -164,6 +165,9 @@ UNITS = (
     ("lvedd", "5.2", "", 5.2),
     ("la_vol", "64", "ml", 64),
     ("tapse", "0.1", "cm", None),
+    ("tapse", "50", "mm", None),
+    ("biplane_lvef", "0.55", "%", None),
+    ("biplane_lvef", "0", "%", None),
     ("lvedd", "52", "cm", None),
     ("lvedd", "5.2", "inches", None),
     ("av_pk_vel", "inf", "m/s", None),
@@ -178,7 +182,7 @@ def test_units_and_what_cannot_be_used(tmp_path):
     values = [got[TARGETS.get(name, name)].iloc[n] for n, (name, *_) in enumerate(UNITS)]
     assert [None if value is None else round(value, 9) for value in values] == [value for *_, value in UNITS]
     assert (got["lvh"] == "absent").all(), "the rest of a study counts"
-    ((reason, messages),) = catalog.builder("mimic_iv_echo").excluded(tmp_path).items()
+    ((reason, messages),) = catalog.builder("mimic_iv_echo").excluded(tmp_path, pd.DataFrame()).items()
     wrong = [(2 * n + 3, name, result) for n, (name, result, _, value) in enumerate(UNITS) if value is None]
     assert len(messages) == len(wrong) and messages[0] in reason
     for message, (line, name, result) in zip(messages, wrong, strict=True):

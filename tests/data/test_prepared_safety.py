@@ -61,6 +61,7 @@ def test_prepared_dicom_says_nothing_of_the_patient(studies, tmp_path):
         assert raw.fps == ours.fps
 
 
+@pytest.mark.filterwarnings("error::UserWarning:pydicom")  # of a value that DICOM does not allow
 def test_only_what_decoding_needs_is_kept(studies):
     path = sorted(studies.rglob("*.dcm"))[0]
     file = pydicom.dcmread(pydicom.filebase.DicomBytesIO(deidentified(path)))

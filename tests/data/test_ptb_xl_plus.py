@@ -41,8 +41,10 @@ def test_rows_are_joined_by_number_wherever_the_folder_lies(twin, tmp_path, plac
     features(folder, [(800, None, 96, 3, 400, 447), (600, 160, 120, 1, 380, 490), (750, 0, 90, 2, 390, 450)])
     rows = frame(raw)
     assert rows.loc["00001", TARGETS].tolist() == [160, 120, 380, 490, 100]
-    assert rows.loc["00002", TARGETS].fillna(-1).tolist() == [-1, 90, 390, 450, 80], "an interval of 0 is none"
-    assert rows.loc["00003", TARGETS].fillna(-1).tolist() == [-1, 96, 400, 447, 75]
+    assert rows.loc["00002", TARGETS].astype(float).fillna(-1).tolist() == [-1, 90, 390, 450, 80], (
+        "an interval of 0 is none"
+    )
+    assert rows.loc["00003", TARGETS].astype(float).fillna(-1).tolist() == [-1, 96, 400, 447, 75]
     assert rows.loc["00004", TARGETS].isna().all()
 
 

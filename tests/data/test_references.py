@@ -2,9 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cardiobench.cli.main import main
 from cardiobench.core.errors import BadData
 from cardiobench.data.references import check_references, read_references, references_of, write_references
 from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, Task
+from cardiobench.data.twin import write_twin
+from cardiobench.scoring.score import GENERATED
 from tests.scoring.factories import BINARY, VALUE, references
 
 STUDY = Task(
@@ -85,3 +88,12 @@ def test_labels_that_are_not_finite_are_refused():
     table.loc[3, "y_true"] = np.inf
     with pytest.raises(BadData, match="1 of 100 labels are not finite numbers: t003"):
         check_references(table, VALUE)
+
+
+def test_references_of_a_twin_are_said_to_be_generated(tmp_path, capsys):
+    write_twin("georgia", tmp_path / "georgia", patients=4)
+    out = str(tmp_path / "refs.csv")
+    assert main(["references", "georgia/af", "--data-dir", str(tmp_path / "georgia"), "--out", out]) == 0
+    assert f"! {GENERATED}" in capsys.readouterr().out
+    assert main(["references", "ptb_xl_sample/cd", "--out", out]) == 0
+    assert GENERATED not in capsys.readouterr().out

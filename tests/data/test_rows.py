@@ -10,7 +10,7 @@ from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import with_metadata
 from cardiobench.data.release_counts import absent_rows
-from cardiobench.data.rows import RowTable, links_out, row_table, safe_join
+from cardiobench.data.rows import RowTable, hexadecimal, links_out, row_table, safe_join
 from cardiobench.data.spec import AGE_GROUPS, TOTAL, DatasetSpec, Group, PromptGrid, Task
 from cardiobench.data.splits import hashed_split
 from cardiobench.data.twin_manifest import TWIN_MARK, write_manifest
@@ -218,6 +218,31 @@ def test_digest_and_stamps_follow_what_they_should(raw):
 
     later = row_table(SPEC, [row(1, key_frame=7), *rows()[1:]], raw)
     assert list(later.frame["id"][later.frame["fingerprint"] != replaced.frame["fingerprint"]]) == ["r1"]
+
+
+def test_fingerprints_are_written_as_python_writes_them():
+    """Stored embeddings are found by these texts: 16 digits with zeros in front, and of the metadata without."""
+    numbers = [0, 255, 2**63, 2**64 - 1]
+    assert hexadecimal(pd.Series(numbers, dtype="uint64")).to_pylist() == [f"{number:016x}" for number in numbers]
+    ages = pd.DataFrame({"age": np.arange(200, dtype=float)})
+    marks = [f"{number:016x}" for number in range(200)]
+    table = RowTable(pd.DataFrame(), ages.assign(fingerprint=marks), (), {}, {}, "", False)
+    digests = pd.util.hash_pandas_object(ages, index=False)
+    assert any(digest < 2**60 for digest in digests), "one with a zero in front"
+    expected = [f"{mark}.{digest:x}" for mark, digest in zip(marks, digests, strict=True)]
+    assert with_metadata(table).frame["fingerprint"].tolist() == expected
+
+
+@pytest.mark.parametrize("patients", [["p", "p", "q"], [None, None, "q"]])
+def test_a_patient_in_two_splits_is_found_wherever_the_row_stands(raw, patients):
+    bad = [
+        row(n, split, patient)
+        for n, (split, patient) in enumerate(zip(("train", "test", "test"), patients, strict=True))
+    ]
+    frame = pd.DataFrame(bad).assign(patient_id=patients)
+    for order in ([0, 1, 2], [1, 2, 0], [2, 0, 1]):
+        with pytest.raises(BadData, match="1 patients stand in two splits"):
+            row_table(SPEC, frame.iloc[order], raw, allow_missing=True)
 
 
 def test_another_generator_is_another_dataset():

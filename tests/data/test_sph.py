@@ -51,6 +51,17 @@ def test_signals_are_turned_and_in_millivolts(raw):
     np.testing.assert_allclose(ecg.signal[100], 0.1 + np.arange(12), rtol=1e-3)
 
 
+def test_counts_of_the_release_are_those_of_the_papers_shares():
+    """46.04 % of 25,770 records are not normal, and 55.36 % are of men."""
+    aha, sex = (catalog.task(f"sph/{name}").expected for name in ("aha", "sex"))
+    [total] = catalog.spec("sph").expected.values()
+    assert {name: counts["total"] for name, counts in sex.items()}.keys() == {"M", "F"}
+    assert sum(counts["total"] for counts in sex.values()) == aha["rows"]["total"] == total
+    assert round(100 * (1 - aha["Normal ECG"]["total"] / total), 2) == 46.04
+    assert round(100 * sex["M"]["total"] / total, 2) == 55.36
+    assert set(aha) - {"rows"} <= set(aha_statements().values())
+
+
 def test_the_vocabulary_has_the_44_primary_statements():
     """Per category as counted by others: A 1, C 3, D 4, E 3, F 1, H 9, I 6, J 3, K 3, L 7, M 4."""
     assert len(aha_statements()) == 44

@@ -14,8 +14,9 @@ import torch
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import Ecg
 from cardiobench.data.open import open_dataset
+from cardiobench.embeddings import decode as decoding
 from cardiobench.embeddings.decode import decode
-from cardiobench.embeddings.extract import EncodeJob, PartEncoder, _Recordings, extract
+from cardiobench.embeddings.extract import EncodeJob, PartEncoder, _Recordings, default_workers, extract
 from cardiobench.embeddings.key import embedding_key
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
@@ -155,6 +156,25 @@ def test_a_worker_that_dies_stops_or_hangs_costs_one_recording_and_is_replaced(t
     assert time.monotonic() - started < 30 and set(multiprocessing.active_children()) <= others
 
 
+@pytest.mark.parametrize("stopped", [0, 1000])
+def test_the_time_in_which_all_processes_were_stopped_together_makes_no_recording_late(monkeypatch, stopped):
+    """As a scheduler suspends a job: of a thousand seconds that pass in a wait, one counts."""
+    clock = SimpleNamespace(now=0.0)
+
+    def wait(sources, timeout):
+        clock.now += stopped + timeout
+
+    monkeypatch.setattr(decoding, "wait", wait)
+    monkeypatch.setattr(decoding, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    waited_for = SimpleNamespace(
+        position=0, left=2.5, sources=[], kill=lambda: None, result=lambda: "late" if waited_for.left <= 0 else None
+    )
+    waits = 0
+    while not list(decoding._collect([waited_for])):
+        waits += 1
+    assert waits == 2, "after 1, 1 and 0.5 seconds"
+
+
 def test_workers_yield_in_order_whatever_each_recording_takes():
     class Slow(list):
         def __getitem__(self, position):
@@ -163,6 +183,17 @@ def test_workers_yield_in_order_whatever_each_recording_takes():
 
     positions = [int(parts) for parts in decode(Slow(range(20)), workers=3, timeout=10)]
     assert positions == list(range(20))
+
+
+@pytest.mark.parametrize(
+    ("cores", "processes", "workers"), [(1, 1, 1), (2, 1, 2), (4, 1, 3), (64, 1, 8), (64, 8, 7), (4, 8, 1)]
+)
+def test_workers_are_as_many_as_the_cores_that_are_allotted(monkeypatch, cores, processes, workers):
+    """A scheduler gives 4 cores of a machine of 64: 64 processes there would not fit into the memory that goes with them."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", str(cores))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(cores), raising=False)
+    assert default_workers(processes) == workers
 
 
 def test_a_defect_in_a_worker_is_raised_and_no_worker_is_left():

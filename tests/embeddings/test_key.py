@@ -53,7 +53,7 @@ def edited(tmp_path, monkeypatch):
 
     monkeypatch.setattr(source_digest, "PACKAGE", copy)
     source_digest._file.cache_clear()
-    source_digest._imports.cache_clear()
+    source_digest.import_statements.cache_clear()
     monkeypatch.setattr(module, "source_digest", of_copy)
 
     def edit(file: str) -> None:
@@ -62,7 +62,7 @@ def edited(tmp_path, monkeypatch):
 
     yield edit
     source_digest._file.cache_clear()
-    source_digest._imports.cache_clear()
+    source_digest.import_statements.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.hub import file_routes, routes  # noqa: F401 - they fill the table
 from tests.hub.faults import Faults
-from tests.hub.routes import ROUTES, Answer, Request
+from tests.hub.request import ROUTES, Answer, Request
 from tests.hub.store import Refusal, Store, User
 
 
@@ -17,6 +18,7 @@ class Handler(BaseHTTPRequestHandler):
     """One connection; every route is a function of `routes`."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one packet: in two, the second waits 40 ms for the client's acknowledgement
 
     def log_message(self, *arguments):
         pass

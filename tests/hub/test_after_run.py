@@ -197,7 +197,7 @@ def ended(monkeypatch, tmp_path):
             end_training=lambda: None,
         )
         monkeypatch.setattr(runner, "start_processes", lambda: process)
-        monkeypatch.setattr(runner, "load", lambda *arguments: None)
+        monkeypatch.setattr(runner, "load", lambda *arguments: SimpleNamespace(setting=""))
 
         def run_model(encoder, tasks, sources, protocols, context):
             context.summary.results += RESULTS

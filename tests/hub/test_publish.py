@@ -122,9 +122,19 @@ def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, pr
     (folder / "data").mkdir(parents=True)
     pq.write_table(pa.table({"id": ["patient1"]}), folder / "data" / "test-00000-of-00001.parquet")
     recordings = (folder / "data" / "test-00000-of-00001.parquet").read_bytes()
-    shards = {path.name: sha256_of_file(path) for path in (folder / "data").iterdir()}
+    (folder / "labels").mkdir()
+    (folder / "labels" / "lv_seg.parquet").write_bytes(recordings)
+    shards, labels = (
+        {path.name: sha256_of_file(path) for path in (folder / part).iterdir()} for part in ("data", "labels")
+    )
     note = {"name": name, "version": spec.version, "digest": "0", "twin": False, "absent": {}}
-    note |= {"shards": shards, "linked": [], "missing": ["clips/patient7.avi"], "unreadable": ["patient8", "patient9"]}
+    note |= {
+        "shards": shards,
+        "labels": labels,
+        "linked": [],
+        "missing": ["clips/patient7.avi"],
+        "unreadable": ["patient8", "patient9"],
+    }
     (folder / "cardiobench.json").write_text(json.dumps(note))
     for rights in ({}, {"i_have_the_right": True}, {"private": True}, {"gated": True}):
         with pytest.raises(LicenceError, match="may not be published"):
@@ -133,11 +143,13 @@ def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, pr
     hub.store.put("dataset", f"org/{name}", {"README.md": b"public already"})
     with pytest.raises(LicenceError, match="is public"):
         send(publish_datasets.publications(name, "org", **both))
-    assert not any(path.startswith("data/") for path in files(hub, "dataset", f"org/{name}")) and not hub.store.large
+    there = files(hub, "dataset", f"org/{name}")
+    assert not any(path.startswith(("data/", "labels/")) for path in there) and not hub.store.large
     del hub.store.repositories["dataset", f"org/{name}"]
     send(publish_datasets.publications(name, "org", **both))
     assert hub.store.repository("dataset", f"org/{name}").private
-    assert files(hub, "dataset", f"org/{name}")["data/test-00000-of-00001.parquet"] == recordings
+    for path in ("data/test-00000-of-00001.parquet", "labels/lv_seg.parquet"):
+        assert files(hub, "dataset", f"org/{name}")[path] == recordings
     sent = files(hub, "dataset", f"org/{name}")["cardiobench.json"]
     assert b"patient" not in sent and [len(json.loads(sent)[key]) for key in ("missing", "unreadable")] == [1, 2]
 

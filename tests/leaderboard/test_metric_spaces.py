@@ -13,6 +13,7 @@ import pytest
 from cardiobench.hub import publish_metrics
 from cardiobench.scoring.metrics import list_metrics
 from tests.contracts.metric_cases import CASES
+from tests.ports import free_port
 from tests.report.browser import chromium, watched
 
 gradio = pytest.importorskip("gradio", reason="gradio is not installed: make test-leaderboard")
@@ -26,12 +27,6 @@ def write_space(name, folder):
     for file, content in publish_metrics.publication(name, "cardiobench").plan_changes(None).items():
         (folder / file).write_bytes(content)
     return folder / "app.py"
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def wait_for(port, process):

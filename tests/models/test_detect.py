@@ -13,7 +13,7 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from cardiobench.core import resources
-from cardiobench.core.errors import BadModel
+from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models import cards
 from cardiobench.models.base import TextEncoder
@@ -246,9 +246,9 @@ def test_checksums_in_a_card(tmp_path, value, good):
 
 def test_a_choice_that_is_not_offered(tmp_path):
     folder = tiny_siglip(tmp_path / "siglip")
-    with pytest.raises(BadModel, match=r"has no pooling 'cls'\. It has one only"):
+    with pytest.raises(NotApplicable, match=r"has no pooling 'cls'\. It has one only"):
         load_model(str(folder), pooling="cls")
-    with pytest.raises(BadModel, match=r"has no variant 'raw'\. It offers: echo_clip, paper"):
+    with pytest.raises(NotApplicable, match=r"has no variant 'raw'\. It offers: echo_clip, paper"):
         plan_model(ECHO_CLIP, weights=tiny_open_clip(tmp_path / "clip"), variant="raw")
     with pytest.raises(BadModel, match="no precision 'fp8'"):
         load_model(str(folder), precision="fp8")

@@ -74,6 +74,9 @@ def test_not_in_the_cache_and_no_network(cache):
     with pytest.raises(BadModel, match="org/other is not in the Hugging Face cache") as caught:
         load_model("org/other")
     assert "hf download org/other" in str(caught.value)
+    assert "Did you mean" not in str(caught.value)
+    with pytest.raises(BadModel, match=r"Did you mean 'echonet/EchoPrime'\?"):
+        load_model("echonet/EchoPrim")
     with pytest.raises(BadModel, match="org/vit at revision v2 is not in the Hugging Face cache"):
         load_model("org/vit", revision="v2")
 
@@ -181,7 +184,7 @@ def ask(endpoint, tmp_path, *questions):
         "HF_HOME": str(tmp_path / "home"),
         "HF_HUB_DISABLE_XET": "1",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        "HF_HUB_DOWNLOAD_TIMEOUT": "5",
+        "HF_HUB_DOWNLOAD_TIMEOUT": "60",
         "NO_PROXY": "127.0.0.1",
     }
     done = subprocess.run(

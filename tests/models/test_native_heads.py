@@ -52,7 +52,7 @@ def data_of(task, source, dim):
     vectors = rng.normal(size=(2 * len(rows), dim)).astype(np.float32)
     if dim == 523:
         vectors[:, 512:] = np.eye(11)[rng.integers(0, 11, len(vectors))]
-    embeddings = Embeddings(tuple(rows["id"]), vectors, np.arange(0, len(vectors) + 1, 2), ("cpu",))
+    embeddings = Embeddings(vectors, np.arange(0, len(vectors) + 1, 2), ("cpu",))
     return TaskData(task, rows, embeddings, "mean", None)
 
 

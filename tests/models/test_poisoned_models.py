@@ -16,6 +16,7 @@ from cardiobench.models.registry import NO_ADAPTER
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 from tests.models.test_safe_folder import CODE, PAYLOAD, Harmful
 
+pytestmark = pytest.mark.filterwarnings("ignore:Detected pickle protocol")  # the poison is pickled by `pickle` itself
 LOADABLE = [name for name in list_models() if card(name).weights and card(name).adapter != NO_ADAPTER]
 CONFIGS = ("config.json", "preprocessor_config.json", "tokenizer_config.json", "processor_config.json")
 MODULES = ("payload.py", "hubconf.py", "modeling.py", "configuration.py", "__init__.py", "sitecustomize.py")

@@ -19,7 +19,7 @@ def task_data(task, features, labels, split, patients=None, pooling="mean", **co
     ids = [f"r{n}" for n in range(len(parts))]
     rows = pd.DataFrame({"id": ids, "patient_id": patients or ids, "split": split, task.target: labels, **columns})
     offsets = np.r_[0, np.cumsum([len(p) for p in parts])]
-    return TaskData(task, rows, Embeddings(tuple(ids), np.concatenate(parts).astype(np.float32), offsets), pooling)
+    return TaskData(task, rows, Embeddings(np.concatenate(parts).astype(np.float32), offsets), pooling)
 
 
 @pytest.fixture

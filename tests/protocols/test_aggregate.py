@@ -3,7 +3,9 @@
 import dataclasses
 
 import numpy as np
+import pytest
 
+from cardiobench.core.errors import BadPredictions
 from cardiobench.protocols import list_protocols, protocol
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, aggregate
 from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, task_data
@@ -35,6 +37,13 @@ def test_a_patients_ejection_fraction_is_the_mean_over_views():
     data = task_data(task, np.eye(3), [50.0] * 3, ["test"] * 3, patients=["p1", "p1", "p2"])
     got = aggregate(data, ProtocolOutput(data.indices("test"), np.array([40.0, 50.0, 61.0]), {}))
     assert dict(zip(got["id"], got["y_pred"], strict=True)) == {"p1": 45.0, "p2": 61.0}
+
+
+def test_an_answer_that_is_no_number_is_refused_and_not_left_out_of_a_mean():
+    task = dataclasses.replace(REGRESSION, unit_column="patient_id")
+    data = task_data(task, np.eye(3), [50.0] * 3, ["test"] * 3, patients=["p1", "p1", "p2"])
+    with pytest.raises(BadPredictions, match="1 of 3 recordings are not finite numbers: p1"):
+        aggregate(data, ProtocolOutput(data.indices("test"), np.array([np.nan, 50.0, 61.0]), {}))
 
 
 def test_every_protocol_says_its_options():

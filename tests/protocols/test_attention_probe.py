@@ -1,4 +1,4 @@
-"""Attention probe: against its definition, where a label is local in time and where it is not, seeds, what it refuses."""
+"""Attention probe: against its definition, where a label is local in time or space and where it is not, seeds, refusals."""
 
 from dataclasses import replace
 
@@ -10,8 +10,12 @@ from sklearn.metrics import roc_auc_score
 
 from cardiobench.core.errors import CardioBenchError, NotApplicable
 from cardiobench.data.labels import label_set
+from cardiobench.data.media.types import Clip
 from cardiobench.data.phantom.ecg import EcgTruth, ecg_signal
+from cardiobench.data.phantom.echo import echo_clip
+from cardiobench.data.phantom.echo_cohort import echo_patients
 from cardiobench.data.spec import Task
+from cardiobench.models.load import load_model
 from cardiobench.protocols.attention.protocol import AttentionProbe
 from cardiobench.protocols.attention.training import AttentionPooling, AttentionTraining
 from cardiobench.protocols.probe import LinearProbe
@@ -71,16 +75,59 @@ def test_attention_beats_the_mean_where_the_label_is_local_in_time_and_not_where
     assert areas["global", "attention_probe"] < areas["global", "probe"] + 0.02
 
 
+def spotted(record, marked, rng):
+    """One frame of a phantom at a gain of its own, with a bright disc of 13 pixels somewhere in it where marked."""
+    frame = echo_clip(record.truth, frames=1).astype(float) * rng.uniform(0.6, 1.0)
+    row, column = rng.integers(25, 90, 2)
+    rows, columns = np.mgrid[: frame.shape[1], : frame.shape[2]]
+    disc = (rows - row) ** 2 + (columns - column) ** 2 <= 36
+    frame[:, disc & marked] = 255
+    return Clip(frame.astype(np.uint8), np.arange(1), 1)
+
+
+@pytest.mark.slow
+def test_attention_over_patches_beats_their_mean_where_the_label_is_local_in_space():
+    records = [record for record in echo_patients(600) if record.truth.view != "PLAX"][:800]
+    rng = np.random.default_rng(0)
+    marked = rng.random(len(records)) < 0.5
+    encoder = load_model("cardiobench/random-vit", pooling="tokens").encoder
+    clips = (spotted(record, mark, rng) for record, mark in zip(records, marked, strict=True))
+    tokens = [encoder.encode(encoder.transform(clip)).flatten(0, 1).numpy() for clip in clips]
+    data = task_data(BINARY, tokens, np.where(marked, "yes", "no"), splits(len(records)))
+    truth = data.labels[data.indices("test")]
+    areas = [
+        roc_auc_score(truth, protocol.predict(data, None, "").values[:, 1])
+        for protocol in (AttentionProbe(seeds=1), LinearProbe())
+    ]
+    assert areas[0] > 0.95 and areas[0] > areas[1] + 0.1, areas
+
+
+def test_a_hundred_recordings_are_enough_to_find_one_token_of_thirty():
+    rng = np.random.default_rng(0)
+    tokens = rng.normal(size=(600, 1, 64)) / 2 + rng.normal(size=(600, 30, 64))
+    marked = rng.random(600) < 0.5
+    tokens[np.flatnonzero(marked), rng.integers(0, 30, marked.sum())] += rng.normal(size=64)  # a direction, 8 long
+    split = ["train"] * 100 + ["validation"] * 50 + ["test"] * 450
+    data = task_data(BINARY, list(tokens), np.where(marked, "yes", "no"), split)
+    area, of_mean = (
+        roc_auc_score(marked[150:], protocol.predict(data, None, "").values[:, 1])
+        for protocol in (AttentionProbe(seeds=1), LinearProbe())
+    )
+    assert area > 0.85 and area > of_mean + 0.2, (area, of_mean)
+
+
 def test_a_head_gathers_the_mean_weighted_by_its_query_and_padding_counts_for_nothing():
     generator = torch.Generator().manual_seed(0)
-    probe, tokens = AttentionPooling(6, 3, 2), torch.randn(4, 5, 6, generator=generator)
-    lengths = torch.tensor([5, 1, 3, 2])
-    means = torch.stack([one[:length].mean(dim=0) for one, length in zip(tokens, lengths, strict=True)])
-    torch.testing.assert_close(probe(tokens, lengths), probe.head(means.repeat(1, 3)), msg="untrained: the mean")
+    mean, deviation = torch.randn(6, generator=generator), torch.rand(6, generator=generator) + 0.5
+    probe, tokens = AttentionPooling(3, 2, mean, deviation), torch.randn(4, 5, 6, generator=generator)
+    standardised, lengths = (tokens - mean) / deviation, torch.tensor([5, 1, 3, 2])
+    means = torch.stack([one[:length].mean(dim=0) for one, length in zip(standardised, lengths, strict=True)])
     with torch.no_grad():
+        probe.query.zero_()
+        torch.testing.assert_close(probe(tokens, lengths), probe.head(means.repeat(1, 3)), msg="no query: the mean")
         probe.query.copy_(torch.randn(3, 6, generator=generator))
     for number, length in enumerate(lengths):
-        own = tokens[number, :length]
+        own = standardised[number, :length]
         # PyTorch's own attention, one query at a time.
         gathered = [
             torch.nn.functional.scaled_dot_product_attention(query[None, None], own[None], own[None]).flatten()
@@ -158,6 +205,17 @@ def test_without_a_validation_split_a_fifth_of_the_training_patients_stops_the_t
     rows = data.rows.assign(split=data.rows["split"].replace({"validation": "train"}))
     details = QUICK.predict(replace(data, rows=rows), None, "").details
     assert (details["fitted_on"], details["stopped_by"]) == (32, 8)
+
+
+def test_validation_recordings_without_any_measurement_stop_nothing():
+    data = task_of("multilabel")
+    validation = (data.rows["split"] == "validation").to_numpy()
+    unmeasured = data.rows["findings"].where(~validation, "?A;?B")
+    details = QUICK.predict(replace(data, rows=data.rows.assign(findings=unmeasured)), None, "").details
+    assert (details["fitted_on"], details["stopped_by"]) == (24, 6)
+    one_left = unmeasured.where(data.rows.index != np.flatnonzero(validation)[0], "A")
+    details = QUICK.predict(replace(data, rows=data.rows.assign(findings=one_left)), None, "").details
+    assert (details["fitted_on"], details["stopped_by"]) == (30, 1)
 
 
 def test_the_score_of_every_seed_is_in_the_result():

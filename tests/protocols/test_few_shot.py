@@ -1,9 +1,13 @@
 """Few-shot curves: who is drawn, what is learned, and a curve whose end is known."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from cardiobench.protocols.few_shot import FewShot, draw_patients, n_patients
+from cardiobench.core.errors import BadPredictions
+from cardiobench.protocols.base import ProtocolOutput, aggregate
+from cardiobench.protocols.few_shot import FewShot, PatientPool
 from cardiobench.protocols.task_scorer import TaskScorer
 from cardiobench.report.plots import few_shot as figure
 from cardiobench.results.analysis_result import AnalysisResult
@@ -27,9 +31,10 @@ def two_clouds():
 
 def test_so_many_patients_of_each_class_with_all_their_recordings(two_clouds):
     pool, rng = two_clouds.indices("train", "validation"), np.random.default_rng(0)
-    assert n_patients(two_clouds, pool) == 30
+    patients = PatientPool(two_clouds, pool)
+    assert patients.size == 30
     for size in (1, 4, 30):
-        lines = draw_patients(two_clouds, pool, size, rng)
+        lines = patients.draw(size, rng)
         assert set(lines) <= set(pool) and len(lines) == 4 * size
         for label in (0, 1):
             assert len(set(two_clouds.patients[lines][two_clouds.labels[lines] == label])) == size
@@ -37,8 +42,8 @@ def test_so_many_patients_of_each_class_with_all_their_recordings(two_clouds):
 
 def test_a_regression_draws_patients_whatever_their_number():
     data = task_data(REGRESSION, np.eye(12), np.arange(12.0), ["train"] * 12, [f"p{n // 3}" for n in range(12)])
-    assert n_patients(data, np.arange(12)) == 4
-    assert len(draw_patients(data, np.arange(12), 2, np.random.default_rng(0))) == 6
+    patients = PatientPool(data, np.arange(12))
+    assert patients.size == 4 and len(patients.draw(2, np.random.default_rng(0))) == 6
 
 
 def test_the_curve_rises_to_what_can_be_known_and_sizes_without_patients_are_named(two_clouds):
@@ -89,8 +94,29 @@ def test_predictions_scored_together_are_scored_as_rows_one_by_one(two_clouds):
     values = [probabilities, np.tile([0.7, 0.3], (len(test), 1))]
     scorer = TaskScorer(BINARY, study_of(two_clouds).references(BINARY), 50, 0)
     truth, metric = two_clouds.labels[test], load_metric(BINARY.metrics[0])
-    for one, scored in zip(values, scorer.score_all(two_clouds, test, values), strict=True):
+    for one, scored in zip(values, scorer.of(two_clouds, test).score_all(values), strict=True):
         sample = ScoringInput(truth, (one[:, 1] >= one[:, 0]).astype(int))
         drawn = resample(lambda weights, rows=sample: metric.resamples(rows, weights), scored.patients, 50, 0)
         assert scored.value == metric.value(sample)[metric.primary_key]
         assert np.array_equal(scored.draws, drawn[metric.primary_key])
+
+
+def test_recordings_of_one_study_are_averaged_before_they_are_scored():
+    """Studies of one to three recordings in any order, one of them unread: as `aggregate` and the join say, number by number."""
+    rng = np.random.default_rng(0)
+    task = dataclasses.replace(REGRESSION, unit_column="study_id")
+    study = rng.permutation(np.repeat(np.arange(30), rng.integers(1, 4, 30)))
+    names, truth = [f"s{n:02d}" for n in study], 40.0 + study
+    data = task_data(task, np.eye(len(study)), truth, ["test"] * len(study), names, study_id=names)
+    predicted = rng.normal(55, 10, len(study))
+    read = np.flatnonzero(study != 7)
+    scorer = TaskScorer(task, study_of(data).references(task), 50, 0)
+    (scored,) = scorer.of(data, read).score_all([predicted[read]])
+    answers = aggregate(data, ProtocolOutput(read, predicted[read], {})).set_index("id")["y_pred"]
+    by_hand = {name: predicted[study == int(name[1:])].mean() for name in sorted(set(names) - {"s07"})}
+    assert answers.to_dict() == pytest.approx(by_hand)
+    errors = [abs(answer - 40 - int(name[1:])) for name, answer in by_hand.items()]
+    assert scored.value == pytest.approx(np.mean(errors)) and len(scored.patients) == 29
+    predicted[read[3]] = np.nan
+    with pytest.raises(BadPredictions, match=r"1 of .* recordings are not finite"):
+        scorer.of(data, read).score_all([predicted[read]])

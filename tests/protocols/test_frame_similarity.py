@@ -66,9 +66,7 @@ def test_a_model_of_whole_clips_or_stills_does_not_take_part():
 
 def test_each_clip_counts_once_however_many_tasks_it_answers():
     data = task_data(EF, [at(0, 60), at(0, 30)], [50.0] * 2, ["test", "train"])
-    view = TaskData(
-        EF, data.rows, Embeddings(data.embeddings.ids, data.embeddings.vectors, data.embeddings.offsets), "mean"
-    )
+    view = TaskData(EF, data.rows, Embeddings(data.embeddings.vectors, data.embeddings.offsets), "mean")
     study = study_of(data)
     object.__setattr__(study, "tasks", (EF, Task("phantom_echo/again", "regression", "ef", ("mae",))))
     finding = FrameSimilarity().analyze(study, type("M", (), {"name": "m", "frame_wise": True}))

@@ -65,13 +65,20 @@ def sample(found):
     )
 
 
-@pytest.fixture(scope="module")
-def small():
-    """A study that takes seconds: one classifier, few folds and records."""
+def first_two_dimensions(vectors, settings, **_):
+    """A map without UMAP, whose first one takes seconds to compile."""
+    return {maps.setting_name(*setting): vectors[:, :2] for setting in settings}
+
+
+@pytest.fixture
+def small(request, monkeypatch):
+    """A study that takes a second: one classifier, few folds and records, UMAP in slow tests only."""
+    if request.node.get_closest_marker("slow") is None:
+        monkeypatch.setattr(maps, "umap_maps", first_two_dimensions)
     return Representation(classifiers=("logistic",), folds=3, shown=40, records=60, map_settings=ONE_MAP)
 
 
-@pytest.mark.slow  # UMAP is compiled by the first that draws a map
+@pytest.mark.slow
 def test_a_dataset_only_embedding_separates_datasets_and_no_label(small):
     found = small.analyze(study(embeddings(120, 120, of_dataset=30)), None).values
     assert found["knn_agreement_dataset"].value == 1.0
@@ -278,6 +285,7 @@ def test_neighbours_are_found_exactly_and_a_vector_is_its_own_first():
     assert {0, 1} <= set(index[0]) and {0, 1} <= set(index[1])
 
 
+@pytest.mark.slow
 def test_the_maps_of_echo_recordings_by_cosine_as_in_the_scripts_of_the_echo_paper():
     vectors = np.random.default_rng(0).normal(size=(40, 5)) * np.arange(1, 41)[:, None]
     _, by_cosine = maps.nearest_neighbours(vectors, 3, "cosine")
@@ -289,6 +297,7 @@ def test_the_maps_of_echo_recordings_by_cosine_as_in_the_scripts_of_the_echo_pap
     assert coordinates == pytest.approx(scaled)
 
 
+@pytest.mark.slow
 def test_maps_are_the_same_twice_and_their_stability_is_measured_by_definition():
     rng = np.random.default_rng(0)
     vectors = np.concatenate([rng.normal(size=(40, 6)), rng.normal(size=(40, 6)) + 8])
@@ -322,6 +331,8 @@ def test_the_record_holds_all_tables_of_its_figures(small, tmp_path):
     record.save(tmp_path / "across__cd.json")
     figures = representation.draw(AnalysisResult.load(tmp_path / "across__cd.json"))
     assert {"overlap", "maps", "stability"} <= set(figures)
+    one = {"maps": finding.tables["maps"].query("setting == setting.iloc[0]")}
+    assert "stability" not in representation.draw(replace(record, tables={**finding.tables, **one})), "two are compared"
     assert set(finding.tables["maps"].columns) == {"setting", "dataset", "label", "id", "x", "y"}
     assert len(finding.tables["maps"]) == 2 * 180
     assert finding.options["trained_on"] in NAMES and finding.options["classifier"] == "logistic"

@@ -128,7 +128,7 @@ def real_study(name, patients=36):
                 recording = change.apply(recording, change.severity, np.random.default_rng(0))
             vectors.append(encoder.encode(encoder.transform(recording)).numpy())
         offsets = np.r_[0, np.cumsum([len(found) for found in vectors])]
-        return TaskData(EF, part, Embeddings(tuple(part["id"]), np.concatenate(vectors), offsets), encoder.pooling)
+        return TaskData(EF, part, Embeddings(np.concatenate(vectors), offsets), encoder.pooling)
 
     base = embedded(rows)
     test = rows[rows["split"] == "test"].reset_index(drop=True)
@@ -166,9 +166,7 @@ def test_the_probe_is_fitted_once_and_asked_again_under_each_change():
     base = made(1.0)
     turned = made(-1.0)
     rows = turned.rows[turned.rows["split"] == "test"].reset_index(drop=True)
-    changed = TaskData(
-        base.task, rows, Embeddings(tuple(rows["id"]), turned.features[40:].astype(np.float32), np.arange(41)), "mean"
-    )
+    changed = TaskData(base.task, rows, Embeddings(turned.features[40:].astype(np.float32), np.arange(41)), "mean")
     study = study_of(base, lambda change: base if change is None else changed)
     finding = Stress(kinds=("gain",)).analyze(study, load_model("cardiobench/constant"))
     table = finding.tables["scores"]
@@ -189,7 +187,7 @@ def test_some_patients_are_disturbed_whole_and_compared_with_themselves():
     assert rows["patient_id"].nunique() == 5 and len(rows) == 10 and set(rows["split"]) == {"test"}
     assert len(change.rows(base.rows[::-1])) == 10 and set(change.rows(base.rows[::-1])["id"]) == set(rows["id"])
     lines = [base.rows["id"].tolist().index(name) for name in rows["id"]]
-    part = Embeddings(tuple(rows["id"]), base.embeddings.vectors[lines], np.arange(11))
+    part = Embeddings(base.embeddings.vectors[lines], np.arange(11))
     changed = TaskData(base.task, rows.reset_index(drop=True), part, "mean")
     study = study_of(base, lambda change: changed)
     finding = Stress(kinds=("gain",), patients=5).analyze(study, load_model("cardiobench/constant"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+PATIENCE = 120_000  # ms that the browser may take to start and to do what it is told, on a busy machine
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -26,7 +27,8 @@ def chromium() -> Iterator:
     if program is None:
         pytest.skip(f"no browser here: none of {', '.join(PROGRAMS)} is on the path")
     with sync_api.sync_playwright() as play:
-        running = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        arguments = ["--no-sandbox", "--disable-gpu"]
+        running = play.chromium.launch(executable_path=program, args=arguments, timeout=PATIENCE)
         yield running
         running.close()
 
@@ -34,6 +36,7 @@ def chromium() -> Iterator:
 def watched(running, url: str, **options):
     """A page at that address, and what its console says and what it asks for."""
     page, seen = running.new_page(**options), Seen()
+    page.set_default_timeout(PATIENCE)
     page.on("console", lambda message: seen.console.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: seen.console.append(f"error: {error}"))
     page.on("request", lambda request: seen.requests.append(request.url))

@@ -1,5 +1,6 @@
 """Pictures of masks and landmarks: which frames are shown, and what is drawn on them."""
 
+from base64 import b64decode
 from io import BytesIO
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from cardiobench.core.errors import BadMedia
 from cardiobench.data import catalog
 from cardiobench.data.dense import DenseLabel
 from cardiobench.data.media.types import Clip
-from cardiobench.report.page.dense_examples import dense_examples, pick
+from cardiobench.report.page.dense_examples import dense_examples, pick, picture_of
 from cardiobench.report.page.examples import Example, _write
 
 MASKS, POINTS = catalog.task("phantom_echo/lv_seg"), catalog.task("phantom_echo/landmarks")
@@ -81,3 +82,14 @@ def test_points_on_their_frames():
     (row,) = dense_examples(stand_in([label]), POINTS, frame)
     assert row[2] == "landmark_error 2.000 mm"
     assert row[4].startswith("<img")
+
+
+def test_a_point_that_is_nearly_right_is_seen_beside_the_true_one():
+    """An arrow shorter than the cross that it starts from is hidden by it."""
+    points = np.array([[3.0, 4.0], [8.0, 9.0], [12.0, 12.0], [20.0, 15.0]])
+    picture = picture_of(
+        stand_in([]), DenseLabel(POINTS.name, "one", "one", "test", "one", 0, points=points), (points + 0.4).ravel()
+    )
+    content = b64decode(picture.partition("base64,")[2].partition('"')[0].replace("&#43;", "+"))
+    red, _, blue = np.asarray(Image.open(BytesIO(content)).convert("RGB")).astype(int).transpose(2, 0, 1)
+    assert ((blue > 180) & (red < 120)).sum() >= 4 * 5, "five pixels for each point at least"

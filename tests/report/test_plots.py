@@ -1,8 +1,10 @@
 """Figures: the numbers behind them by hand and by numpy, and the same bytes however they are drawn."""
 
 import dataclasses
+import io
 import xml.etree.ElementTree as ElementTree
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +18,8 @@ from cardiobench.report.plots.draw import draw_report
 from cardiobench.report.plots.figure import ReportFigure, save_report_figure
 from cardiobench.report.plots.groups import QUANTILES, error_quantiles
 from cardiobench.report.plots.predictions import agreement_figure, classification_figure, decision_curve
-from cardiobench.report.plots.style import figure_style
+from cardiobench.report.plots.scores import scores_figure
+from cardiobench.report.plots.style import DPI, figure_style, heatmap, save_figure, subplots
 from cardiobench.results import formatting as tables
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.collect import Problem, assemble, collect
@@ -38,6 +41,36 @@ def test_roc_reliability_operating_point_and_confusion_by_hand():
     confusion = next(axes for axes in drawn.figure.axes if axes.get_xlabel() == "predicted")
     texts = [text.get_text() for text in confusion.texts]
     assert texts == ["1", "1", "1", "1"], "one of each kind: true and false, ill and well"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("label", ["no", "yes"])
+def test_recordings_of_one_class_have_no_curve_that_needs_both(label, tmp_path):
+    frame = pd.DataFrame({"y_true": [label] * 3, "y_pred": ["no", "no", "yes"], "p_no": [0.9, 0.8, 0.3]})
+    with figure_style():
+        drawn = classification_figure({"m": frame.assign(p_yes=1 - frame["p_no"])}, "m", "x/y")
+        save_figure(drawn.figure, tmp_path / "curves", png=False)
+    curves = set(drawn.tables["curves"].dropna()["curve"])
+    assert curves == {"reliability", "decision curve"} | ({"precision-recall"} if label == "yes" else set())
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_without_a_floor_have_no_legend(tmp_path):
+    _, result = example_results.scored_example("phantom_echo/ef", 0.6, 1)
+    with figure_style():
+        drawn = scores_figure([dataclasses.replace(result, floors={}, model={"name": "m"})], [])
+        save_figure(drawn.figure, tmp_path / "scores", png=False)
+    assert drawn.figure.axes[0].get_legend() is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_squares_of_a_heatmap_have_room_whatever_the_models_are_called(tmp_path):
+    names = ["./projects/foundation/experiments/checkpoints/2026-05-05/model_large_patch14", "org/model"]
+    with figure_style():
+        figure, axes = subplots(figsize=(4.8, 3.2))
+        heatmap(axes, np.eye(2), names, names, rotation=30)
+        save_figure(figure, tmp_path / "map", png=False)
+    assert [text.get_text() for text in axes.get_yticklabels()] == [names[0][:31] + "…", "org/model"]
 
 
 def test_net_benefit_by_hand():
@@ -218,3 +251,25 @@ def test_a_missing_picture_is_not_called_unranked():
     kinds = ("no picture", "no answers", "no examples", "edited by hand", "other data")
     told = [Problem("x", kind, "why").consequence for kind in kinds]
     assert told == ["not drawn", "not drawn", "not shown", "not ranked", "not ranked"]
+
+
+def test_a_figure_is_saved_as_matplotlib_lays_it_out(tmp_path):
+    """It is laid out before it is saved, once for both files: the SVG is the one of a plain `savefig`."""
+
+    def drawn() -> Figure:
+        figure, (left, right) = subplots(1, 2, figsize=(5, 3), title="both")
+        left.plot([0, 1000], [0, 1e-3], label="a line with a long name")
+        left.set(title="left", xlabel="below", ylabel="beside", aspect="auto")
+        left.legend()
+        right.plot([3, 4], [1, 2], "o")
+        right.set_aspect("equal", adjustable="datalim")
+        right.annotate("outside", (4, 1.5), (6, 0), textcoords="offset points")
+        return figure
+
+    plain = io.StringIO()
+    with figure_style():
+        saved = save_figure(drawn(), tmp_path / "one.svg")
+        with matplotlib.rc_context({"svg.hashsalt": "one"}):
+            drawn().savefig(plain, format="svg", dpi=DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    assert saved == plain.getvalue() == (tmp_path / "one.svg").read_text(encoding="utf-8")
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")

@@ -25,7 +25,13 @@ def test_the_poolings_of_a_model_stand_in_one_row():
 def test_other_revisions_and_preprocessing_are_not_compared():
     assert markdown([result("mean"), result("cls", revision="r2")]) == ""
     assert markdown([result("mean"), result("cls", fs=500)]) == ""
-    assert markdown([result(""), result("mean")]) == ""
+
+
+def test_a_model_of_one_pooling_stands_beside_the_tokens_that_it_keeps():
+    kept = result("tokens", 0.6, tokens={"block": "last", "parts": 1, "grid": [8, 7, 7, 512]})
+    columns, ((*_, own, tokens),) = pooling_table([kept, result("", 0.95)])
+    assert columns[-2:] == ("its own", "tokens") and own > tokens
+    assert markdown([result(""), result("", name="org/two")]) == ""
 
 
 def test_a_pooling_that_was_run_twice_is_left_out():

@@ -52,6 +52,15 @@ def test_the_command_names_ties_and_writes_every_digit(results, capsys):
         assert row.low <= row.difference <= row.high and row.n == 80
 
 
+def test_a_pair_without_an_interval_has_none_and_no_p_value(results):
+    entries = collect([results]).entries
+    (pair, *_), _ = ranks.compare_all_pairs(entries, resamples=50)
+    few = dataclasses.replace(pair.comparison, low=np.nan, high=np.nan, p_value=np.nan, p_adjusted=np.nan)
+    (row,) = ranks.pair_rows([dataclasses.replace(pair, comparison=few)], entries)
+    shown = dict(zip(ranks.PAIR_COLUMNS, row, strict=True))
+    assert (shown["95 % CI"], shown["p"]) == ("none", "–")
+
+
 def test_the_page_has_the_ranks_and_the_boxes_of_every_group(results):
     files = write_markdown(collect([results]), results)
     page = files[0].read_text()

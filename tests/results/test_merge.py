@@ -6,7 +6,8 @@ import shutil
 import pandas as pd
 import pytest
 
-from cardiobench.core.errors import BadData, BadPredictions, MissingData
+from cardiobench.cli.main import main
+from cardiobench.core.errors import BadConfig, BadData, BadPredictions, MissingData
 from cardiobench.results.merge import merge
 from cardiobench.results.paths import predictions_path, result_path
 from cardiobench.results.predictions_file import save_scored
@@ -56,6 +57,34 @@ def test_what_differs_or_was_edited_is_refused_before_anything_is_written(tmp_pa
     with pytest.raises(MissingData, match="there is no folder"):
         merge([tmp_path / "none"], out)
     assert not out.exists()
+
+
+def test_a_share_that_nothing_falls_to_is_said(tmp_path, capsys):
+    write(tmp_path / "one", "ptb_xl/cd")
+    (tmp_path / "two" / "runs" / "0123").mkdir(parents=True)
+    assert main(["merge", *(str(tmp_path / name) for name in ("one", "two")), "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "1 results copied" in said and f"no result in {tmp_path / 'two'}: a share that nothing falls to" in said
+
+
+@pytest.mark.parametrize(("part", "out"), [("all/part", "all"), ("all", "all/out"), ("all/part", "all/../all")])
+def test_folders_that_lie_one_in_the_other_are_refused(tmp_path, part, out):
+    """Their results would be taken for those of the target, and not be copied."""
+    write(tmp_path / part, "ptb_xl/cd")
+    with pytest.raises(BadConfig, match="lie one in the other"):
+        merge([tmp_path / part], tmp_path / out)
+
+
+def test_predictions_that_one_copy_lacks_come_from_the_other(tmp_path, capsys):
+    """As a copy between machines that was cut off leaves them."""
+    one, two, out = (tmp_path / name for name in ("one", "two", "out"))
+    predictions_path(write(one, "ptb_xl/cd")).unlink()
+    write(two, "ptb_xl/cd")
+    assert main(["merge", str(one), "--out", str(out)]) == 0
+    assert "1 results have no predictions beside them" in capsys.readouterr().out
+    merged = merge([one, two], out)
+    assert (merged.copied, merged.kept, merged.bare) == (1, 1, ()) and files(out) == files(two)
+    assert merge([one], out).bare == () and files(out) == files(two)
 
 
 def test_a_pipe_in_a_folder_is_named_and_not_waited_for(tmp_path):

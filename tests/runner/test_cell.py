@@ -11,6 +11,7 @@ from cardiobench.core.source_digest import source_files
 from cardiobench.data import catalog
 from cardiobench.protocols import list_protocols, protocol
 from cardiobench.runner import cell
+from cardiobench.runner.dense_evaluate import DenseCell
 from cardiobench.runner.evaluate import evaluate_cell
 
 ROOT = resources.PACKAGE.parent
@@ -32,7 +33,8 @@ def files_of(monkeypatch):
 
     def files(name: str) -> set[str]:
         monkeypatch.setattr(cell, "source_digest", lambda *sources: source_files(*sources))
-        found = cell.code_digest.__wrapped__(type(protocol(name)), "ptb_xl_sample")
+        scoring = DenseCell.scoring if name == "dense" else cell.Cell.scoring
+        found = cell.code_digest.__wrapped__(type(protocol(name)), "ptb_xl_sample", scoring=scoring)
         return {str(path.relative_to(ROOT)) for path in source_files(*found)}
 
     monkeypatch.setattr(cell, "KEY_DIGITS", None)
@@ -60,6 +62,11 @@ def test_a_protocol_counts_for_itself_only_with_the_modules_that_it_loads_by_nam
     assert "cardiobench/protocols/cross_validation/classifiers/tree.py" in files_of("cross_validation") - files_of(
         "knn"
     )
+
+
+def test_the_scores_of_masks_count_for_dense_alone(files_of):
+    own = {f"cardiobench/scoring/{name}.py" for name in ("dense", "discs", "frame_coverage", "mask_volumes")}
+    assert own <= files_of("dense") - files_of("knn")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Masks and landmarks through a whole run: tokens, fit, scores, floors, what is asked for and what is refused."""
 
 import dataclasses
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,11 @@ import pytest
 
 from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog, open_dataset
+from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
+from cardiobench.report.page.examples import write_examples
+from cardiobench.report.plots.draw import draw_report
+from cardiobench.results.collect import collect
 from cardiobench.results.paths import predictions_path
 from cardiobench.runner.references import expected_units, limited_references
 from cardiobench.runner.run import default_protocols, run
@@ -76,6 +81,29 @@ def test_a_changed_option_is_another_result(tmp_path):
     assert other.results[0].options["train_frames"] <= 4
 
 
+@pytest.mark.slow
+def test_few_training_patients_are_results_of_their_own(tmp_path):
+    """The curve learns from 2 and 4 patients, the usual result from all of them; more than there are is not applicable."""
+    options = {"dense": {"penalties": [0.1], "patients": [2, 4, 500]}}
+    settings = config(tmp_path, models=("cardiobench/random-vit",), tasks=(MASKS, POINTS), limit=8, options=options)
+    outcome = run(settings)
+    learned = {(one.task, one.variant): one.options["train_patients"] for one in outcome.results}
+    assert {variant: learned[MASKS, variant] for variant in ("2_patients", "4_patients")} == {
+        "2_patients": 2, "4_patients": 4,
+    }  # fmt: skip
+    assert learned[MASKS, ""] > 4
+    assert {variant for task, variant in learned if task == POINTS} == {
+        f"{kind}{few}" for kind in ("heatmap", "global") for few in ("", "_2_patients", "_4_patients")
+    }
+    reasons = {(task, label): reason for _, task, label, reason in outcome.not_applicable}
+    assert f"{learned[MASKS, '']} training patients here, not more than 500" in reasons[MASKS, "dense.500_patients"]
+    frames = {one.variant: one.options["train_frames"] for one in outcome.results if one.task == MASKS}
+    assert frames["2_patients"] < frames["4_patients"] < frames[""]
+    for result in outcome.results:
+        assert np.isfinite(result.overall[result.metric].value)
+        assert {"best_uninformed", "pixel_patches", "cell_grid_oracle"} <= set(result.floors)
+
+
 TWINS = {
     "camus": "camus/lv_seg",
     "echonet_dynamic": "echonet_dynamic/lv_seg",
@@ -85,26 +113,40 @@ TWINS = {
 VIDEO = ("echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM")
 
 
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory):
+    """A folder with four releases as their twins write them; the runs keep their floors' tokens beside them."""
+    folder = tmp_path_factory.mktemp("releases")
+    for twin in TWINS:
+        write_twin(twin, folder / "data" / twin, patients=8)
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cardiobench/random-vit", "org/clip", *VIDEO])
-def test_every_twin_with_every_kind_of_model(name, tmp_path, monkeypatch):
-    """Four releases as their twins write them, with images and videos, networks made smaller."""
-    for twin in TWINS:
-        write_twin(twin, tmp_path / "data" / twin, patients=8)
+def test_every_twin_with_every_kind_of_model(name, releases, tmp_path, monkeypatch):
+    """Images and videos, networks made smaller."""
     what = {"models": (name,)}
     if name == "org/clip":
         what = {"models": (str(tiny_open_clip(tmp_path / "org" / "clip")),)}
     elif name in VIDEO:
         (tmp_path / "files").mkdir()
         monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda *_: [])  # drawn for the others
-    what["options"] = {"dense": {"penalties": [0.01], "ridge_penalties": [0.01], "further": ["clip", "ridge"]}}
+    stiff = 10.0 if name in VIDEO else 0.01  # masks in one piece: others have no volume to draw
+    what["options"] = {"dense": {"penalties": [stiff], "ridge_penalties": [stiff], "further": ["clip", "ridge"]}}
     with smaller_networks():
         if name in VIDEO:
             change_card(monkeypatch, name)
             what["weights"] = CHECKPOINTS[name](tmp_path / "files")
         outcome = run(
             config(
-                tmp_path, **what, tasks=tuple(TWINS.values()), data_dir=tmp_path / "data", allow_missing=True, limit=2
+                tmp_path,
+                **what,
+                tasks=tuple(TWINS.values()),
+                data_dir=releases / "data",
+                cache_dir=releases / "cache",
+                allow_missing=True,
+                limit=2,
             )
         )
     moving = name in ("echonet/EchoPrime", "sekeun/EchoFM")
@@ -122,6 +164,26 @@ def test_every_twin_with_every_kind_of_model(name, tmp_path, monkeypatch):
         assert np.isfinite(result.overall[result.metric].value)
         assert result.floors.keys() >= {"best_uninformed", "pixel_patches", "cell_grid_oracle"}
         assert result.options["window_residual"] < 3 and 0 < result.options["window"][2] <= 1.01
+    if name in VIDEO:
+        assert_pictures(tmp_path, releases / "data")
+
+
+def assert_pictures(folder, data):
+    """Of each task the scores and the ejection fraction of the masks, and pages with the worst to the best frames."""
+    collection, out = collect([folder / "results"]), folder / "report"
+    figures = draw_report(collection, out, png=True, processes=1, kinds=("task",))
+    assert not figures.problems and not figures.note
+    for task in TWINS.values():
+        captions = " ".join(figure.caption for figure in figures.of("task", task))
+        assert ("the difference against" in captions) == task.endswith("seg"), task
+    links, problems = write_examples(collection, out, (), data)
+    assert not problems and set(links) == set(TWINS.values())
+    for task, pages in links.items():
+        for _, address in pages:
+            page = (out / unquote(address)).read_text()
+            assert "<b>worst</b>" in page and 'src="data:image/jpeg' in page, task
+            assert "cannot be read" not in page and "is not here" not in page, task
+            assert "dice" in page if task.endswith("seg") else " mm" in page
 
 
 def test_rows_that_this_copy_lacks_lower_the_coverage_of_masks_too():
@@ -132,3 +194,24 @@ def test_rows_that_this_copy_lacks_lower_the_coverage_of_masks_too():
     here = int((references["split"] == "test").sum())
     assert expected_units(whole, task, references, None) == here
     assert expected_units(partial, task, references, None) > here == expected_units(partial, task, references, 3)
+
+
+@pytest.mark.slow
+def test_a_prepared_folder_gives_the_scores_of_the_raw_release(tmp_path):
+    """A hospital that holds no raw release gets the same masks, tokens and numbers."""
+    write_twin("camus", tmp_path / "data" / "camus", patients=8)
+    prepare("camus", tmp_path / "data" / "camus", tmp_path / "prepared", allow_missing=True)
+    outcomes = [
+        run(
+            config(
+                tmp_path / place, models=("cardiobench/random-vit",), tasks=(TWINS["camus"],),
+                data_dir=tmp_path / place, allow_missing=True,
+            )
+        )
+        for place in ("data", "prepared")
+    ]  # fmt: skip
+    (one,), (other,) = (outcome.results for outcome in outcomes)
+    assert {name: score.value for name, score in one.overall.items()} == {
+        name: pytest.approx(score.value, nan_ok=True) for name, score in other.overall.items()
+    }
+    assert one.coverage == other.coverage and one.options == other.options

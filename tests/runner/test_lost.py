@@ -1,25 +1,26 @@
 """Processes that come late, are lost, or were never started: every recording is encoded, and nobody waits for ever."""
 
 import os
-import queue
 import re
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
+from itertools import repeat
+from types import SimpleNamespace
 
 import pytest
 
-from cardiobench.core.errors import CardioBenchError
+from cardiobench.core.errors import CardioBenchError, DiskFull
 from cardiobench.runner import processes
 from cardiobench.runner.processes import check_environment
+from tests.ports import free_port
 from tests.runner.test_processes import embeddings
 
 CODE = """
 import sys, time
-import cardiobench.runner.run as run, cardiobench.embeddings.extract as extract
+import cardiobench.runner.run as run, cardiobench.embeddings.extract as extract, cardiobench.runner.processes as processes
 seconds, slow = float(sys.argv[1]), float(sys.argv[2])
 plan, encode = run.plan_model, extract.PartEncoder.__call__
 def late(*arguments):
@@ -29,6 +30,7 @@ def slowly(self, parts):
     time.sleep(slow)
     return encode(self, parts)
 run.plan_model, extract.PartEncoder.__call__, extract.SHARD = late, slowly, 4
+processes.BEAT_SECONDS = 0.5  # silence counts in beats
 from cardiobench.cli.eval import main
 sys.exit(main(sys.argv[3:]))
 """
@@ -47,14 +49,9 @@ def start(folder, rank: int, port: int, seconds: float, slow: float = 0) -> subp
     return subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.fixture
-def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 @pytest.mark.slow
-def test_a_late_process_leaves_no_recording_to_nobody(tmp_path, port):
+def test_a_late_process_leaves_no_recording_to_nobody(tmp_path):
+    port = free_port()
     started = [start(tmp_path, rank, port, seconds=4 * rank) for rank in (0, 1)]
     for process in started:
         error = process.communicate(timeout=120)[1]
@@ -63,7 +60,8 @@ def test_a_late_process_leaves_no_recording_to_nobody(tmp_path, port):
 
 
 @pytest.mark.slow
-def test_machines_without_a_common_cache_are_told_before_anything_is_encoded(tmp_path, port):
+def test_machines_without_a_common_cache_are_told_before_anything_is_encoded(tmp_path):
+    port = free_port()
     started = [start(tmp_path / f"node{rank}", rank, port, seconds=0) for rank in (0, 1)]
     errors = [process.communicate(timeout=120)[1] for process in started]
     assert [process.returncode for process in started] == [2, 2], errors
@@ -81,8 +79,9 @@ def test_workers_are_counted_by_the_processes_of_a_machine(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
-@pytest.mark.parametrize(("sent", "said"), [(signal.SIGKILL, "is lost"), (signal.SIGSTOP, "has been silent for 40 s")])
-def test_a_killed_or_stopped_process_ends_the_other_with_a_message(tmp_path, port, victim, sent, said):
+@pytest.mark.parametrize(("sent", "said"), [(signal.SIGKILL, "is lost"), (signal.SIGSTOP, "has been silent for 20 s")])
+def test_a_killed_or_stopped_process_ends_the_other_with_a_message(tmp_path, victim, sent, said):
+    port = free_port()
     started = [start(tmp_path, rank, port, seconds=0, slow=0.5) for rank in (0, 1)]
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob("cache/embeddings/*/*/*/*.arrow")):
@@ -98,37 +97,55 @@ def test_a_killed_or_stopped_process_ends_the_other_with_a_message(tmp_path, por
 
 
 @pytest.fixture
-def guarded(monkeypatch):
-    """A guard at one end of a connection; returns the other end, its stop event, and the message that it ends with."""
-    ended: queue.Queue = queue.Queue()
-    monkeypatch.setattr(processes, "BEAT_SECONDS", 0.01)
-    monkeypatch.setattr(processes, "_end", lambda message: (ended.put(message), sys.exit()))
+def guard(monkeypatch):
+    """A guard over what another process sends from beat to beat, after which it is gone; returns the message of the end, if any."""
+
+    class Ended(Exception):
+        pass
+
+    def end(message):
+        raise Ended(message)
+
+    def run(sent, rank=1):
+        near, far = socket.socketpair()
+        sent = iter(sent)
+
+        def wait(seconds):
+            if (chunk := next(sent, None)) is None:
+                far.close()
+            else:
+                far.sendall(chunk)
+
+        with near, far:
+            try:
+                processes._guard({near: rank}, SimpleNamespace(wait=wait), 2)
+            except Ended as error:
+                return str(error)
+        return None
+
+    monkeypatch.setattr(processes, "_end", end)
+    return run
+
+
+def test_a_machine_that_does_not_answer_is_lost(guard):
+    assert re.match("process 1 of 2 has been silent for 40 s", guard(repeat(b"")))
+
+
+def test_a_process_that_beats_is_not_lost_and_one_that_is_done_need_not(guard):
+    beats = [processes.BEAT] * 3 * processes.SILENT_BEATS
+    assert guard([*beats, processes.BEAT + processes.DONE]) is None
+    assert re.match("process 1 of 2 is lost", guard(beats))
+
+
+def test_the_error_that_another_process_ends_with_is_said_once(guard, monkeypatch):
+    """By the main process, if it is not its own: the disk of one node may be full, and that node is silent."""
     near, far = socket.socketpair()
-    stop = threading.Event()
-    guard = threading.Thread(target=processes._guard, args=({near: 1}, stop, 2), daemon=True)
-    guard.start()
-    yield far, ended, guard
-    stop.set()
-    guard.join(10)
-    near.close()
-    far.close()
-
-
-def test_a_machine_that_does_not_answer_is_lost(guarded):
-    assert re.match("process 1 of 2 has been silent", guarded[1].get(timeout=20))
-    assert processes.SILENT_BEATS * 1.0 < 60
-
-
-def test_a_process_that_beats_is_not_lost_and_one_that_is_done_need_not(guarded):
-    far, ended, guard = guarded
-    for _ in range(3 * processes.SILENT_BEATS):
-        far.send(processes.BEAT)
-        time.sleep(0.01)
-    assert guard.is_alive() and far.recv(4096).strip(processes.BEAT) == b""
-    far.send(processes.BEAT + processes.DONE)
-    far.close()
-    guard.join(10)
-    assert not guard.is_alive() and ended.empty()
+    monkeypatch.setattr(processes, "_connect", lambda accelerator: {near: 0})
+    with pytest.raises(DiskFull), processes.watch(SimpleNamespace(process_index=1, num_processes=2)):
+        raise DiskFull("no room on node1! Free it")
+    said = far.recv(4096)
+    assert guard([processes.BEAT, said]) == "process 1 of 2 ended with DiskFull: no room on node1! Free it"
+    assert guard([processes.BEAT, said], rank=0) == "", "the main process has said it"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import os
+import signal
+from concurrent.futures import BrokenExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -146,11 +148,30 @@ def test_workers_of_every_kind_come_to_the_same_bits(config, alone, backend, pac
 @pytest.mark.slow
 def test_a_dask_cluster_is_used_where_it_is_and_left_running():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
-    with distributed.LocalCluster(1, threads_per_worker=1, dashboard_address=None) as cluster:
-        with parallel.backend(f"dask={cluster.scheduler_address}", 1):
+    with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster:
+        with parallel.backend(f"dask={cluster.scheduler_address}", 8, 4) as slots:
+            assert slots == 3, "its cores, not those of this machine"
             pids = joblib.Parallel(batch_size=1)(joblib.delayed(os.getpid)() for _ in range(4))
         with distributed.Client(cluster) as client:
-            assert set(pids) == set(client.run(os.getpid).values()), "its only worker did all, and is there still"
+            assert set(pids) <= set(client.run(os.getpid).values()), "its workers did all, and are there still"
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_of_this_machine_has_a_worker_for_each_job():
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
+    for jobs, cells, workers in ((3, 5, 3), (3, 2, 2)):
+        with parallel.backend("dask", jobs, cells), distributed.get_client() as client:
+            assert len(client.run(os.getpid)) == workers
+
+
+@pytest.mark.slow
+def test_a_dask_worker_that_is_killed_ends_the_cells_as_one_of_this_machine_does():
+    pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
+    import dask
+
+    once = {"distributed.scheduler.allowed-failures": 0}
+    with dask.config.set(once), pytest.raises(BrokenExecutor), parallel.backend("dask", 2, 2):
+        joblib.Parallel(batch_size=1)(joblib.delayed(signal.raise_signal)(signal.SIGKILL) for _ in range(2))
 
 
 @pytest.mark.slow
@@ -158,8 +179,8 @@ def test_all_cores_of_a_ray_cluster_are_used_and_it_is_left_running():
     engine = pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
     engine.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
-        with parallel.backend("ray", 1):
-            assert joblib.effective_n_jobs() == 2, "not as many as this machine has, or was told"
+        with parallel.backend("ray", 1, 1) as slots:
+            assert slots == joblib.effective_n_jobs() == 2, "not as many as this machine has, or was told"
         assert engine.is_initialized()
     finally:
         engine.shutdown()
@@ -167,10 +188,10 @@ def test_all_cores_of_a_ray_cluster_are_used_and_it_is_left_running():
 
 def test_an_unknown_backend_or_one_that_is_not_installed_is_said(monkeypatch):
     with pytest.raises(CardioBenchError, match="no backend 'slurm'"):
-        parallel.backend("slurm", 2)
+        parallel.backend("slurm", 2, 2)
     for name, package, advice in (("dask", "dask.distributed", r"dask\[distributed\]"), ("ray", "ray", "install ray")):
         monkeypatch.setitem(__import__("sys").modules, package, None)
-        with pytest.raises(CardioBenchError, match=advice), parallel.backend(name, 2):
+        with pytest.raises(CardioBenchError, match=advice), parallel.backend(name, 2, 2):
             pytest.fail("it is not there")
 
 

@@ -3,15 +3,16 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
+
+from tests.ports import free_port
 
 # One worker runs them all, so that the undisturbed run is made once.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
@@ -112,9 +113,7 @@ def test_two_processes_are_one(one, tmp_path):
 
 def test_two_machines_are_one(one, tmp_path):
     """Two nodes on the loopback: a launcher and a temporary folder each, and folders that both see."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    nodes = []
+    port, nodes = free_port(), []
     for rank in range(2):
         launch = [*TWO, "--machine_rank", str(rank), "--main_process_ip", "127.0.0.1", "--main_process_port", str(port)]
         launch[launch.index("--num_machines") + 1] = "2"
@@ -142,27 +141,31 @@ def test_the_batch_size_changes_nothing(one, tmp_path, more):
     assert_same(one, tmp_path)
 
 
-def test_killed_and_started_again_is_never_killed(one, tmp_path):
-    slow = {**os.environ, "OMP_NUM_THREADS": "1"}
+STOPPED = """
+import itertools, os, sys
+import cardiobench.embeddings.extract as extract
+encode, calls = extract.PartEncoder.__call__, itertools.count(1)
+def encode_seven(*arguments):
+    if next(calls) == 8:
+        os.kill(os.getpid(), int(sys.argv[1]))
+    return encode(*arguments)
+extract.SHARD, extract.PartEncoder.__call__ = 4, encode_seven
+from cardiobench.cli.eval import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize(("sent", "code", "stored"), [(signal.SIGKILL, -9, 4), (signal.SIGTERM, 143, 7)])
+def test_stopped_and_started_again_is_never_stopped(one, tmp_path, sent, code, stored):
+    """Stopped after a shard of four recordings and three more, which SIGTERM leaves time to store."""
     command = [str(part) for part in line(tmp_path, "--batch-size", "1", "--workers", "0")]
-    # A small shard, so that something is kept before the kill.
-    code = "import sys, cardiobench.embeddings.extract as e; e.SHARD = 4; from cardiobench.cli.eval import main; sys.exit(main(sys.argv[1:]))"
-    start = command.index("cardiobench.eval") + 1
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *command[start:]],
-        env=slow,
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+    more = command[command.index("cardiobench.eval") + 1 :]
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED, str(int(sent)), *more], capture_output=True, text=True, check=False
     )
-    deadline = time.monotonic() + 120
-    while not list(tmp_path.glob("cache/embeddings/*/*/*/*.arrow")):
-        assert process.poll() is None and time.monotonic() < deadline, "it was to be killed in the middle"
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    kept = embeddings(tmp_path)
-    assert 0 < len({name for name, _ in kept}) < len({name for name, _ in embeddings(one)}), "killed before the end"
+    assert done.returncode == code and "Traceback" not in done.stderr
+    assert sent == signal.SIGKILL or "what is finished is kept, run the same line again" in done.stderr
+    assert len({name for name, _ in embeddings(tmp_path)}) == stored < len({name for name, _ in embeddings(one)})
     assert results(tmp_path) == {}
     call(*command)
     assert_same(one, tmp_path)
@@ -177,3 +180,23 @@ def test_two_runs_at_once_do_not_disturb_each_other(one, tmp_path):
         error = process.communicate()[1]
         assert process.returncode == 0, error
     assert results(one) == results(tmp_path)
+
+
+def test_two_processes_train_the_members_that_one_trains(tmp_path):
+    """The same bits, from the same stored tokens: a member is trained whole by one process, on one thread."""
+    folders = [tmp_path / name for name in ("one", "two")]
+    more = ("--protocols", "attention_probe", "--pooling", "tokens", "--option", "attention_probe.epochs=5")
+    (tmp_path / "cache").mkdir()
+    for folder, launch in zip(folders, (PLAIN, TWO), strict=True):
+        folder.mkdir()
+        (folder / "cache").symlink_to(tmp_path / "cache")
+        command = line(folder, *more, launch=launch, model="cardiobench/random-vit", tasks=("phantom_echo",))
+        call(*command)
+    assert results(folders[0]) == results(folders[1]) != {}
+    files = sorted(folders[0].glob("results/*/*/attention_probe/*.parquet"))
+    assert len(files) == 2
+    for path in files:
+        record = json.loads(path.with_name(path.name.replace(".predictions.parquet", ".json")).read_text())
+        assert len(record["options"]["seed_scores"]) == 3
+        other = pd.read_parquet(folders[1] / path.relative_to(folders[0]))
+        pd.testing.assert_frame_equal(pd.read_parquet(path), other, check_exact=True)

@@ -4,29 +4,48 @@ import dataclasses
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from cardiobench.core.config import RunConfig, ScoreConfig
+from cardiobench.core.console import Console
 from cardiobench.core.errors import BadConfig, BadData, MissingData, NotApplicable, UnknownName, UnwritableOutput
+from cardiobench.core.io import write_atomic
 from cardiobench.data import catalog
+from cardiobench.embeddings.store import EmbeddingStore
+from cardiobench.report.plots.draw import ReportFigures
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.external_predictions import score_file, task_references
-from cardiobench.runner.run import run
+from cardiobench.runner.run import check_writable, load_models, resolve, run
 
 SAMPLE = catalog.dataset_folder("ptb_xl_sample") / "data"
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """Embeddings that the tests share; a test about encoding takes a folder of its own."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def without_figures(request, monkeypatch):
+    """Draw nothing, which takes longer than the run, but in the test that looks for figures."""
+    if request.node.originalname != "test_a_result_says_everything_beside_the_number":
+        monkeypatch.setattr("cardiobench.report.markdown.draw_report", lambda *_, **__: ReportFigures())
+
+
 @pytest.fixture
-def config(tmp_path):
+def config(tmp_path, cache):
     return RunConfig(
         models=("cardiobench/ecg-morphology",),
         tasks=("ptb_xl_sample/cd",),
         protocols=("probe",),
         output_dir=tmp_path / "results",
-        cache_dir=tmp_path / "cache",
+        cache_dir=cache,
         resamples=200,
         workers=0,
     )
@@ -38,9 +57,34 @@ def release(tmp_path):
     return shutil.copytree(SAMPLE, tmp_path / "ptb_xl")
 
 
+def test_runs_that_start_at_once_check_one_folder(tmp_path, monkeypatch):
+    """Remove what another run has removed meanwhile: no error."""
+
+    def removed_by_another(path, write):
+        write_atomic(path, write).unlink()
+        return path
+
+    monkeypatch.setattr("cardiobench.runner.run.write_atomic", removed_by_another)
+    check_writable(tmp_path)
+
+
 def result_of(config, task="ptb_xl_sample__cd", protocol="probe"):
     (path,) = config.output_dir.glob(f"*/*/{protocol}/{task}.json")
     return path, ScoreResult.load(path)
+
+
+def test_protocols_of_one_task_share_what_was_read(config, monkeypatch):
+    loaded, load = [], EmbeddingStore.load
+
+    def counted(store, ids, fingerprints):
+        loaded.append(len(ids))
+        return load(store, ids, fingerprints)
+
+    monkeypatch.setattr(EmbeddingStore, "load", counted)
+    both = dataclasses.replace(config, protocols=("probe", "knn"))
+    assert len(run(both).results) == 2 and len(loaded) == 1
+    alone = run(dataclasses.replace(config, protocols=("knn",), output_dir=config.output_dir / "alone"))
+    assert [result.score for result in alone.results] == [result_of(both, protocol="knn")[1].score]
 
 
 def test_a_result_says_everything_beside_the_number(config):
@@ -110,19 +154,22 @@ def test_the_same_line_again_does_nothing_twice(config, monkeypatch):
     assert path.stat().st_mtime_ns > before, "another seed is another result, from the same embeddings"
 
 
-def test_encoding_happens_once_whatever_protocols_and_tasks(config, monkeypatch):
+def test_encoding_happens_once_whatever_protocols_and_tasks(config, tmp_path, monkeypatch):
     from cardiobench.models.baselines.ecg_morphology import EcgMorphology
 
     seen = []
     real = EcgMorphology.transform
     monkeypatch.setattr(EcgMorphology, "transform", lambda self, ecg: seen.append(1) or real(self, ecg))
-    run(dataclasses.replace(config, protocols=("probe", "knn")))
-    run(dataclasses.replace(config, protocols=("probe", "knn"), seed=3))
+    config = dataclasses.replace(config, protocols=("probe", "knn"), cache_dir=tmp_path / "cache")
+    run(config)
+    run(dataclasses.replace(config, seed=3))
     assert len(seen) == 114
 
 
-def test_one_bad_recording_is_reported_and_counted(config, release):
-    config = dataclasses.replace(config, tasks=("ptb_xl/cd",), data_dir=release, allow_missing=True)
+def test_one_bad_recording_is_reported_and_counted(config, release, tmp_path):
+    config = dataclasses.replace(
+        config, tasks=("ptb_xl/cd",), data_dir=release, allow_missing=True, cache_dir=tmp_path / "cache"
+    )
     source_rows = catalog.builder("ptb_xl").table(release, allow_missing=True).frame
     victim = source_rows[source_rows["split"] == "test"].iloc[0]
     path = release / victim["media"]
@@ -156,9 +203,9 @@ def test_an_incomplete_copy_is_refused_then_stamped(config, release):
     assert any("absent" in warning for warning in result.warnings)
 
 
-def test_a_limit_on_decoded_size_costs_the_recordings_that_exceed_it(config, monkeypatch):
+def test_a_limit_on_decoded_size_costs_the_recordings_that_exceed_it(config, tmp_path, monkeypatch):
     monkeypatch.setenv("CARDIOBENCH_MAX_RECORDING_MB", "")
-    summary = run(dataclasses.replace(config, max_recording_mb=0.01))
+    summary = run(dataclasses.replace(config, max_recording_mb=0.01, cache_dir=tmp_path / "cache"))
     assert summary.failures and all("--max-recording-mb" in str(failure) for failure in summary.failures)
 
 
@@ -197,6 +244,30 @@ def test_prompts_for_a_model_without_text_and_prompts_that_are_not_there(config,
     (tmp_path / "mine.json").write_text('{"version": "1"}')
     with pytest.raises(NotApplicable, match=r"no text tower\. Leave --prompts out"):
         run(dataclasses.replace(config, prompts=tmp_path / "mine.json"))
+
+
+def test_a_pooling_that_a_model_lacks_is_not_applicable_and_its_others_go_on(config):
+    models = ("cardiobench/pixel-motion", "cardiobench/random-vit")
+    asked = dataclasses.replace(
+        config, models=models, tasks=("phantom_echo/view",), poolings=("mean", "tokens", "own", "own")
+    )
+
+    def settings(asked):
+        context = RunContext(asked, SimpleNamespace(device="cpu"), RunSummary(), Console(main=False))
+        return [(model.name, model.setting) for model, *_ in load_models(resolve(asked), context)], context.summary
+
+    loaded, summary = settings(asked)
+    assert loaded == [(models[0], ""), (models[1], "pooling-tokens"), (models[1], "")]
+    refused = [(model, task, pooling) for model, task, pooling, _ in summary.not_applicable]
+    assert refused == [
+        (models[0], "every task", "--pooling mean"),
+        (models[0], "every task", "--pooling tokens"),
+        (models[1], "every task", "--pooling mean"),
+    ]
+    assert summary.exit_code == 0 and "It has one only" in summary.not_applicable[0][3]
+    for several in (models, models[:1]):  # nothing is left to run
+        with pytest.raises(NotApplicable, match="pixel-motion has no pooling 'max'"):
+            settings(dataclasses.replace(asked, models=several, poolings=("max",)))
 
 
 def test_an_output_folder_that_cannot_be_written_to(config, tmp_path):

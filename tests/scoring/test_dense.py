@@ -62,7 +62,7 @@ def test_a_score_is_the_mean_over_patients_with_a_t_interval_on_the_log_of_its_c
     se, loss = expected.std(ddof=1) / np.sqrt(12), 1 - expected.mean()
     low = 1 - loss * np.exp(stats.t.ppf(0.975, 11) * se / loss)
     assert score.se == pytest.approx(se) and score.low == pytest.approx(low)
-    assert result.coverage == {"scored": 12, "expected": 12} and result.bounds is None
+    assert result.coverage == {"scored": 24, "expected": 24} and result.bounds is None
     assert result.floor.value == pytest.approx(0.1) and result.floor.reached_by.startswith("the mean mask")
     assert result.verdict.word == "no information shown", "all patients have one and the same mask"
 
@@ -72,7 +72,9 @@ def test_patients_with_more_units_are_one_cluster():
     for number in range(24):
         scorer.update(label(f"p{number // 2}", f"u{number}"), np.roll(BOX, number // 2 % 3, axis=0))
     units = [f"u{number}" for number in range(24)]
-    references = pd.DataFrame({"id": units, "patient_id": [f"p{n // 2}" for n in range(24)], "split": "test"})
+    references = pd.DataFrame(
+        {"id": units, "patient_id": [f"p{n // 2}" for n in range(24)], "split": "test", "y_true": 1.0}
+    )
     twice = score_dense(scorer, references, floors={"best_uninformed": scorer}, expected=24, **FACTS).score
     single, once = boxes()
     assert (twice.n, twice.n_patients) == (24, 12)
@@ -84,9 +86,41 @@ def test_patients_with_more_units_are_one_cluster():
 def test_missing_units_lower_the_coverage_and_the_verdict_takes_the_worst_case():
     scorer, references = boxes()
     result = score_dense(scorer, references, floors={"best_uninformed": floor_of(scorer)}, expected=15, **FACTS)
-    assert result.coverage == {"scored": 12, "expected": 15}
-    assert result.bounds.missing == 3 and result.bounds.worst == pytest.approx(result.score.value * 12 / 15)
-    assert "3 of 15 units have no score" in result.warnings
+    assert result.coverage == {"scored": 24, "expected": 30}
+    assert result.bounds.missing == 6 and result.bounds.worst == pytest.approx(result.score.value * 12 / 15)
+    assert result.bounds.best == pytest.approx((result.score.value * 12 + 3) / 15)
+    assert "6 of 30 labelled test frames have no score" in result.warnings
+
+
+@pytest.mark.parametrize("labelled", [2, 4, 8])
+def test_a_partly_answered_patient_lowers_the_coverage_by_the_share_of_its_frames(labelled):
+    """The first patient has 2 frames with a score; in the worst case its others add nothing to its mean."""
+    scorer, references = boxes()
+    references.loc[0, "y_true"] = labelled
+    result = score_dense(scorer, references, floors={"best_uninformed": floor_of(scorer)}, expected=12, **FACTS)
+    scores = scorer.unit_scores["dice"].to_numpy()
+    assert result.coverage == {"scored": 24, "expected": 22 + labelled}
+    assert result.score.value == pytest.approx(scores.mean()) and result.score.n == 12
+    if labelled == 2:
+        assert result.bounds is None and not any("have no score" in line for line in result.warnings)
+        return
+    share = 2 / labelled
+    assert result.bounds.missing == labelled - 2
+    assert result.bounds.worst == pytest.approx((scores[0] * share + scores[1:].sum()) / 12)
+    assert result.bounds.best == pytest.approx((scores[0] * share + 1 - share + scores[1:].sum()) / 12)
+    assert result.verdict.difference == pytest.approx(result.bounds.worst - result.floor.value)
+
+
+def test_a_missing_landmark_frame_is_as_far_off_as_the_worst_unit():
+    """Errors of 1 to 12 mm and one unit more without any: its own would be 12, or 0 at best."""
+    scorer, points = DenseScorer(LANDMARKS), np.array([[8.0, 10], [8, 20], [8, 60], [8, 63]])
+    for number in range(12):
+        scorer.update(label(f"p{number}", points=points), points + np.array([0, 1 + number]))
+    units = [f"p{number}" for number in range(13)]
+    references = pd.DataFrame({"id": units, "patient_id": units, "split": "test", "y_true": 1.0})
+    result = score_dense(scorer, references, floors={"best_uninformed": scorer}, expected=13, **FACTS)
+    assert result.coverage == {"scored": 12, "expected": 13} and result.score.value == pytest.approx(6.5)
+    assert (result.bounds.worst, result.bounds.best) == pytest.approx(((78 + 12) / 13, 78 / 13))
 
 
 def test_the_same_answer_for_all_is_collapsed():
@@ -132,8 +166,9 @@ def scored(perfect):
 def test_perfect_masks_of_phantoms_give_dice_1_distance_0_and_the_ejection_fraction(perfect):
     result = scored(perfect)
     assert result.score.value == 1 and result.overall["hausdorff95"].value == 0
-    assert result.overall["ef_mae"].value == result.overall["ef_oracle_mae"].value < 1.0
-    assert result.overall["ef_oracle_mae"].n == result.coverage["scored"], "every mask has a volume"
+    same = {result.overall[key].value for key in ("ef_mae", "ef_mae_largest", "ef_oracle_mae")}
+    assert len(same) == 1 and same.pop() < 1.0
+    assert result.overall["ef_oracle_mae"].n == result.score.n, "every mask has a volume"
     assert 2 < result.overall["ef_oracle_mae_camus"].value < 8, "one step for both phases"
     assert result.verdict.p_adjusted < 0.05, "no other patient's mask fits as well"
 
@@ -146,6 +181,22 @@ def test_masks_without_a_volume_are_counted_and_leave_their_patient_out(perfect)
     result = scored((replace(scorer, volumes=MaskVolumes(measured)), references, ef))
     assert result.overall["ef_mae"].n == result.overall["ef_oracle_mae"].n - 1
     assert f"1 of {len(scorer.rows)} predicted masks have no volume (empty mask 1)" in result.warnings
+
+
+def test_an_island_costs_the_volume_of_a_mask_and_not_of_its_largest_piece(phantoms, perfect):
+    """The islands are as large as 9 pixels of the cavity's thousands: without them every mask is the truth."""
+    _, references, ef = perfect
+    spoilt = DenseScorer(SEGMENTATION)
+    for one in phantoms[1][SEGMENTATION.name]:
+        mask = one.mask.copy()
+        mask[2:5, 2:5] = 1
+        spoilt.update(one, mask)
+    result = scored((spoilt, references, ef))
+    assert np.isnan(result.overall["ef_mae"].value)
+    assert result.overall["ef_mae_largest"].value == result.overall["ef_oracle_mae"].value
+    count = len(spoilt.rows)
+    assert f"{count} of {count} predicted masks have no volume (more than one piece {count})" in result.warnings
+    assert not any("largest piece" in sentence for sentence in result.warnings)
 
 
 def test_shifted_points_and_masks_of_phantoms_are_as_far_as_they_were_moved(phantoms):
@@ -195,9 +246,7 @@ def test_the_table_of_floors_says_where_those_of_dense_tasks_are():
 def test_two_models_are_compared_by_the_paired_differences_of_their_units():
     """SciPy's paired t-test of the units' Dice gives difference, interval and p; an error is better where it is smaller."""
     (one, _), (other, _) = boxes(), boxes(shift=lambda number: number % 3 + 1 + number % 2)
-    pair = compare(
-        *(unit_predictions(SEGMENTATION, scorer.frame, 12, name) for name, scorer in (("a", one), ("b", other)))
-    )
+    pair = compare(*(unit_predictions(SEGMENTATION, scorer.frame, name) for name, scorer in (("a", one), ("b", other))))
     scores = [scorer.unit_scores["dice"] for scorer in (one, other)]
     expected = stats.ttest_rel(*scores)
     assert pair.difference == pytest.approx(scores[0].mean() - scores[1].mean())
@@ -209,4 +258,4 @@ def test_two_models_are_compared_by_the_paired_differences_of_their_units():
     for number in range(12):
         for scorer, off in ((near, 1 + 0.1 * number), (far, 3)):
             scorer.update(label(f"p{number}", points=points), points + np.array([0, off]))
-    assert compare(*(unit_predictions(LANDMARKS, one.frame, 12, "") for one in (near, far))).outcome == "better"
+    assert compare(*(unit_predictions(LANDMARKS, one.frame, "") for one in (near, far))).outcome == "better"

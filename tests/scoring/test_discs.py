@@ -54,6 +54,22 @@ def test_phantoms_give_their_ejection_fraction_and_volume(seed):
     assert one_step == pytest.approx(100 * (1 - (1 - fraction / 100) ** 0.78), abs=1.2)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_picture_of_unknown_scale_gives_the_fraction_of_one_whose_scale_is_known(seed):
+    """112 pixels, as EchoNet releases them: tolerances in CAMUS's own pixels would be a fourteenth of the picture."""
+    rng = np.random.default_rng(seed)
+    fraction = draw_fraction(rng)
+    truth = EchoTruth(**draw_heart(rng, fraction, "M"), view="A4C", seed=seed)
+    masks = [echo_mask(truth, frames=1, first=frame, size=112)[0] for frame in (0, end_systole(truth))]
+    side = 10 * cm_per_pixel(truth, 112)
+    known, unknown = (
+        ejection_fraction(*biplane_volumes((first, first), (last, last), one_step=False))
+        for first, last in ([discs(mask, spacing) for mask in masks] for spacing in ((side, side), None))
+    )
+    assert unknown == pytest.approx(known, abs=0.5)
+    assert unknown == pytest.approx(fraction, abs=2.5)
+
+
 def test_the_outline_runs_between_inside_and_outside_and_the_longest_counts():
     mask = np.zeros((6, 6), bool)
     mask[1:5, 1:4] = True

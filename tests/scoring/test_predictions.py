@@ -203,7 +203,9 @@ def test_save_and_read_back(tmp_path):
     pd.testing.assert_frame_equal(again.frame, joined.frame)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(text=st.one_of(st.binary(max_size=200), st.text(alphabet='id,y_pred;\t\n\r"007 x.\ufeff0', max_size=80)))
 def test_any_bytes_are_a_table_or_a_clear_error(tmp_path, text):
     path = written(tmp_path, text)

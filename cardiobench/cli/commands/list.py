@@ -35,13 +35,16 @@ def print_list(
     console: "Console", data_dir: Path | None = None, models_only: bool = False, as_json: bool = False
 ) -> None:
     """Print the tables, or the records behind them as JSON."""
+    from cardiobench.core import plugins
     from cardiobench.protocols import list_protocols
     from cardiobench.scoring.suites import list_suites, load_suite
 
+    installed = {name: plugins.package_of(point) for name, point in plugins.entry_points("models").items()}
     datasets = [] if models_only else dataset_records(data_dir)
     models = model_records()
     if as_json:
-        console.json({"datasets": datasets, "models": models, "protocols": list_protocols(), "suites": list_suites()})
+        records = {"datasets": datasets, "models": models, "installed_models": installed}
+        console.json({**records, "protocols": list_protocols(), "suites": list_suites()})
         return
     console.table("datasets", DATASET_COLUMNS, [_dataset_row(record) for record in datasets])
     console.table("models", MODEL_COLUMNS, [_model_row(record) for record in models])
@@ -50,6 +53,8 @@ def print_list(
         LICENCE_COLUMNS,
         [(record["model"], record["licence"], record["access"]) for record in models],
     )
+    for name, package in installed.items():
+        console.print(f"model {name}: of the installed package {package}")
     console.print(f"protocols: {', '.join(list_protocols())}")
     for name in list_suites():
         console.print(f"suite {name}: {load_suite(name).title}")

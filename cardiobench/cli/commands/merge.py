@@ -22,10 +22,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Merge them; returns the exit code."""
     from cardiobench.core.console import Console
+    from cardiobench.core.errors import first_n
     from cardiobench.results.merge import merge
 
     merged = merge(arguments.folders, arguments.out)
     console = Console()
     console.print(f"{merged.copied} results copied to {arguments.out}, {merged.kept} were there already")
+    for folder in merged.empty:
+        console.print(f"no result in {folder}: a share that nothing falls to, or a run that did not end")
+    if merged.bare:
+        console.print(
+            f"{len(merged.bare)} results have no predictions beside them: {first_n(merged.bare)}. If they should, copy that "
+            "folder again and merge again."
+        )
     console.print(f"next: cardiobench report {arguments.out}")
     return 0

@@ -1,6 +1,7 @@
 """`cardiobench phantom`."""
 
 import argparse
+import sys
 from pathlib import Path
 
 HELP = "write a synthetic twin of a dataset in its own raw layout"
@@ -19,4 +20,5 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.data.twin import write_twin
 
     write_twin(arguments.dataset, arguments.out, patients=arguments.patients, seed=arguments.seed)
+    sys.stdout.write(f"wrote {arguments.out}: {arguments.dataset} with generated patients, for --data-dir\n")
     return 0

@@ -18,12 +18,15 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.core.console import Console
     from cardiobench.data.references import write_references
     from cardiobench.runner.external_predictions import task_references
+    from cardiobench.scoring.score import GENERATED
 
     task, table, dataset = task_references(arguments.task, arguments.data_dir)
     write_references(table, arguments.out)
     console = Console()
     counts = ", ".join(f"{split} {count}" for split, count in table["split"].value_counts(sort=False).items())
     console.print(f"wrote {arguments.out}: {len(table)} units of {task.name} ({counts})")
+    if dataset.generated:
+        console.print(f"! {GENERATED}")
     if dataset.table.absent:
         absent = ", ".join(f"{split} {count}" for split, count in dataset.table.absent.items())
         console.print(

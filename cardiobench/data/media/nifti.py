@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import logging
 import math
 import zlib
 
@@ -90,6 +91,7 @@ def _volume(file: MediaFile) -> np.ndarray:
 def _volume_and_sides(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]:
     """Return the scaled values (x, y, time), and the sides of a pixel along x and y, mm."""
     nibabel = require("nibabel", "reading NIfTI")
+    logging.getLogger("nibabel.global").setLevel(logging.CRITICAL)  # what it repairs it prints without the file's name
     errors = (
         nibabel.filebasedimages.ImageFileError,
         nibabel.spatialimages.HeaderDataError,

@@ -38,20 +38,86 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
-# The six diagnoses of CODE-15 %, in its order; a right bundle branch block is one with a fascicular block too.
+# A right bundle branch block is one with a fascicular block too.
+FIRST_DEGREE = ("WITH 1ST DEGREE AV BLOCK", "WITH PROLONGED AV CONDUCTION")
+RIGHT_BUNDLE = (
+    "RIGHT BUNDLE BRANCH BLOCK",
+    "RBBB AND LEFT ANTERIOR FASCICULAR BLOCK",
+    "RBBB AND LEFT POSTERIOR FASCICULAR BLOCK",
+)
+LEFT_BUNDLE = ("LEFT BUNDLE BRANCH BLOCK",)
+# A change since the last ECG says what there is now, unless it is gone.
+ST_DEPRESSED = ("ST NOW DEPRESSED IN", "ST MORE DEPRESSED IN", "ST LESS DEPRESSED IN")
+ACUTE_INFARCT = (
+    "ACUTE MI / STEMI",
+    "ACUTE MI",
+    *(f"{wall} INJURY PATTERN" for wall in ("ANTERIOR", "ANTEROLATERAL", "LATERAL", "INFEROLATERAL", "INFERIOR")),
+)
+# The six diagnoses of CODE-15 %, in its order.
 SIX: Mapping[str, tuple[str, ...]] = {
-    "1dAVb": ("WITH 1ST DEGREE AV BLOCK", "WITH PROLONGED AV CONDUCTION"),
-    "RBBB": (
-        "RIGHT BUNDLE BRANCH BLOCK",
-        "RBBB AND LEFT ANTERIOR FASCICULAR BLOCK",
-        "RBBB AND LEFT POSTERIOR FASCICULAR BLOCK",
-    ),
-    "LBBB": ("LEFT BUNDLE BRANCH BLOCK",),
+    "1dAVb": FIRST_DEGREE,
+    "RBBB": RIGHT_BUNDLE,
+    "LBBB": LEFT_BUNDLE,
     "SB": ("SINUS BRADYCARDIA", "MARKED SINUS BRADYCARDIA"),
     "ST": ("SINUS TACHYCARDIA",),
-    "AF": ("ATRIAL FIBRILLATION",),
+    "AF": TARGETS["af"],
 }
-SEVERAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {"six": SIX, "six_clean": SIX}
+# The nine classes of CPSC2018, in its order; its first was called "normal" there, whatever the name of its code.
+NINE: Mapping[str, tuple[str, ...]] = {
+    "NSR": ("NORMAL ECG",),
+    "AF": TARGETS["af"],
+    "IAVB": FIRST_DEGREE,
+    "LBBB": LEFT_BUNDLE,
+    "RBBB": RIGHT_BUNDLE,
+    "PAC": ("PREMATURE ATRIAL COMPLEXES", "PREMATURE SUPRAVENTRICULAR COMPLEXES"),
+    "PVC": (
+        "PREMATURE VENTRICULAR COMPLEXES",
+        "WITH PREMATURE VENTRICULAR OR ABERRANTLY CONDUCTED COMPLEXES",
+        "PREMATURE VENTRICULAR AND FUSION COMPLEXES",
+    ),
+    "STD": ST_DEPRESSED,
+    "STE": (
+        "ST ELEVATION NOW PRESENT IN",
+        "ST MORE ELEVATED IN",
+        "ST LESS ELEVATED IN",
+        "ST ELEVATION HAS REPLACED ST DEPRESSION IN",
+        *ACUTE_INFARCT,
+    ),
+}
+# The superclasses of PTB-XL by their subclasses. A normal ECG may have another rhythm there, which is no diagnosis.
+SUPER: Mapping[str, tuple[str, ...]] = {
+    "CD": TARGETS["cd"],
+    "HYP": (
+        "LEFT VENTRICULAR HYPERTROPHY",
+        "VOLTAGE CRITERIA FOR LEFT VENTRICULAR HYPERTROPHY",
+        "RIGHT VENTRICULAR HYPERTROPHY",
+        "BIVENTRICULAR HYPERTROPHY",
+        "LEFT ATRIAL ENLARGEMENT",
+        "RIGHT ATRIAL ENLARGEMENT",
+        "BIATRIAL ENLARGEMENT",
+    ),
+    "MI": (
+        *(f"{wall} INFARCT" for wall in ("SEPTAL", "ANTEROSEPTAL", "ANTERIOR", "ANTEROLATERAL", "LATERAL")),
+        *(f"{wall} INFARCT" for wall in ("INFERIOR", "INFERIOR-POSTERIOR", "POSTERIOR")),
+        *ACUTE_INFARCT,
+    ),
+    "NORM": ("NORMAL ECG", "OTHERWISE NORMAL ECG"),
+    "STTC": (
+        "NONSPECIFIC T WAVE ABNORMALITY",
+        "NONSPECIFIC T WAVE ABNORMALITY NOW EVIDENT IN",
+        "NONSPECIFIC T WAVE ABNORMALITY HAS REPLACED INVERTED T WAVES IN",
+        "NONSPECIFIC ST ABNORMALITY",
+        "NONSPECIFIC ST AND T WAVE ABNORMALITY",
+        "T WAVE INVERSION NOW EVIDENT IN",
+        "T WAVE INVERSION MORE EVIDENT IN",
+        "T WAVE INVERSION LESS EVIDENT IN",
+        "INVERTED T WAVES HAVE REPLACED NONSPECIFIC T WAVE ABNORMALITY IN",
+        *ST_DEPRESSED,
+        "OR DIGITALIS EFFECT",
+        "PROLONGED QT",
+    ),
+}
+SEVERAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {"six": SIX, "six_clean": SIX, "nine": NINE, "super": SUPER}
 """Target of a multilabel task -> class -> labels any of which makes it; tasks all of whose classes have labels."""
 
 

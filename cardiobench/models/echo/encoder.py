@@ -2,19 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import torch
 
 from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.models.cards import ModelCard
-from cardiobench.models.device import to_device
-from cardiobench.models.tokens import spatial_tokens
+from cardiobench.models.network_encoder import NetworkEncoder
 
 
 @dataclass(eq=False, kw_only=True)
-class ClipEncoder:
+class ClipEncoder(NetworkEncoder):
     """A frozen network on whole clips; the attributes are those of `cardiobench.models.base.Encoder`.
 
     Attributes:
@@ -35,21 +34,6 @@ class ClipEncoder:
 
     def __post_init__(self):
         self.network.float().eval().requires_grad_(False)
-
-    @torch.no_grad()
-    def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode prepared clips (N, ...) on the network's device as embeddings (N, dim), float32."""
-        return self.network(parts).float()
-
-    @torch.no_grad()
-    def encode_tokens(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode prepared clips (N, ...) as tokens (N, times, rows, columns, width), float32."""
-        return spatial_tokens(self.network, parts)
-
-    def to(self, device: torch.device) -> Self:
-        """Move the network and return the encoder."""
-        to_device(self.network, device)
-        return self
 
 
 # Factor on cosines where a release does not hold the learned one: the value that CLIP's training starts from.

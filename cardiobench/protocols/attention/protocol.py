@@ -1,28 +1,33 @@
 """Attention probe: a learned query over the frozen tokens of a recording, instead of their mean."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
-from cardiobench.models.base import Encoder
 from cardiobench.protocols.attention.recipe import AttentionRecipe
-from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.base import EnsembleProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.learnable import check_learnable, two_answers
+
+if TYPE_CHECKING:
+    from cardiobench.protocols.attention.training import AttentionTraining
 
 
 @dataclass(frozen=True)
-class AttentionProbe(AttentionRecipe, PredictionProtocol):
+class AttentionProbe(AttentionRecipe, EnsembleProtocol):
     """Attention over the stored vectors of a recording, and one linear layer on what it gathers.
 
     The recipe is that of the frozen mode of arXiv:2509.25095: learned queries over the tokens of a frozen encoder, output
-    straight to the classes, AdamW, the epoch of the least validation loss. Tokens are what a model's store holds of a
-    recording: the frames of an image model, the clips of a video model, the windows of an ECG model, with `--pooling tokens` the tokens of its network. They are standardised by those of the training recordings. Validation
-    patients stop the training; without a validation split a fifth of the training patients do. The answer is the mean of
-    `seeds` trainings; the score of each is in the result.
+    straight to the classes, AdamW, the epoch of the least validation loss; with more weight decay and more steps where
+    recordings are few, who would else teach the layer before the queries. Tokens are what a model's store holds of a
+    recording: the frames of an image model, the clips of a video model, the windows of an ECG model, with `--pooling tokens`
+    the tokens of its network. They are standardised by those of the training recordings. Validation patients stop the
+    training; without a validation split a fifth of the training patients do. The answer is the mean of `seeds` trainings,
+    shared out to the processes of a run; the score of each is in the result.
 
     Memory: one batch of tokens, whatever the number of recordings. Time: epochs x tokens x dimension x heads.
     """
@@ -34,46 +39,57 @@ class AttentionProbe(AttentionRecipe, PredictionProtocol):
         """Return the options that the settings of a run decide."""
         return {"seed": config.seed}
 
-    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
-        """Predict the test recordings.
+    @property
+    def members(self) -> int:
+        """Number of trainings."""
+        return self.seeds
+
+    def prepare(self, data: TaskData) -> "AttentionTraining":
+        """Return what all trainings share: the tokens' scale, and the rows to fit on and to stop by.
 
         Raises:
-            NotApplicable: no recording has more than one vector, there is nothing to learn from, or no validation loss is
-                finite.
+            NotApplicable: no recording has more than one vector, or there is nothing to learn from.
         """
         self.check(data.task)
         check_learnable(data, "an attention probe")
-        counts = np.diff(data.embeddings.offsets)
-        if counts.max() == 1:
+        if np.diff(data.embeddings.offsets).max() == 1:
             raise NotApplicable(
                 f"the model gives one vector per recording of {data.task.name}, which leaves nothing to attend to. "
-                "Give --pooling tokens for an ECG network that has tokens"
+                "Give --pooling tokens for a network that has tokens"
             )
         from cardiobench.protocols.attention.training import AttentionTraining
 
+        return AttentionTraining(data, *self._split(data), self)
+
+    def train(self, prepared: "AttentionTraining", member: int) -> tuple[np.ndarray, dict[str, Any]]:
+        """Return the answers to the test recordings by the probe of one seed, and what its training came to.
+
+        Raises:
+            NotApplicable: the validation loss was never finite.
+        """
+        probe, details = prepared.train(self.seed + member)
+        return prepared.predict(probe, prepared.data.indices("test")), details
+
+    def combine(self, data: TaskData, answers: Sequence[tuple[np.ndarray, dict[str, Any]]]) -> ProtocolOutput:
+        """Return the mean of the answers; those of each training are its repeats."""
+        values, chosen = zip(*answers, strict=True)
         fit, held = self._split(data)
-        training = AttentionTraining(data, fit, held, self)
-        test = data.indices("test")
-        values, chosen = [], []
-        for seed in range(self.seed, self.seed + self.seeds):
-            probe, details = training.train(seed)
-            values.append(training.predict(probe, test))
-            chosen.append(details)
+        counts = np.diff(data.embeddings.offsets)
         details = {
             "tokens": [int(counts.min()), int(counts.max())],
             "fitted_on": len(fit),
             "stopped_by": len(held),
-            "epoch": [one["epoch"] for one in chosen],
-            "validation_loss": [one["validation_loss"] for one in chosen],
+            **{name: [one[name] for one in chosen] for name in chosen[0]},
             **({"class_weight": None} if data.task.kind == "multilabel" else {}),
         }
-        return ProtocolOutput(test, np.mean(values, axis=0), details, repeats=tuple(values))
+        return ProtocolOutput(data.indices("test"), np.mean(values, axis=0), details, repeats=values)
 
     def _split(self, data: TaskData) -> tuple[np.ndarray, np.ndarray]:
         """Return the indices to fit on and those that stop the training, no patient on both sides."""
         train, validation = data.indices("train"), data.indices("validation")
-        if len(validation):
-            return train, validation
+        unmeasured = np.isnan(data.labels.reshape(len(data.labels), -1)[validation]).all(axis=1)
+        if not unmeasured.all():
+            return train, validation[~unmeasured]
         patients = data.patients[train]
         if len(np.unique(patients)) < 2:
             raise NotApplicable(

@@ -1,6 +1,7 @@
 """Training of the attention probe: batches of stored tokens, AdamW, the epoch of the least validation loss."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,13 @@ from scipy.special import expit, softmax
 from torch.nn import functional
 
 from cardiobench.core.errors import CardioBenchError, NotApplicable
+from cardiobench.models.device import name_of
 from cardiobench.protocols.attention.recipe import AttentionRecipe
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.features import mean_and_std
+
+STEPS = 10
+"""Fewest steps of an epoch: with one or two, as few recordings make of large batches, the weights would hardly move."""
 
 
 class AttentionPooling(torch.nn.Module):
@@ -19,27 +24,43 @@ class AttentionPooling(torch.nn.Module):
 
     The output of a head is the mean of the tokens, weighted by the softmax of their products with its query; all heads
     together go straight to the outputs. Projections of keys and values would only be further factors of `query` and
-    `head`, so there are none. Queries start at zero: the untrained pooling is the mean of the tokens.
+    `head`, so there are none. Queries start at random: from zero, the mean of the tokens, nothing says where to look.
     """
 
-    def __init__(self, dim: int, heads: int, outputs: int):
+    def __init__(self, heads: int, outputs: int, mean: torch.Tensor, deviation: torch.Tensor):
+        """Draw the first weights: with these queries the scores of standardised tokens have a standard deviation of 1.
+
+        Args:
+            heads: queries.
+            outputs: numbers per recording.
+            mean: of each component of the tokens, (dim,); they are standardised by it.
+            deviation: likewise.
+        """
         super().__init__()
-        self.query = torch.nn.Parameter(torch.zeros(heads, dim))
+        dim = len(mean)
+        self.query = torch.nn.Parameter(torch.randn(heads, dim))
         self.head = torch.nn.Linear(heads * dim, outputs)
+        self.mean: torch.Tensor
+        self.deviation: torch.Tensor
+        self.register_buffer("mean", mean)
+        self.register_buffer("deviation", deviation)
 
     def forward(self, tokens: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """Map tokens (N, T, dim), of which the first `lengths` (N,) count, to outputs (N, outputs)."""
-        scores = tokens @ self.query.T / tokens.shape[2] ** 0.5
+        # The mean adds the same to all scores of a head, which the softmax takes away: what is standardised is the query
+        # and what was gathered, and no second copy of the tokens is made.
+        scores = tokens @ (self.query / self.deviation).T / tokens.shape[2] ** 0.5
         absent = torch.arange(tokens.shape[1], device=tokens.device) >= lengths[:, None]
         weights = scores.masked_fill(absent[:, :, None], -torch.inf).softmax(dim=1)
-        return self.head((weights.transpose(1, 2) @ tokens).flatten(1))
+        gathered = (weights.transpose(1, 2) @ tokens - self.mean) / self.deviation
+        return self.head(gathered.flatten(1))
 
 
 class AttentionTraining:
     """The tokens and labels of a task, to train probes on.
 
-    Tokens are read a batch at a time and standardised by those of the rows to fit; nothing holds more than one batch of
-    them, padded to the longest recording in it.
+    Tokens are read a batch at a time, and nothing holds more than one batch of them, padded to the longest recording in it;
+    the probe standardises them by those of the rows to fit.
 
     Args:
         data: of the task.
@@ -53,13 +74,16 @@ class AttentionTraining:
 
     def __init__(self, data: TaskData, fit: np.ndarray, held: np.ndarray, recipe: AttentionRecipe):
         self.data, self.fit, self.held, self.recipe = data, fit, held, recipe
-        self.device = torch.device(recipe.device)
-        if self.device.type == "cuda" and not torch.cuda.is_available():
+        gpu = torch.cuda.is_available()
+        self.device = torch.device(("cuda" if gpu else "cpu") if recipe.device == "auto" else recipe.device)
+        if self.device.type == "cuda" and not gpu:
             raise CardioBenchError(
                 "attention_probe.device is cuda, and there is no GPU that PyTorch can use. Leave the option out."
             )
-        mean, deviation = mean_and_std(data.embeddings.vectors, _token_rows(data.embeddings.offsets, fit))
-        self.mean, self.deviation = (self._tensor(numbers) for numbers in (mean, deviation))
+        rows = _token_rows(data.embeddings.offsets, fit)
+        self.token_scale = [
+            torch.from_numpy(numbers).float() for numbers in mean_and_std(data.embeddings.vectors, rows)
+        ]
         self.targets, self.center, self.scale = data.labels, 0.0, 1.0
         if not data.task.classes:
             self.center, self.scale = float(data.labels[fit].mean()), float(data.labels[fit].std()) or 1.0
@@ -73,23 +97,30 @@ class AttentionTraining:
             seed: of its first weights and of the order of the recordings.
 
         Returns:
-            The probe at the epoch of the least validation loss, and that epoch and loss.
+            The probe at the epoch of the least validation loss, and that epoch and loss with the device.
 
         Raises:
             NotApplicable: the validation loss was never finite.
         """
+        with _one_thread():
+            return self._train(seed)
+
+    def _train(self, seed: int) -> tuple[AttentionPooling, dict[str, Any]]:
         recipe, task = self.recipe, self.data.task
-        dim = self.data.embeddings.vectors.shape[1]
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            probe = AttentionPooling(dim, recipe.heads, len(task.classes) or 1).to(self.device)
+            probe = AttentionPooling(recipe.heads, len(task.classes) or 1, *self.token_scale).to(self.device)
         generator = torch.Generator().manual_seed(seed)
-        optimiser = torch.optim.AdamW(probe.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+        decays = ([probe.query], 0.0), (probe.head.parameters(), recipe.weight_decay)
+        optimiser = torch.optim.AdamW(
+            [{"params": weights, "weight_decay": decay} for weights, decay in decays], lr=recipe.learning_rate
+        )
+        step = min(recipe.batch_size, -(-len(self.fit) // STEPS))
         best: Mapping[str, torch.Tensor] | None = None
         best_loss, best_epoch, epoch = np.inf, 0, 0
         while epoch < recipe.epochs and epoch - best_epoch < recipe.patience:
             epoch += 1
-            for batch in torch.randperm(len(self.fit), generator=generator).split(recipe.batch_size):
+            for batch in torch.randperm(len(self.fit), generator=generator).split(step):
                 rows = self.fit[batch.numpy()]
                 optimiser.zero_grad()
                 self._loss(probe(*self._tokens(rows)), rows).backward()
@@ -104,13 +135,18 @@ class AttentionTraining:
                 f"learning rate than {recipe.learning_rate:g} (--option attention_probe.learning_rate=0.0001)"
             )
         probe.load_state_dict(best)
-        return probe, {"epoch": best_epoch, "validation_loss": best_loss}
+        return probe, {
+            "epoch": best_epoch,
+            "validation_loss": best_loss,
+            "device": name_of(self.device),
+        }
 
     @torch.no_grad()
     def predict(self, probe: AttentionPooling, rows: np.ndarray) -> np.ndarray:
         """Return numbers (n,) in the task's unit, or class probabilities (n, classes), float64."""
         batches = np.split(rows, range(self.recipe.batch_size, len(rows), self.recipe.batch_size))
-        outputs = np.concatenate([probe(*self._tokens(batch)).double().cpu().numpy() for batch in batches])
+        with _one_thread():
+            outputs = np.concatenate([probe(*self._tokens(batch)).double().cpu().numpy() for batch in batches])
         if not self.data.task.classes:
             return outputs[:, 0] * self.scale + self.center
         return expit(outputs) if self.data.task.kind == "multilabel" else softmax(outputs, axis=1)
@@ -147,14 +183,25 @@ class AttentionTraining:
         return self._tensor(np.where(counts, len(self.fit) / (present * np.maximum(counts, 1)), 1.0))
 
     def _tokens(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the standardised tokens (N, T, dim) of rows, padded with zeros, and how many each has (N,)."""
+        """Return the tokens (N, T, dim) of rows, padded with zeros, and how many each has (N,)."""
         parts = [torch.from_numpy(self.data.embeddings.parts(row).copy()) for row in rows]
         lengths = torch.tensor([len(part) for part in parts], device=self.device)
         tokens = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True).to(self.device)
-        return (tokens - self.mean) / self.deviation, lengths
+        return tokens.float(), lengths
 
     def _tensor(self, numbers: np.ndarray) -> torch.Tensor:
         return torch.as_tensor(numbers, dtype=torch.float32, device=self.device)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Compute on one thread: another number of them adds in another order."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _token_rows(offsets: np.ndarray, rows: np.ndarray) -> np.ndarray:

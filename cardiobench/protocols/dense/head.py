@@ -1,18 +1,16 @@
 """Sub-cell head: multinomial logistic regression from each token to the cells that it covers, around the mean of the places."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
 
 CELLS = 56
 """Rows or columns of cells at least; finer cells change the best reachable Dice by less than 0.01."""
 SMALLEST = 1e-3  # probability that the mean of the places is clamped to
 BLOCK = 2**22  # numbers of float32 that a block of frames may take at once
-ITERATIONS, GRADIENT = 200, 1e-4
 
 Over = Literal["classes", "places"]
 """The axis on which probabilities sum to one: the classes of a cell, or the cells of a frame for each point."""
@@ -52,14 +50,15 @@ class SubcellHead:
         Returns:
             float32 (n, s * rows, s * columns, K).
         """
-        chunks = [self.probabilities(block).numpy() for _, block in _blocks(tokens, self.prior)]
+        chunks = [self.probabilities(block).numpy() for _, block in blocks(tokens, self.prior)]
         return join_cells(np.concatenate(chunks), self.grid)
 
     def probabilities(self, block: torch.Tensor) -> torch.Tensor:
         """Return the probabilities of a block of frames, (b, L, s * s, K), from their tokens (b, L, d)."""
-        return torch.exp(_log_softmax(self._logits(block), self.over))
+        return torch.exp(log_softmax(self.logits(block), self.over))
 
-    def _logits(self, block: torch.Tensor) -> torch.Tensor:
+    def logits(self, block: torch.Tensor) -> torch.Tensor:
+        """Return what the probabilities are the softmax of, (b, L, s * s, K)."""
         slope = torch.from_numpy(self.weights / self.scale[:, None])
         offset = torch.from_numpy(self.prior).flatten(1) - torch.from_numpy(self.centre) @ slope
         return (block @ slope + offset).unflatten(2, self.prior.shape[1:])
@@ -99,71 +98,14 @@ def prior_head(tokens: np.ndarray, targets: np.ndarray, grid: tuple[int, int], o
     return SubcellHead(prior.astype(np.float32), centre, scale, weights, grid, over)
 
 
-def fit_path(
-    head: SubcellHead, tokens: np.ndarray, targets: np.ndarray, penalties: Sequence[float]
-) -> Iterator[tuple[float, SubcellHead]]:
-    """Fit a head for one penalty after the other, the largest first, each from the weights of the one before.
-
-    The loss is the mean cross-entropy of the cells (or of the points), plus half the penalty times the squared weights.
-    It is convex: the result depends on no seed.
-
-    Args:
-        head: of the mean, from `prior_head` on the same frames.
-        tokens: of the training frames, (n, rows, columns, d), of any precision; no copy of them is made.
-        targets: soft labels of their cells, float32 (n, L, s * s, K).
-        penalties: on the squared weights of standardised tokens.
-
-    Yields:
-        Penalty and head.
-    """
-    objective = _Objective(head, tokens, targets)
-    weights = head.weights.ravel().astype(np.float64)
-    for penalty in sorted(penalties, reverse=True):
-        options = {"maxiter": ITERATIONS, "gtol": GRADIENT * objective.slope, "ftol": 0.0, "maxcor": 10}
-        weights = minimize(objective, weights, args=(penalty,), jac=True, method="L-BFGS-B", options=options).x
-        yield penalty, replace(head, weights=weights.astype(np.float32).reshape(head.weights.shape))
-
-
-class _Objective:
-    """The penalised loss and its gradient, a block of frames at a time.
-
-    Attributes:
-        slope: largest component of the gradient at zero weights.
-    """
-
-    def __init__(self, head: SubcellHead, tokens: np.ndarray, targets: np.ndarray):
-        self.head, self.tokens, self.targets = head, tokens, targets
-        per_frame = targets.shape[1] * targets.shape[2] if head.over == "classes" else targets.shape[3]
-        self.count = len(targets) * per_frame
-        self.slope = float(np.abs(self(np.zeros(head.weights.size), 0.0)[1]).max())
-
-    def __call__(self, flat: np.ndarray, penalty: float) -> tuple[float, np.ndarray]:
-        """Return loss and gradient at weights (d * s * s * K,)."""
-        head = replace(self.head, weights=flat.astype(np.float32).reshape(self.head.weights.shape))
-        loss, outer = 0.0, torch.zeros(head.weights.shape, dtype=torch.float32)
-        inner = torch.zeros((head.centre.shape[0], head.weights.shape[1]))
-        for first, block in _blocks(self.tokens, head.prior):
-            target = torch.from_numpy(self.targets[first : first + len(block)])
-            log_p = _log_softmax(head._logits(block), head.over)
-            loss -= float((target * log_p).sum(dtype=torch.float64))
-            # In a frame none of whose cells holds a point, that point says nothing.
-            mass = target.sum(dim=(1, 2), keepdim=True) if head.over == "places" else 1.0
-            difference = (log_p.exp_().mul_(mass).sub_(target)).flatten(2)
-            outer += block.flatten(0, 1).T @ difference.flatten(0, 1)
-            inner += difference.sum(dim=0)
-        slope = (outer - torch.from_numpy(head.centre).T @ inner).numpy() / head.scale[:, None]
-        gradient = slope.ravel().astype(np.float64) / self.count + penalty * flat
-        return loss / self.count + penalty / 2 * float(flat @ flat), gradient
-
-
-def _log_softmax(logits: torch.Tensor, over: Over) -> torch.Tensor:
+def log_softmax(logits: torch.Tensor, over: Over) -> torch.Tensor:
     """Normalise logits (n, L, s * s, K) over their classes, or over all cells of a frame."""
     if over == "classes":
         return torch.log_softmax(logits, dim=-1)
     return logits - torch.logsumexp(logits, dim=(1, 2), keepdim=True)
 
 
-def _blocks(tokens: np.ndarray, prior: np.ndarray) -> Iterator[tuple[int, torch.Tensor]]:
+def blocks(tokens: np.ndarray, prior: np.ndarray) -> Iterator[tuple[int, torch.Tensor]]:
     """Yield the number of the first frame and the tokens (b, L, d), float32, of a few frames at a time."""
     step = max(1, BLOCK // max(tokens[0].size, prior.size))
     for first in range(0, len(tokens), step):
@@ -176,10 +118,10 @@ def _mean_and_scale(tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n, rows, columns, width = tokens.shape
     sums = np.zeros((rows * columns, width))
     squares = np.zeros(width)
-    for _, block in _blocks(tokens, tokens[0]):
+    for _, block in blocks(tokens, tokens[0]):
         sums += block.sum(dim=0, dtype=torch.float64).numpy()
     centre = (sums / n).astype(np.float32)
-    for _, block in _blocks(tokens, tokens[0]):
+    for _, block in blocks(tokens, tokens[0]):
         squares += (block - torch.from_numpy(centre)).square_().sum(dim=(0, 1), dtype=torch.float64).numpy()
     scale = np.sqrt(squares / (n * rows * columns))
     return centre, np.where(scale > 0, scale, 1.0).astype(np.float32)

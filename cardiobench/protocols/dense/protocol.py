@@ -63,7 +63,7 @@ class DensePrediction(BaseProtocol):
         patients: numbers of training patients that are scored too, such as 5, 20 and 100.
     """
 
-    penalties: tuple[Penalty, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+    penalties: tuple[Penalty, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
     train_frames: PositiveInt = 2000
     validation_frames: PositiveInt = 600
     ridge_penalties: tuple[Penalty, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -127,8 +127,7 @@ class DensePrediction(BaseProtocol):
     def fit(self, data: DenseData, variant: DenseVariant = USUAL) -> FittedReadOut:
         """Fit the read-out for one penalty after the other and keep the one that answers validation patients best.
 
-        The search goes from the stiffest penalty on and ends where `PATIENCE` in a row did worse than the best: each step
-        takes twice the time of the one before.
+        The search goes from the stiffest penalty on and ends where `PATIENCE` in a row did worse than the best.
 
         Raises:
             NotApplicable: there are no training frames, or too few patients.

@@ -17,12 +17,12 @@ from cardiobench.protocols.dense.head import (
     CELLS,
     SubcellHead,
     cells_per_token,
-    fit_path,
     prior_head,
     split_cells,
 )
 from cardiobench.protocols.dense.landmarks import fit_global, heatmaps, peaks
 from cardiobench.protocols.dense.ridge import RidgeSums
+from cardiobench.protocols.dense.solver import fit_path
 from cardiobench.protocols.dense.variants import DenseVariant
 
 
@@ -164,13 +164,19 @@ class TargetReader:
         """Return the read-out of the mean mask or of the mean points.
 
         Raises:
-            NotApplicable: no frame was read.
+            NotApplicable: no frame was read, or none with one of the points.
         """
         if not self._count:
             raise NotApplicable(
                 f"{self.data.task.name} has no labelled training frames here, and a read-out learns from them"
             )
         if self.points:
+            unseen = np.flatnonzero(~np.isfinite(self.points).all(axis=2).any(axis=0))
+            lacking = [self.data.task.structures[number] for number in unseen]
+            if lacking:
+                raise NotApplicable(
+                    f"no training frame of {self.data.task.name} here has {', '.join(lacking)}, and a read-out learns from them"
+                )
             return MeanPoints(np.nanmean(self.points, axis=0))
         return MeanMask((self._total / self._count).astype(np.float32))
 
@@ -213,6 +219,10 @@ def fit_read_outs(
     if variant.points == "global":
         points = np.array(reader.points)
         whole = np.isfinite(points).all(axis=(1, 2))
+        if not whole.any():
+            raise NotApplicable(
+                f"no training frame of {data.task.name} here has all points, and `global` learns from such"
+            )
         means = np.array([mean_token(one) for one in tokens[whole]])
         path = ((penalty, GlobalReadOut(one)) for penalty, one in fit_global(means, points[whole], penalties))
     else:

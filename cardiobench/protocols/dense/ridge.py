@@ -14,7 +14,7 @@ class LinearCells(SubcellHead):
 
     def probabilities(self, block: torch.Tensor) -> torch.Tensor:
         """Return the answers of a block of frames, never below 0, (b, L, s * s, K)."""
-        return self._logits(block).clamp_(min=1e-12)  # a peak is a mean, whose weights must not all be 0
+        return self.logits(block).clamp_(min=1e-12)  # a peak is a mean, whose weights must not all be 0
 
 
 @dataclass

@@ -51,7 +51,7 @@ def one_vs_rest_path(
     positive, measured = np.nansum(labels, axis=0), known.sum(axis=0)
     fitted = (positive > 0) & (positive < measured)
     dtype = np.float32 if tolerance >= SEARCH_TOLERANCE else np.float64
-    rows = PrincipalRows(features, indices, np.ones(len(indices)), scale, dtype)
+    rows = PrincipalRows(features, indices, np.ones(len(indices)), scale, dtype, exact_axes=False)
     targets, known = np.nan_to_num(labels[:, fitted]).astype(dtype), known[:, fitted].astype(dtype)
     state = np.zeros((len(rows.values) + 1, int(fitted.sum())))
     state[-1] = logit((positive / np.maximum(measured, 1))[fitted])

@@ -63,7 +63,7 @@ def logistic_path(
     if class_weight == "balanced":
         weights = (len(labels) / (len(present) * np.maximum(counts, 1)))[labels]
     exact = tolerance < SEARCH_TOLERANCE or are_kept(len(indices), features.shape[1])
-    rows = PrincipalRows(features, indices, weights, scale, np.float64 if exact else np.float32)
+    rows = PrincipalRows(features, indices, weights, scale, np.float64 if exact else np.float32, exact_axes=False)
     outputs = np.array([1]) if classes == 2 else present
     loss = _LogLoss(rows, np.searchsorted(present, labels), weights, len(outputs))
     state = np.zeros((len(rows.values) + 1, len(outputs)))

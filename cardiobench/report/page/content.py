@@ -112,7 +112,7 @@ def minute_row(entries: Sequence[Entry]) -> dict[str, Any]:
     weak = "no groups scored"
     if widest is not None:
         gap, expected = (tables.number(value, best) for value in (gaps[widest].gap.value, gaps[widest].gap.expected))
-        p = naming.p_text(gaps[widest].gap.p_adjusted)
+        p = tables.p_value(gaps[widest].gap.p_adjusted)
         weak = (
             f"{widest.replace('_', ' ')}: worst {gaps[widest].worst}, gap {gap} where {expected} is expected, p = {p}"
         )

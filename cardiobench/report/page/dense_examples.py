@@ -87,6 +87,7 @@ def picture_of(dataset: OpenDataset, label: DenseLabel, answer: bytes | np.ndarr
             (x, y), (dx, dy) = label.points[labelled].T, (ends - label.points)[labelled].T
             axes.plot(x, y, "+", color=TRUE, markersize=7)
             axes.quiver(x, y, dx, dy, angles="xy", scale_units="xy", scale=1, color=PREDICTED, width=0.008)
+            axes.plot(x + dx, y + dy, "o", color=PREDICTED, markersize=2.5)  # a short arrow is hidden by its cross
         content = BytesIO()
         figure.savefig(content, format="jpeg", bbox_inches="tight", pad_inches=0)
     code = b64encode(content.getvalue()).decode("ascii")

@@ -116,7 +116,7 @@ def write_examples(
         problems += unread
         for entry, frame in predictions:
             links.setdefault(name, []).append(_write(entry, task, examples(dataset, task, frame), out))
-    for name in set(tasks) - set(links):
+    for name in (name for name in dict.fromkeys(tasks) if name not in links):
         message = "no result with answers of this task, or its recordings are not here"
         problems.append(Problem(name, "no examples", message))
     return links, problems

@@ -85,18 +85,13 @@ def score_row(entry: Entry) -> dict[str, Any]:
         "note": tables.OLDER_RULES if result.outdated else "exploratory" if result.verdict.exploratory else "",
         "sentence": result.verdict.sentence,
         "sign": MARKS[result.verdict.word][0],
-        "p": p_text(result.verdict.p_adjusted),
+        "p": tables.p_value(result.verdict.p_adjusted),
         "n": result.score.n,
         "patients": result.score.n_patients,
         "coverage": f"{result.coverage['scored']}/{result.coverage['expected']}",
         "bounds": bounds_text(result),
         "marks": [(MARKS[mark][0], mark) for mark in marks(result)[1:]],
     }
-
-
-def p_text(p: float) -> str:
-    """Return a p-value with two digits; what is below 0.001 is said to be."""
-    return "–" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
 def published_row(row: PublishedScore, like: ScoreResult) -> dict[str, Any]:
@@ -166,10 +161,10 @@ def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
                 for label, estimate in breakdown.values.items()
             ),
             **{key: tables.number(getattr(breakdown.gap, source), result) for key, source in GAP_COLUMNS.items()},
-            "p": p_text(breakdown.gap.p_adjusted),
+            "p": tables.p_value(breakdown.gap.p_adjusted),
             "difference": difference_text(breakdown, result),
             "others": "; ".join(
-                f"{other}: {gap.value:.3f}, {gap.expected:.3f} expected, p = {p_text(gap.p_adjusted)}"
+                f"{other}: {gap.value:.3f}, {gap.expected:.3f} expected, p = {tables.p_value(gap.p_adjusted)}"
                 for other, gap in breakdown.others.items()
                 if not math.isnan(gap.value)
             ),

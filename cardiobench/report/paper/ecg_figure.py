@@ -54,7 +54,7 @@ def ecg_figure(overlap: pd.DataFrame, k: int = 50) -> "Figure":
         k: most important dimensions of each dataset.
     """
     names = list(overlap["model"].unique())
-    figure, axes = subplots(figsize=(2.6 + 1.3 * len(names), 3.8))
+    figure, axes = subplots(figsize=(max(6.6, 2.6 + 1.3 * len(names)), 3.8))  # three columns of the legend are 6.2 wide
     labels = [label for label in LABELS if label in set(overlap["label"])]
     width = 0.8 / len(labels)
     for number, label in enumerate(labels):
@@ -67,6 +67,10 @@ def ecg_figure(overlap: pd.DataFrame, k: int = 50) -> "Figure":
     for style, colour, name in FLOORS.values():
         axes.plot([], [], style, color=colour, label=name)
     axes.set_xticks(range(len(names)), [MODELS.get(name, name) for name in names])
-    axes.set(ylim=(0, 1), ylabel=f"shared top {k}, mean over pairs of datasets")
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    middle, half = (
+        (len(names) - 1) / 2,
+        max(len(names), 4) / 2,
+    )  # or a single model's bar would be as wide as the figure
+    axes.set(xlim=(middle - half, middle + half), ylim=(0, 1), ylabel=f"shared top {k}, mean over pairs of datasets")
+    figure.legend(loc="outside upper center", ncols=3)
     return figure

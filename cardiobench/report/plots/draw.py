@@ -1,6 +1,5 @@
 """Every figure of a report: of tasks, models and analyses, drawn in parallel, and what could not be drawn."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -76,7 +75,7 @@ def draw_report(
         collection: results and analyses.
         out: folder of the report.
         png: PNG files too.
-        processes: that draw at once; as many as there are processors when None.
+        processes: that draw at once; as many as this process may use cores when None.
         kinds: of jobs; all when empty.
 
     Returns:
@@ -85,10 +84,10 @@ def draw_report(
     Raises:
         UnwritableOutput: the folder cannot be written to.
     """
-    from joblib import Parallel, delayed
+    from joblib import Parallel, cpu_count, delayed
 
     jobs = [job for job in figure_jobs(collection) if not kinds or job.kind in kinds]
-    count = min(processes or os.cpu_count() or 1, len(jobs)) or 1
+    count = min(processes or cpu_count(), len(jobs)) or 1
     try:
         with figure_style():
             pass
@@ -172,7 +171,7 @@ def _task_figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFram
     if task and task.dense:
         units = frame.drop_duplicates("id").dropna(subset=["y_true", "y_pred"])
         if len(units):
-            of_masks = replace(best.result, task=f"{task.dataset}/ejection fraction of masks", unit="%")
+            of_masks = replace(best.result, task=f"{task.dataset}/EF of masks", unit="%")
             yield agreement_figure(of_masks, units)
     elif best.result.per_class:
         yield classes_figure([entry.result for entry, _ in predictions], best.result)

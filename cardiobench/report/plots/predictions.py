@@ -30,6 +30,7 @@ MAX_MODELS = len(LINES)  # in one panel
 MAX_POINTS = 40  # of a curve
 THRESHOLDS = np.linspace(0.01, 0.99, 99)  # of a decision curve
 Curve = tuple[np.ndarray, np.ndarray]
+NO_CURVE: Curve = (np.empty(0), np.empty(0))  # of recordings that are all of one class
 
 
 def agreement_figure(result: ScoreResult, frame: pd.DataFrame) -> ReportFigure:
@@ -104,7 +105,8 @@ def classification_figure(predictions: Mapping[str, pd.DataFrame], best: str, ta
         share = float((frame["y_true"] == classes[1]).mean())
         _, treat_all = decision_curve(frame["y_true"].eq(classes[1]).to_numpy(), np.ones(len(frame)))
         panels["decision curve"].plot(THRESHOLDS, treat_all, color=MUTED, linewidth=0.8, linestyle=":")
-        panels["decision curve"].set_ylim(-0.1 * share, 1.1 * share)
+        top = max(share, 1 / len(frame))
+        panels["decision curve"].set_ylim(-0.1 * top, 1.1 * top)
         prevalence = (
             " Dots on the ROC: the operating point, sensitivity and specificity of the predicted classes. Decision curve: net "
             f"benefit at the test set's prevalence of {100 * share:.1f} % {classes[1]}; dotted: everybody called {classes[1]}."
@@ -165,11 +167,11 @@ def decision_curve(truth: np.ndarray, probability: np.ndarray) -> Curve:
 
 
 def _roc(truth: np.ndarray, probability: np.ndarray) -> Curve:
-    return roc_curve(truth, probability)[:2]
+    return roc_curve(truth, probability)[:2] if truth.any() and not truth.all() else NO_CURVE
 
 
 def _precision_recall(truth: np.ndarray, probability: np.ndarray) -> Curve:
-    precision, recall, _ = precision_recall_curve(truth, probability)
+    precision, recall, _ = precision_recall_curve(truth, probability) if truth.any() else (*NO_CURVE, None)
     return recall, precision
 
 

@@ -36,7 +36,9 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
     """Draw what the record has tables for; a record of several models has their similarity only."""
     if "cka" in record.tables:
         return {"cka": _similarity(record)}
-    figures = {"geometry": _geometry(record), "maps": _maps(record), "stability": _stability(record)}
+    figures = {"geometry": _geometry(record), "maps": _maps(record)}
+    if record.tables["maps"]["setting"].nunique() > 1:
+        figures["stability"] = _stability(record)
     if "pairs" in record.tables and len(record.tables["pairs"]):
         figures["overlap"] = _overlap(record)
     return figures

@@ -69,7 +69,8 @@ def scores_figure(results: Sequence[ScoreResult], published: Sequence[PublishedS
         text = f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
         axes.axvspan(low, high, color=PEOPLE, alpha=0.35, linewidth=1.5, label=f"people {text}", zorder=0)
     axes.set_xlabel(f"{tables.metric_name(first)} ({'higher' if first.higher_is_better else 'lower'} is better)")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0)
+    if axes.get_legend_handles_labels()[0]:  # undefined floors have no line
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0)
     caption = (
         f"Scores on {first.task} with 95 % intervals over patients, n = {_range(full['n'])} "
         f"({_range(full['n_patients'])} patients); hollow circles: collapsed"

@@ -22,6 +22,7 @@ LINES = (MODEL, FLOOR, "#2f7d4f", PUBLISHED, "#8a6d00", "#a8326b", "#3a4a5c", "#
 DASHES = ("-", "--", "-.", ":")
 FLOOR_LINE: dict[str, Any] = {"color": FLOOR, "linestyle": "--", "linewidth": 1.3}
 DPI = 120
+LONGEST_LABEL = 32  # characters of a row or column of a heatmap
 RASTERIZE_ABOVE = 150  # points; more of them become one image inside the SVG
 STYLE = {
     "text.parse_math": False,  # a dollar in a model's name is a dollar
@@ -91,8 +92,8 @@ def heatmap(axes: "Axes", values: "ArrayLike", rows: Sequence[str], columns: Seq
     Args:
         axes: to draw in.
         values: numbers, (rows, columns).
-        rows: labels from top to bottom.
-        columns: labels from left to right.
+        rows: labels from top to bottom, shortened: a path as a name leaves no room for the squares.
+        columns: labels from left to right, shortened.
         more: `low` and `high`, the numbers of the lightest and the darkest shade (0 and 1); `texts`, (rows, columns), by
             default the numbers with two decimals; `rotation` of the column labels in degrees (0).
     """
@@ -107,8 +108,10 @@ def heatmap(axes: "Axes", values: "ArrayLike", rows: Sequence[str], columns: Seq
             colour = "#ffffff" if value > low + 0.6 * (high - low) else "#101418"
             axes.text(column, row, texts[row][column], ha="center", va="center", color=colour)
     anchor: dict[str, Any] = {"ha": "right", "rotation_mode": "anchor"} if rotation else {}
-    axes.set_xticks(range(len(columns)), list(columns), rotation=rotation, **anchor)
-    axes.set_yticks(range(len(rows)), list(rows))
+    axes.set_xticks(
+        range(len(columns)), [shorten(name, LONGEST_LABEL) for name in columns], rotation=rotation, **anchor
+    )
+    axes.set_yticks(range(len(rows)), [shorten(name, LONGEST_LABEL) for name in rows])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
@@ -125,8 +128,16 @@ def save_figure(figure: "Figure", path: Path, *, png: bool = True) -> str:
         The SVG.
     """
     import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     text = StringIO()
+    if (layout := figure.get_layout_engine()) is not None:
+        FigureCanvasSVG(figure)
+        figure.set_dpi(72)  # as in an SVG
+        layout.execute(figure)
+        figure.set_layout_engine(
+            None
+        )  # else matplotlib draws everything once more, and throws it away, before each file
     with matplotlib.rc_context({"svg.hashsalt": path.stem}):  # ids that no other figure of a page has
         figure.savefig(text, format="svg", dpi=DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     write_text(text.getvalue(), path.with_suffix(".svg"))

@@ -19,6 +19,7 @@ def unfilled(make):
     return network.to_empty(device="cpu")
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_video_encoder_of_echoprime():
     golden = Golden("echoprime_video_encoder")

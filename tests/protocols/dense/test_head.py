@@ -1,20 +1,16 @@
 """The sub-cell head against scikit-learn, finite differences and by hand."""
 
 import numpy as np
-import pytest
-from sklearn.linear_model import LogisticRegression
 
-from cardiobench.protocols.dense import head as module
 from cardiobench.protocols.dense.head import (
     SubcellHead,
-    _Objective,
     cells_per_token,
-    fit_path,
     join_cells,
     prior_head,
     split_cells,
 )
 from cardiobench.protocols.dense.landmarks import fit_global, heatmaps, peaks
+from cardiobench.protocols.dense.solver import fit_path
 
 RNG = np.random.default_rng(0)
 
@@ -30,60 +26,6 @@ def test_cells_are_sorted_by_token():
     assert apart.shape == (1, 9, 4, 1)
     assert apart[0, 2 * 3 + 1, 2, 0] == cells[0, 5, 2, 0]
     np.testing.assert_array_equal(join_cells(apart, (3, 3)), cells)
-
-
-def problem(n=40, grid=(2, 2), width=5, s=1, k=3):
-    tokens = RNG.normal(size=(n, *grid, width)).astype(np.float16)
-    truth = RNG.normal(size=(width, s * s * k))
-    logits = tokens.astype(float).reshape(n, -1, width) @ truth + RNG.normal(size=(grid[0] * grid[1], s * s * k))
-    labels = logits.reshape(n, -1, s * s, k).argmax(axis=-1)
-    return tokens, np.eye(k, dtype=np.float32)[labels]
-
-
-def test_against_scikit_learn():
-    """One place, one cell: logistic regression without an intercept, on the same standardised tokens and offset."""
-    tokens, targets = problem(n=200, grid=(1, 1), k=2)
-    targets[:, :, :, 0], targets[:, :, :, 1] = 0.5, 0.5  # a prior without any preference
-    start = prior_head(tokens, targets, (1, 1))
-    labels = (tokens[:, 0, 0, 0] + 0.3 * RNG.normal(size=200) > 0).astype(int)
-    hard = np.eye(2, dtype=np.float32)[labels].reshape(200, 1, 1, 2)
-    ((_, fitted),) = fit_path(start, tokens, hard, [0.01])
-    rows = (tokens[:, 0, 0].astype(float) - start.centre[0]) / start.scale
-    # Two weight vectors w and -w under a penalty p on both are one vector 2 w under p / 2.
-    theirs = LogisticRegression(C=1 / (200 * 0.005), fit_intercept=False, tol=1e-8, max_iter=1000).fit(rows, labels)
-    np.testing.assert_allclose(fitted.predict(tokens)[:, 0, 0], theirs.predict_proba(rows), atol=2e-3)
-
-
-@pytest.mark.parametrize("over", ["classes", "places"])
-def test_gradient(over):
-    tokens, targets = problem(n=6, s=2)
-    if over == "places":
-        targets = targets / targets.sum(axis=(1, 2), keepdims=True)
-        targets[0, :, :, 1] = 0  # a point that one frame does not show
-    objective = _Objective(prior_head(tokens, targets, (2, 2), over), tokens, targets)
-    weights = RNG.normal(size=5 * 12) * 0.3
-    _, gradient = objective(weights, 0.1)
-    for number in (0, 17, 59):
-        step = np.zeros_like(weights)
-        step[number] = 1e-2
-        numeric = (objective(weights + step, 0.1)[0] - objective(weights - step, 0.1)[0]) / 2e-2
-        assert gradient[number] == pytest.approx(numeric, abs=2e-4)
-
-
-def test_blocks_make_no_difference(monkeypatch):
-    tokens, targets = problem(n=11, s=2)
-    whole = [head.weights for _, head in fit_path(prior_head(tokens, targets, (2, 2)), tokens, targets, [0.1, 1.0])]
-    monkeypatch.setattr(module, "BLOCK", 2 * 48)
-    parts = [head.weights for _, head in fit_path(prior_head(tokens, targets, (2, 2)), tokens, targets, [0.1, 1.0])]
-    np.testing.assert_allclose(parts, whole, atol=1e-4)
-
-
-def test_without_information_the_head_is_the_mean():
-    tokens, targets = problem(n=30)
-    head = prior_head(tokens, targets, (2, 2))
-    np.testing.assert_allclose(head.predict(tokens)[0].reshape(4, 3), targets.mean(axis=0)[:, 0].clip(1e-3), atol=1e-3)
-    ((_, strict),) = fit_path(head, tokens, targets, [1e6])
-    np.testing.assert_allclose(strict.predict(tokens), head.predict(tokens), atol=1e-4)
 
 
 def test_points_from_maps():

@@ -1,0 +1,139 @@
+"""Gaps between groups of patients, and differences between two models."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.validity.simulated import BOTH, DRAWS, TEST_SETS, Promise, call, coin, noise, sampler
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.compare import paired_difference
+from cardiobench.scoring.families import Family, margin
+from cardiobench.scoring.groups import gap_tests
+from cardiobench.scoring.information import information_test
+from cardiobench.scoring.metrics import ScoringInput, load_metric
+
+
+def gaps(repetitions: int) -> Iterator[Promise]:
+    """Print, for groups with and without a difference, the share of p < .05 and the mean excess of the gap."""
+    print("\n| groups | p < .05 | gap, expected, excess |\n|---|---|---|")
+    for name, shares, mixes, sens in (
+        ("no difference, 4 groups of 300", [0.25] * 4, [0.3] * 4, [0.7] * 4),
+        ("same sensitivity, 10 % and 50 % ill, 400", [0.5] * 2, [0.1, 0.5], [0.7] * 2),
+        ("sensitivity .85 and .55, 400", [0.5] * 2, [0.3] * 2, [0.85, 0.55]),
+    ):
+        rng, found, people = np.random.default_rng(0), [], 300 if len(shares) == 4 else 400
+        for seed in range(repetitions):
+            group = rng.choice(len(shares), people, p=shares)
+            truth = (rng.random(people) < np.array(mixes)[group]).astype(int)
+            answer = np.where(truth == 1, rng.random(people) < np.array(sens)[group], rng.random(people) > 0.85).astype(
+                int
+            )
+            rows = sampler(truth, answer, np.arange(people), seed)
+            dealt = [np.flatnonzero(group == g) for g in range(len(shares))]
+            (gap,) = gap_tests(load_metric("f1_macro"), "f1_macro", rows, [dealt], 199)
+            found.append(
+                (
+                    gap["f1_macro"].p_value < 0.05,
+                    *(getattr(gap["f1_macro"], k) for k in ("value", "expected", "excess")),
+                )
+            )
+        mean = np.mean(found, axis=0)
+        print(f"| {name} | {100 * mean[0]:.1f} | {mean[1]:.3f} {mean[2]:.3f} {mean[3]:+.3f} |")
+        if sens[0] == sens[-1]:
+            yield f"gap {name}", 100 * mean[0], 7 + noise(7, repetitions)
+    rng, found = np.random.default_rng(0), []
+    for seed in range(repetitions):
+        group = rng.integers(0, 2, 200)
+        truth = np.clip(rng.normal(60 - 12 * group, 10), 10, 80)
+        answer = truth + rng.normal(0, 4 + 0.25 * (80 - truth))
+        rows = sampler(truth, answer, np.arange(200), seed, 0)
+        (gaps,) = gap_tests(load_metric("mae"), "mae", rows, [[np.flatnonzero(group == g) for g in (0, 1)]], 199)
+        gap = gaps["mae"]
+        found.append((gap.p_value < 0.05, gap.value, gap.expected, gap.excess))
+    mean = np.mean(found, axis=0)
+    print(
+        f"| EF: errors grow as EF falls, one group sicker | {100 * mean[0]:.1f} | {mean[1]:.2f} {mean[2]:.2f} {mean[3]:+.2f} |"
+    )
+    yield "gap of a sicker group", 100 * mean[0], 7 + noise(7, repetitions)
+
+
+def comparisons(repetitions: int) -> Iterator[Promise]:
+    """Two equal models, two that differ by the margin, and a family of tasks."""
+    margin_ = margin("f1_macro")
+    print(
+        f"\n| two models | different at 5 % when equal | equivalent when equal | equivalent when they differ by {margin_} |"
+    )
+    print("|---|---|---|---|")
+    for counts in ((44, 4), (40, 12), (27, 20), (60, 59), (1708, 490)):
+        truth, rng = np.repeat([0, 1], counts), np.random.default_rng(0)
+        grid = np.linspace(0.5, 0.8, 3001)
+        far = grid[np.argmin(np.abs(_macro_f1(counts, 0.8) - np.array([_macro_f1(counts, q) for q in grid]) - margin_))]
+        equal = [_pair(truth, 0.8, rng, seed) for seed in range(repetitions)]
+        apart = [_pair(truth, far, rng, seed) for seed in range(repetitions)]
+        different = 100 * np.mean([not ends[0] <= 0 <= ends[1] for ends, _ in equal])
+        same, wrong = (
+            100 * np.mean([-margin_ < low and high < margin_ for _, (low, high) in p]) for p in (equal, apart)
+        )
+        print(f"| {counts[0]}/{counts[1]} | {different:.1f} | {same:.1f} | {wrong:.1f} |")
+        yield f"different {counts}", different, 5 + noise(5, repetitions, 3)
+        yield f"equivalent at the margin {counts}", wrong, 5 + noise(5, repetitions)
+    any_above, family = [], Family("tasks", tuple(TEST_SETS))
+    for seed in range(repetitions):
+        rng, p_values, above = np.random.default_rng(seed), {}, {}
+        for name, counts in TEST_SETS.items():
+            rows = sampler(*coin(counts, 0.5)(rng), seed)
+            above[name] = call("f1_macro", rows)[0]
+            p_values[name] = information_test(rows.sample, rows.clusters, 2, 1999, seed).p_value
+        any_above.append(
+            (
+                any(p < 0.05 for p in p_values.values()),
+                any(above[t] and family.adjust(p_values[t]) < 0.05 for t in TEST_SETS),
+            )
+        )
+    mean = 100 * np.mean(any_above, axis=0)
+    print(
+        f"\n{len(TEST_SETS)} tasks without information: one or more p < .05 in {mean[0]:.1f} %, one or more above the floor in {mean[1]:.1f} %"
+    )
+    yield "family", mean[1], 5 + noise(5, repetitions)
+
+
+def _macro_f1(counts: tuple[int, int], share: float) -> float:
+    """Macro F1 of a model with that sensitivity and specificity, at these counts."""
+    table = np.array([[counts[0] * share, counts[0] * (1 - share)], [counts[1] * (1 - share), counts[1] * share]])
+    return float(load_metric("f1_macro").from_tables(table, BOTH)["f1_macro"])
+
+
+def _pair(truth: np.ndarray, other: float, rng: np.random.Generator, seed: int) -> tuple[tuple, tuple]:
+    """95 % and 90 % interval of the difference of a model that is right in .8 and another, which agree in 60 % of the rows."""
+    same, u, v = rng.random(len(truth)) < 0.6, rng.random(len(truth)), rng.random(len(truth))
+    right = u < 0.8, np.where(same, u, v) < other
+    a, b = (ScoringInput(truth, np.where(x, truth, 1 - truth)) for x in right)
+    clusters = Clusters.of(np.arange(len(truth)))
+    ends, inner, _, _ = paired_difference(load_metric("f1_macro"), "f1_macro", a, b, clusters, 2, DRAWS, seed)
+    return ends, inner
+
+
+def label_comparisons(repetitions: int) -> Iterator[Promise]:
+    """Two equal models of AUROC .8 on several labels, rare ones among them, answers related or not."""
+    metric, shift = load_metric("auroc_macro"), np.sqrt(2) * stats.norm.ppf(0.8)
+    print("\n| two equal models on several labels | p < .05, answers unrelated / related, % |\n|---|---|")
+    for people, shares in (
+        (50, (0.05, 0.1, 0.2, 0.3, 0.5)),
+        (150, (0.02, 0.05, 0.1, 0.2, 0.3)),
+        (500, (0.01, 0.02, 0.05, 0.1, 0.3)),
+    ):
+        found = []
+        for related in (0.0, 0.7):
+            rng, different = np.random.default_rng(0), []
+            for seed in range(repetitions):
+                truth = (rng.random((people, len(shares))) < shares).astype(float)
+                common = np.sqrt(related) * rng.normal(size=truth.shape)
+                scores = (common + np.sqrt(1 - related) * rng.normal(size=truth.shape) + shift * truth for _ in "ab")
+                a, b = (ScoringInput(truth, one) for one in scores)
+                clusters = Clusters.of(np.arange(people))
+                different.append(paired_difference(metric, "auroc_macro", a, b, clusters, 0, DRAWS, seed)[3] < 0.05)
+            found.append(100 * float(np.mean(different)))
+        rarest = f"the rarest {100 * min(shares):.0f} %"
+        print(f"| {people} patients, {rarest} | {found[0]:.1f} / {found[1]:.1f} |")
+        yield f"different labels {people}", max(found), 5 + noise(5, repetitions, 3)

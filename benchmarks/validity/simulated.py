@@ -1,0 +1,100 @@
+"""Test sets of known truth, what a model answers on them, and how often the package says what."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import stats
+
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.estimates import Sampler, estimate_metric
+from cardiobench.scoring.floors import best_uninformed
+from cardiobench.scoring.information import information_test
+from cardiobench.scoring.metrics import ScoringInput, load_metric
+from cardiobench.scoring.verdict import judge
+
+TEST_SETS = {
+    "TMED AS 25/94": (25, 94),
+    "ASD 27/20": (27, 20),
+    "PAH 31/75": (31, 75),
+    "STEMI 24/26": (24, 26),
+    "RWMA 44/4": (44, 4),
+    "RWMA 52/4": (52, 4),
+    "CD 26/26": (26, 26),
+    "CD 1708/490": (1708, 490),
+}
+DRAWS = 499
+BOTH = np.array([True, True])
+Promise = tuple[str, float, float]
+"""Name of a promise, the number found, and the largest number that keeps it."""
+Make = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+def sampler(truth: np.ndarray, answer: np.ndarray, patients: np.ndarray, seed: int, classes: int = 2) -> Sampler:
+    """Return a test set as `score` sees it; 0 classes for numbers."""
+    present = np.bincount(truth, minlength=classes) > 0 if classes else np.zeros(0, dtype=bool)
+    return Sampler(ScoringInput(truth, answer), Clusters.of(patients), present, DRAWS, seed)
+
+
+def call(name: str, rows: Sampler) -> tuple[bool, bool, bool]:
+    """Return whether the interval is above the floor, whether p < .05, and whether the verdict is "above the floor"."""
+    metric = load_metric(name)
+    estimate = estimate_metric(metric, rows, [name])[name]
+    floor = best_uninformed(name, rows.sample.y_true, rows.classes)
+    information = information_test(rows.sample, rows.clusters, rows.classes, DRAWS, rows.seed)
+    verdict = judge(estimate, floor, information, None, metric.higher_is_better)
+    return verdict.low > 0, information.p_value < 0.05, verdict.word == "above the floor"
+
+
+def rates(make: Make, repetitions: int, name: str = "f1_macro", classes: int = 2) -> np.ndarray:
+    """Return how often each of the three holds, in %."""
+    rng = np.random.default_rng(1)
+    return 100 * np.mean([call(name, sampler(*make(rng), seed, classes)) for seed in range(repetitions)], axis=0)
+
+
+def coin(counts: tuple[int, int], rate: float) -> Make:
+    """Answers by coin on a test set of fixed counts."""
+    truth = np.repeat([0, 1], counts)
+    return lambda rng: (truth, (rng.random(len(truth)) < rate).astype(int), np.arange(len(truth)))
+
+
+def binormal(counts: tuple[int, int], auroc: float, cut: str) -> Make:
+    """Simulate a model of known AUROC, cut at equal error rates (`even`) or at the prevalence of class 1 (`rate`)."""
+    truth, shift = np.repeat([0, 1], counts), np.sqrt(2) * stats.norm.ppf(auroc)
+
+    def make(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        scores, where = rng.normal(size=len(truth)) + shift * truth, shift / 2
+        if cut == "rate":
+            population = rng.normal(size=20000) + shift * (rng.random(20000) < counts[1] / len(truth))
+            where = np.quantile(population, counts[0] / len(truth))
+        return truth, (scores > where).astype(int), np.arange(len(truth))
+
+    return make
+
+
+def clustered(rate: float, stays: float, labels_stay: float = 1.0, people: int = 120) -> Make:
+    """Coins on patients with 1 to 12 rows; answers stay within a patient with probability `stays`."""
+
+    def make(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        ill = rng.random(people) < 0.3
+        who = np.repeat(np.arange(people), np.minimum(1 + rng.geometric(0.45, people), 12))
+        truth = np.where(rng.random(len(who)) < labels_stay, ill[who], rng.random(len(who)) < 0.3).astype(int)
+        own = (rng.random(people) < rate)[who]
+        return truth, np.where(rng.random(len(who)) < stays, own, rng.random(len(who)) < rate).astype(int), who
+
+    return make
+
+
+def numbers(n: int, r: float) -> Make:
+    """Calibrated answers of correlation r with ejection fractions; 0 is noise around the median."""
+
+    def make(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        truth = rng.normal(55, 10, n)
+        answer = 55 + r * (truth - 55) + rng.normal(0, max(10 * np.sqrt(r**2 - r**4), 2), n)
+        return truth, answer, np.arange(n)
+
+    return make
+
+
+def noise(percent: float, repetitions: float, deviations: float = 2) -> float:
+    """Monte-Carlo error of a share in %, in standard deviations."""
+    return deviations * float(np.sqrt(percent * (100 - percent) / repetitions))

@@ -1,0 +1,33 @@
+"""Base of the encoders whose network maps prepared parts to vectors."""
+
+from typing import Self
+
+import torch
+
+from cardiobench.models.device import to_device
+from cardiobench.models.tokens import spatial_tokens
+
+
+class NetworkEncoder:
+    """A frozen network behind an encoder.
+
+    Attributes:
+        network: parts (N, ...) to vectors (N, dim).
+    """
+
+    network: torch.nn.Module
+
+    @torch.no_grad()
+    def encode(self, parts: torch.Tensor) -> torch.Tensor:
+        """Encode parts (N, ...) on the network's device as vectors (N, dim), float32."""
+        return self.network(parts).float()
+
+    @torch.no_grad()
+    def encode_tokens(self, parts: torch.Tensor) -> torch.Tensor:
+        """Encode parts (N, ...) as tokens (N, times, rows, columns, width), float32; `NotApplicable` where there are none."""
+        return spatial_tokens(self.network, parts)
+
+    def to(self, device: torch.device) -> Self:
+        """Move the network and return the encoder."""
+        to_device(self.network, device)
+        return self

@@ -1,0 +1,99 @@
+"""Patch tokens of a recording: an encoder that keeps the places of its network's last block, pooled to a bounded number."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data.media.types import Clip, FrameSampling
+from cardiobench.models.base import Encoder, LoadedModel, SpatialEncoder
+from cardiobench.models.device import device_of
+from cardiobench.models.pooling import KEEP_TOKENS
+from cardiobench.models.tokens import NO_TOKENS
+
+MAX_TIMES, MAX_SIDE = 16, 7
+LONG_CLIP = 64  # frames of a recording long enough to be cut into as many clips as a model ever takes
+
+
+class RecordingTokens:
+    """An encoder whose vectors are the patch tokens of another one, at most 16 times of 7 x 7 places per recording.
+
+    A recording keeps the parts that the encoder makes of a long one, at most 16, evenly spread. The times of each part are
+    averaged to 16 divided by that number, rows and columns to 7, where there are more. Tokens have half precision.
+
+    Attributes:
+        encoder: that gives the tokens.
+        parts: of a recording, at most.
+        grid: (times, rows, columns) of a part's tokens.
+        dim: numbers per token.
+    """
+
+    pooling: Literal["mean", "mean_l2"] = "mean"
+    stored_as = "float16"
+    no_text_reason = "its patch tokens are kept, which share no space with text. Leave --pooling tokens out"
+    no_tokens_reason = "its patch tokens are kept already, and dense tasks store their own. Leave --pooling tokens out"
+
+    def __init__(self, encoder: Encoder):
+        """Measure parts and grid on a black clip.
+
+        Raises:
+            NotApplicable: the encoder's tokens have no place in the frame.
+        """
+        if not isinstance(encoder, SpatialEncoder):
+            raise NotApplicable(NO_TOKENS)
+        self.encoder: SpatialEncoder = encoder
+        self.name, self.revision, self.warnings = encoder.name, encoder.revision, encoder.warnings
+        self.modalities, self.sampling = encoder.modalities, encoder.sampling
+        self.cut: Callable[[Clip], list[Clip]] | None = getattr(encoder, "cut", None)
+        frames = (encoder.sampling.count if encoder.sampling else None) or LONG_CLIP
+        black = Clip(np.zeros((frames, 64, 64, 3), dtype=np.uint8), np.arange(frames), frames)
+        parts = encoder.transform(black)
+        self.parts = min(len(parts), MAX_TIMES)
+        times, rows, columns, self.dim = self._tokens(parts[:1].to(device_of(encoder))).shape[1:]
+        self.grid = (min(times, MAX_TIMES // self.parts), min(rows, MAX_SIDE), min(columns, MAX_SIDE))
+        facts = {"block": "last", "parts": self.parts, "grid": [*self.grid, self.dim]}
+        self.preprocessing: Mapping[str, Any] = {**encoder.preprocessing, KEEP_TOKENS: facts}
+
+    def transform(self, recording: Clip | list[Clip]) -> torch.Tensor:
+        """Prepare a recording as the encoder does, and keep parts evenly spread over it, (P, ...)."""
+        parts = self.encoder.transform(recording)
+        return parts[FrameSampling(count=self.parts, start="uniform").indices(len(parts))]
+
+    def encode(self, parts: torch.Tensor) -> torch.Tensor:
+        """Encode parts (N, ...) as tokens (N, times * rows * columns, dim), rounded to half precision."""
+        tokens = self._tokens(parts).movedim(-1, 1)
+        return torch.nn.functional.adaptive_avg_pool3d(tokens, self.grid).flatten(2).mT.half().float()
+
+    def to(self, device: torch.device) -> "RecordingTokens":
+        """Move the network and return the encoder."""
+        self.encoder.to(device)
+        return self
+
+    @torch.no_grad()
+    def _tokens(self, parts: torch.Tensor) -> torch.Tensor:
+        return self.encoder.encode_tokens(parts).float()
+
+
+def keep_patches(model: LoadedModel) -> LoadedModel:
+    """Return a loaded model whose encoder keeps its patch tokens.
+
+    Raises:
+        NotApplicable: its network has no tokens with a place in the frame; says why.
+    """
+    try:
+        encoder = RecordingTokens(model.encoder)
+    except NotApplicable as error:
+        raise NotApplicable(
+            f"{model.name} has no pooling '{KEEP_TOKENS}': {error}. Choose another --pooling or leave it out."
+        ) from None
+    return replace(
+        model,
+        encoder=encoder,
+        preprocessing={**model.preprocessing, "pooling": KEEP_TOKENS, **encoder.preprocessing},
+        token_pooling=KEEP_TOKENS,
+        setting="+".join(filter(None, (f"pooling-{KEEP_TOKENS}", model.setting))),
+        code=(*model.code, RecordingTokens),
+    )

@@ -1,0 +1,171 @@
+"""Labelled frames of a dense task and the store of their tokens."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.config import RunConfig
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.dense import DenseLabel
+from cardiobench.data.media.types import Clip, FrameSampling
+from cardiobench.data.spec import Task
+from cardiobench.embeddings.extract import EncodeJob
+from cardiobench.embeddings.frame_tokens import FrameTokens, Letterbox, token_model
+from cardiobench.embeddings.key import embedding_key
+from cardiobench.embeddings.store import EmbeddingStore
+from cardiobench.models.base import LoadedModel
+from cardiobench.protocols.dense.data import DenseData, FrameKey, frame_id
+from cardiobench.protocols.dense.geometry import Window, measure
+from cardiobench.protocols.dense.protocol import DensePrediction
+from cardiobench.runner.context import RunContext
+from cardiobench.runner.encode import encode_jobs
+from cardiobench.runner.processes import share
+from cardiobench.runner.references import first_patients
+
+
+@dataclass(frozen=True)
+class LabelledFrames:
+    """The labelled frames of a task, as a dataset of single frames.
+
+    Attributes:
+        dataset: they are frames of.
+        task: whose labels they have.
+        labels: of the frames that take part, without masks.
+        rejected: those that cannot be used, each with its reason.
+    """
+
+    dataset: OpenDataset
+    task: Task
+    labels: tuple[DenseLabel, ...]
+    rejected: tuple[DenseLabel, ...] = ()
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row per frame: the id of its tokens, and the fingerprint of its recording."""
+        marks = self.dataset.frame.set_index("id")["fingerprint"]
+        names = [frame_id(label) for label in self.labels]
+        return pd.DataFrame({"id": names, "fingerprint": [marks[label.recording] for label in self.labels]})
+
+    def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip:
+        """Read a frame, as a clip of one or with the clip around it; raises `BadMedia` naming its file."""
+        return self.dataset.labelled_frame(self.labels[number], sampling)
+
+    def read(self, split: str) -> Iterator[DenseLabel]:
+        """Yield the labels of the recordings of a split with their masks or points."""
+        rows, members = self.dataset.task_rows(self.task), {label.recording for label in self.labels}
+        return self.dataset.dense_labels(self.task, rows[(rows["split"] == split) & rows["id"].isin(members)])
+
+    def box(self, label: DenseLabel) -> Letterbox:
+        """Return the square around a label's frame; where it has no mask, the frame is read for its size."""
+        if label.mask is not None:
+            return Letterbox(*label.mask.shape)
+        return self._box_of_points(frame_id(label))
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.frame["id"])}
+
+    @cached_property
+    def _boxes(self) -> dict[str, Letterbox]:
+        return {}
+
+    def _box_of_points(self, name: str) -> Letterbox:
+        if name not in self._boxes:
+            self._boxes[name] = Letterbox(*self.recording(self._numbers[name]).frames.shape[1:3])
+        return self._boxes[name]
+
+
+def labelled_frames(dataset: OpenDataset, task: Task, protocol: DensePrediction, limit: int | None) -> LabelledFrames:
+    """List the labelled frames that take part; every label is read once to see whether it is whole."""
+    rows = first_patients(dataset.task_rows(task), limit)
+    labels = without_repeats([label.without_mask() for label in dataset.dense_labels(task, rows)])
+    rejected = tuple(label for label in labels if label.reason)
+    return LabelledFrames(dataset, task, tuple(protocol.select(labels)), rejected)
+
+
+def without_repeats(labels: list[DenseLabel]) -> list[DenseLabel]:
+    """Return the labels; those of one and the same frame contradict each other and carry that as their reason."""
+    counts = Counter(frame_id(label) for label in labels if not label.reason)
+    return [
+        label
+        if counts[frame_id(label)] < 2
+        else replace(
+            label,
+            reason=f"{label.recording}: frame {label.frame} has {counts[frame_id(label)]} labels of {label.task}. "
+            "Correct the file that numbers its frames, or download it again.",
+        )
+        for label in labels
+    ]
+
+
+@dataclass(frozen=True)
+class TokenPlan:
+    """Store of the tokens of the labelled frames.
+
+    Attributes:
+        model: whose encoder gives tokens.
+        frames: of the task.
+        store: of the tokens.
+    """
+
+    model: LoadedModel
+    frames: LabelledFrames
+    store: EmbeddingStore
+
+    @property
+    def encoder(self) -> FrameTokens:
+        """The encoder of single frames."""
+        assert isinstance(self.model.encoder, FrameTokens)
+        return self.model.encoder
+
+    def data(self, unreadable: frozenset[str]) -> DenseData:
+        """Return labels and tokens as the protocol sees them.
+
+        Args:
+            unreadable: ids of frames without tokens.
+        """
+        grid, width, source = self.encoder.grid, self.encoder.width, self.encoder.encoder
+        marks = dict(zip(self.frames.frame["id"], self.frames.frame["fingerprint"], strict=True))
+
+        def tokens(ids: list[str]) -> np.ndarray:
+            return self.store.load(ids, [marks[name] for name in ids]).vectors.reshape(len(ids), *grid, width)
+
+        @cache
+        def window(side: int) -> Window:
+            return measure(source, side, grid)
+
+        keys = tuple(
+            FrameKey(frame_id(label), label.patient, label.split)
+            for label in self.frames.labels
+            if frame_id(label) not in unreadable
+        )
+        frames = self.frames
+        return DenseData(frames.task, keys, frames.read, tokens, frames.box, window, grid)
+
+
+def plan_tokens(
+    model: LoadedModel, frames: LabelledFrames, protocol: DensePrediction, config: RunConfig, moving: bool = False
+) -> TokenPlan:
+    """Return where a model's tokens of the labelled frames are.
+
+    Raises:
+        NotApplicable: the model has no tokens with a place in the frame, or none with a time in a moving clip.
+    """
+    reading = token_model(model, protocol.full, moving)
+    key = embedding_key(reading, frames.dataset)
+    store = EmbeddingStore(config.cache_dir / "tokens", model.name, frames.dataset.spec.name, key)
+    return TokenPlan(reading, frames, store)
+
+
+def encode_frames(plan: TokenPlan, context: RunContext) -> frozenset[str]:
+    """Encode the frames that the store lacks, a stride of them on each process; returns the ids of those that failed."""
+    frame = plan.frames.frame
+    (absent,) = share([plan.store.missing(frame["id"], frame["fingerprint"])])
+    accelerator = context.accelerator
+    stride = absent[accelerator.process_index :: accelerator.num_processes]
+    jobs = [EncodeJob(plan.frames, int(number), plan.store) for number in stride]
+    return encode_jobs(plan.model, jobs, plan.frames.dataset.spec.name, context, note=", single frames")

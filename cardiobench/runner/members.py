@@ -1,0 +1,98 @@
+"""Train the members of ensembles on all processes of a run, each member whole on one of them."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from types import MappingProxyType
+from typing import Any
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.protocols.base import EnsembleProtocol
+from cardiobench.runner.cell import Cell, check_not_given
+from cardiobench.runner.context import RunContext
+from cardiobench.runner.processes import share
+from cardiobench.runner.recent import RecentData
+
+
+@dataclass(frozen=True)
+class Members:
+    """The trained members of a cell.
+
+    Attributes:
+        answers: of each, in their order; the `NotApplicable` of those that have none.
+        seconds: that all of them took together.
+    """
+
+    answers: Sequence[Any]
+    seconds: float
+
+
+Trained = Mapping[str, Members]  # key of a cell -> its members
+NOTHING: Trained = MappingProxyType({})
+
+
+def train_members(cells: Sequence[Cell], context: RunContext) -> Trained:
+    """Train the members of all cells that are not cached, a stride of them on each process.
+
+    Args:
+        cells: of one model and dataset, the same on every process.
+        context: of the run.
+
+    Returns:
+        The members of each cell, the same on every process. Nothing on one process, which trains them when it evaluates
+        their cell.
+    """
+    accelerator = context.accelerator
+    if accelerator.num_processes == 1:
+        return NOTHING
+    from accelerate.utils import gather_object
+
+    ensembles = {n: one.protocol.members for n, one in enumerate(cells) if isinstance(one.protocol, EnsembleProtocol)}
+    # Which cells are cached is asked on one process: the others might find what has been written since.
+    [todo] = share([[n for n in ensembles if context.config.overwrite or not cells[n].load_cached()]])
+    jobs = [(n, member) for n in todo for member in range(ensembles[n])]
+    mine = jobs[accelerator.process_index :: accelerator.num_processes]
+    with context.console.progress("members", len(mine), doing="training") as advance:
+        done = []
+        for n, group in groupby(mine, key=lambda job: job[0]):
+            started = time.perf_counter()
+            for member, answer in _train(cells[n], [member for _, member in group]):
+                done.append((n, member, answer, -started + (started := time.perf_counter())))
+                advance(1)
+    by_cell: dict[int, dict[int, tuple[Any, float]]] = {n: {} for n in todo}
+    for n, member, answer, seconds in gather_object(done):
+        by_cell[n][member] = answer, seconds
+    return {cells[n].key: _in_order(members) for n, members in by_cell.items()}
+
+
+def _in_order(members: Mapping[int, tuple[Any, float]]) -> Members:
+    answers, seconds = zip(*(members[number] for number in sorted(members)), strict=True)
+    return Members(answers, sum(seconds))
+
+
+def answers_of(members: Members) -> Sequence[Any]:
+    """Return the answers of members; raises the `NotApplicable` of the first that has none."""
+    for answer in members.answers:
+        if isinstance(answer, NotApplicable):
+            raise answer
+    return members.answers
+
+
+def _train(cell: Cell, members: Sequence[int]) -> Iterator[tuple[int, Any]]:
+    """Yield the answer of each member of a cell, or the reason why it has none."""
+    protocol = cell.protocol
+    assert isinstance(protocol, EnsembleProtocol)
+    try:
+        check_not_given(cell)
+        protocol.check(cell.task)
+        protocol.check_encoder(cell.model.encoder, cell.task)
+        prepared = protocol.prepare(RecentData().of(cell))
+    except NotApplicable as error:
+        yield from ((member, error) for member in members)
+        return
+    for member in members:
+        try:
+            yield member, protocol.train(prepared, member)
+        except NotApplicable as error:
+            yield member, error

@@ -1,0 +1,33 @@
+"""The recordings of one cell, kept for the next one."""
+
+import pandas as pd
+
+from cardiobench.protocols.base import TaskData
+from cardiobench.runner.cell import Cell
+
+
+class RecentData:
+    """Recordings of the last cell of one model and dataset: the next one reads them again only where it needs others."""
+
+    def __init__(self) -> None:
+        """Hold nothing yet."""
+        self._data: TaskData | None = None
+
+    def of(self, cell: Cell) -> TaskData:
+        """Return the recordings of a cell with their embeddings; those of the last cell are let go first."""
+        rows = _numbered(cell.rows[~cell.rows["id"].isin(cell.unreadable)] if cell.unreadable else cell.rows)
+        rows = _numbered(cell.protocol.select_rows(rows, cell.task, cell.variant))
+        if self._data is None or self._data.task != cell.task or not self._data.rows.equals(rows):
+            self.clear()
+            embeddings = cell.plan.store.load(rows["id"], rows["fingerprint"])
+            self._data = TaskData(cell.task, rows, embeddings, cell.model.pooling, cell.config.prompts)
+        return self._data
+
+    def clear(self) -> None:
+        """Let the recordings go."""
+        self._data = None
+
+
+def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows numbered from 0; the very same where they are, since a copy of a large table counts."""
+    return rows if rows.index.equals(pd.RangeIndex(len(rows))) else rows.reset_index(drop=True)

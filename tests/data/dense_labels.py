@@ -1,0 +1,14 @@
+"""Read the dense labels of a raw folder that a test has written."""
+
+from cardiobench.data import catalog, open_dataset
+
+
+def labels_of(name, raw):
+    source = open_dataset(name.partition("/")[0], raw, allow_missing=True)
+    return source, list(source.dense_labels(catalog.task(name)))
+
+
+def expected_of(source, name):
+    """Return the test units that the coverage is counted against."""
+    references = source.references(catalog.task(name))
+    return set(references.loc[references["split"] == "test", "id"])

@@ -1,0 +1,70 @@
+"""Every registered model from a made-up checkpoint, and the array that enters its network."""
+
+import pytest
+import torch
+
+from cardiobench.models.load import load_model
+from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
+
+# Default pooling and variant of every model that offers a choice, as its authors use it.
+DEFAULTS = {
+    "CarDS-Yale/PanEcho": ("mean", "four_clips"),
+    "Edoardo-BS/hubert-ecg-base": ("mean", "first"),
+    "Edoardo-BS/hubert-ecg-large": ("mean", "first"),
+    "Edoardo-BS/hubert-ecg-small": ("mean", "first"),
+    "PKUDigitalHealth/ECGFounder": ("mean", "filtered"),
+    "echonet/EchoPrime": ("cls", "by_name"),
+    "facebook/dinov3-vitb16-pretrain-lvd1689m": ("cls", "full_frame"),
+    "facebook/dinov3-vitl16-pretrain-lvd1689m": ("cls", "full_frame"),
+    "facebook/dinov3-vits16-pretrain-lvd1689m": ("cls", "full_frame"),
+    "google/medsiglip-448": ("", "full_frame"),
+    "google/siglip2-base-patch16-224": ("", "full_frame"),
+    "google/siglip2-base-patch16-512": ("", "full_frame"),
+    "kweimann/ECG-JEPA": ("mean", "per_record"),
+    "microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224": ("", "full_frame"),
+    "mkaichristensen/echo-clip": ("", "echo_clip"),
+    "mkaichristensen/echo-clip-r": ("", "echo_clip"),
+    "sehunfromdaegu/ECG_JEPA": ("mean", ""),
+    "sekeun/EchoFM": ("mean", ""),
+    "wanglab/ecg-fm": ("mean", "mean"),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    with smaller_networks():
+        yield
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """Gives the encoder of a registered model from a made-up checkpoint, each loaded once."""
+    folders, encoders = {}, {}
+
+    def load(name, variant=None):
+        if name.startswith("cardiobench/"):
+            return encoders.setdefault(name, load_model(name).encoder)
+        if (name, variant) not in encoders:
+            if name not in folders:
+                folder = tmp_path_factory.mktemp("checkpoint") / "files"
+                folder.mkdir()
+                folders[name] = CHECKPOINTS[name](folder)
+            with pytest.MonkeyPatch.context() as patch:
+                change_card(patch, name)
+                model = load_model(name, weights=folders[name], variant=variant)
+            assert (model.token_pooling, variant or "") == (DEFAULTS.get(name, ("", ""))[0], variant or "")
+            encoders[name, variant] = model.encoder
+        return encoders[name, variant]
+
+    return load
+
+
+def entering(module: torch.nn.Module, encoder, recording) -> torch.Tensor:
+    """The array that a module of an encoder gets when the encoder encodes a recording."""
+    inputs = []
+    hook = module.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
+    try:
+        encoder.encode(encoder.transform(recording))
+    finally:
+        hook.remove()
+    return inputs[0]
