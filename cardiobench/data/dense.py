@@ -41,7 +41,7 @@ class DenseLabel:
         phase: "ED", "ES", or None.
         view: of the recording, or None.
         size: height and width of a mask that was left out to save memory; None else.
-        reason: why there is no label; mask and points are then None, and the frame counts as not covered.
+        reason: why there is no label; mask and points are then None.
     """
 
     task: str

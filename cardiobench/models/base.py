@@ -35,9 +35,9 @@ class Encoder(Protocol):
     Five further attributes are optional. `sampling_rate` is the rate in Hz that an ECG is brought to before `transform`; an
     encoder without it resamples by itself. `frame_wise = True` says that the parts are the frames of a clip, each encoded
     by itself: clips whose frames are shown in another order are then not encoded again. `no_text_reason` says why an
-    encoder without a text tower has none. `stored_as` is the type of its stored vectors, "float32" or "float16". An encoder that cuts a recording into several clips says how with
-    `cut(recording) -> list[Clip]`, and its `transform` takes such a list too: where the order of frames is perturbed, it
-    is the order of the frames that the network sees together.
+    encoder without a text tower has none. `stored_as` is the type of its stored vectors, "float32" or "float16". An encoder
+    that cuts a recording into several clips says how with `cut(recording) -> list[Clip]`, and its `transform` takes such a
+    list too: where the order of frames is perturbed, it is the order of the frames that the network sees together.
     """
 
     name: str

@@ -134,7 +134,11 @@ class EchonetPediatric(CardioBuilder):
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per video; the patient is the first part of its name, the visit the first two."""
         table = cls.listed(raw)
-        traced = {view: cls.tracings(raw, view, TRACED).groupby("FileName")["Frame"].nunique() for view in PICTURED}
+        tables = {view: cls.tracings(raw, view, TRACED) for view in PICTURED}
+        traced = {
+            view: table[~table["Frame"].isin(UNTRACED)].groupby("FileName")["Frame"].nunique()
+            for view, table in tables.items()
+        }
         for row in table[table["EF"].notna()].itertuples():
             name = _video(row.FileName)
             yield {
@@ -195,7 +199,7 @@ class EchonetPediatric(CardioBuilder):
     def read_tracing(corners: np.ndarray, frame: int, name: str, source: str) -> Reading:
         """Fill the outline (n, 2) of a frame, which the table calls `name`."""
         if name in UNTRACED:
-            raise BadData(f"{source}: this phase was not traced. Nothing to do: the frame counts as not covered.")
+            raise BadData(f"{source}: this phase was not traced. Nothing to do: coverage does not count it.")
         if frame == UNKNOWN_FRAME:
             raise BadData(
                 f"{source}: expected a frame counted from 0 or {' or '.join(UNTRACED)}. Correct the rows, or download the table again."

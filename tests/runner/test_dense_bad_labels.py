@@ -64,14 +64,6 @@ def one_chord(raw, unit):
     lines_of(raw, "VolumeTracings.csv", first_two)
 
 
-def not_traced(raw, unit):
-    def emptied(cells):
-        phase = "Diastolic" if cells[3] == "0" else "Systolic"
-        return [cells[0], "", "", f"No {phase}"] if cells[0].startswith(unit) else cells
-
-    lines_of(raw, "VolumeTracings.csv", emptied)
-
-
 def outside(raw, unit):
     def moved(cells):
         return [*cells[:5], str(int(cells[5]) + 5000), *cells[6:]] if cells[1] == unit else cells
@@ -90,7 +82,6 @@ BAD = {
     unknown_value: ("camus/lv_seg", "the mask holds the label 9, known are 0 to 3"),
     no_spacing: ("camus/lv_seg", "a pixel measures 0 x 0 mm"),
     one_chord: ("echonet_dynamic/lv_seg", "the tracing has 1 chords"),
-    not_traced: ("echonet_pediatric/lv_seg", "No Systolic"),
     outside: ("echonet_lvh/landmarks", "lies outside the picture"),
 }
 
@@ -99,7 +90,7 @@ BAD = {
 def releases(tmp_path_factory):
     """Twins of the releases, before anything is damaged, by name."""
     folder = tmp_path_factory.mktemp("releases")
-    for name in {task.partition("/")[0] for task, _ in BAD.values()}:
+    for name in ("camus", "echonet_dynamic", "echonet_lvh", "echonet_pediatric"):
         write_twin(name, folder / name, patients=12)
     return folder
 
@@ -167,6 +158,27 @@ def test_a_patient_counts_as_covered_by_the_share_of_its_frames_in_raw_and_prepa
         assert result.score.n == len({label.unit for label in test}), "its other frame is scored"
         assert f"3 of {len(test)} labelled test frames have no score" in result.warnings
         assert result.bounds.missing == 3 and result.bounds.worst < result.score.value
+
+
+@pytest.mark.slow
+def test_a_phase_that_the_release_did_not_trace_is_named_and_no_labelled_frame(releases, tmp_path, capsys):
+    """Else no complete copy of EchoNet-Pediatric would be covered, and none of its results could be pushed."""
+    raw, task = tmp_path / "data" / "echonet_pediatric", catalog.task("echonet_pediatric/lv_seg")
+    shutil.copytree(releases / task.dataset, raw)
+    test = [label for label in open_dataset(task.dataset, raw).dense_labels(task) if label.split == "test"]
+    unit = min(label.unit for label in test)
+
+    def emptied(cells):
+        return cells if cells[3] == "0" or not cells[0].startswith(unit) else [cells[0], "", "", "No Systolic"]
+
+    lines_of(raw, "VolumeTracings.csv", emptied)
+    write_manifest(raw, {})
+    (result,) = results_of(task.name, tmp_path / "data", tmp_path)
+    left = sum(label.unit != unit or label.frame == 0 for label in test)
+    assert left < len(test) and result.coverage == {"scored": left, "expected": left}
+    assert result.bounds is None
+    said = capsys.readouterr().out
+    assert f"! {task.name}: " in said and f"({unit}" in said and "frame No Systolic): this phase was not traced" in said
 
 
 @pytest.mark.slow

@@ -22,12 +22,12 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
     """Attention over the stored vectors of a recording, and one linear layer on what it gathers.
 
     The recipe is that of the frozen mode of arXiv:2509.25095: learned queries over the tokens of a frozen encoder, output
-    straight to the classes, AdamW, the epoch of the least validation loss; with more weight decay and more steps where
-    recordings are few, who would else teach the layer before the queries. Tokens are what a model's store holds of a
-    recording: the frames of an image model, the clips of a video model, the windows of an ECG model, with `--pooling tokens`
-    the tokens of its network. They are standardised by those of the training recordings. Validation patients stop the
-    training; without a validation split a fifth of the training patients do. The answer is the mean of `seeds` trainings,
-    shared out to the processes of a run; the score of each is in the result.
+    straight to the classes, AdamW, the epoch of the least validation loss; with smaller batches where recordings are few.
+    Tokens are what a model's store holds of a recording: the frames of an image model, the clips of a video model, the
+    windows of an ECG model, with `--pooling tokens` the tokens of its network. They are standardised by those of the
+    training recordings. Validation patients stop the training; without a validation split a fifth of the training patients
+    do. The answer is the mean of `seeds` trainings, shared out to the processes of a run; the score of each is in the
+    result.
 
     Memory: one batch of tokens, whatever the number of recordings. Time: epochs x tokens x dimension x heads.
     """

@@ -13,8 +13,7 @@ class AttentionRecipe:
     Attributes:
         heads: queries.
         learning_rate: of AdamW, constant.
-        weight_decay: of AdamW, for the layer on what the queries gather. That of the recipe, 0.001, lets thousands of
-            weights fit a few hundred recordings before a query has found anything; 10 holds each below 0.1.
+        weight_decay: of AdamW, for the layer on what the queries gather. With a hundred recordings 10 finds more.
         batch_size: recordings per step; fewer where an epoch would have less than ten steps.
         epochs: at most.
         patience: epochs without a smaller validation loss after which training stops; as many as there are, as in the
@@ -28,7 +27,7 @@ class AttentionRecipe:
 
     heads: PositiveInt = 16
     learning_rate: PositiveFloat = 1e-3
-    weight_decay: PositiveFloat = 10.0
+    weight_decay: PositiveFloat = 1e-3
     batch_size: PositiveInt = 64
     epochs: PositiveInt = 100
     patience: PositiveInt = 100

@@ -67,10 +67,8 @@ def ecg_figure(overlap: pd.DataFrame, k: int = 50) -> "Figure":
     for style, colour, name in FLOORS.values():
         axes.plot([], [], style, color=colour, label=name)
     axes.set_xticks(range(len(names)), [MODELS.get(name, name) for name in names])
-    middle, half = (
-        (len(names) - 1) / 2,
-        max(len(names), 4) / 2,
-    )  # or a single model's bar would be as wide as the figure
+    # As wide as four models at least: a single one's bar would fill the figure.
+    middle, half = (len(names) - 1) / 2, max(len(names), 4) / 2
     axes.set(xlim=(middle - half, middle + half), ylim=(0, 1), ylabel=f"shared top {k}, mean over pairs of datasets")
     figure.legend(loc="outside upper center", ncols=3)
     return figure

@@ -135,9 +135,8 @@ def save_figure(figure: "Figure", path: Path, *, png: bool = True) -> str:
         FigureCanvasSVG(figure)
         figure.set_dpi(72)  # as in an SVG
         layout.execute(figure)
-        figure.set_layout_engine(
-            None
-        )  # else matplotlib draws everything once more, and throws it away, before each file
+        # else matplotlib draws everything once more, and throws it away, before each file
+        figure.set_layout_engine(None)
     with matplotlib.rc_context({"svg.hashsalt": path.stem}):  # ids that no other figure of a page has
         figure.savefig(text, format="svg", dpi=DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     write_text(text.getvalue(), path.with_suffix(".svg"))
