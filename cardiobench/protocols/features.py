@@ -30,7 +30,7 @@ def row_blocks(
         if indices is None:
             yield rows, features[rows].astype(dtype)
         else:
-            yield rows, features[indices[rows]].astype(dtype, copy=False)
+            yield rows, features.take(indices[rows], axis=0).astype(dtype, copy=False)
 
 
 def mean_and_std(features: np.ndarray, indices: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,7 @@
 """Rows to learn a linear layer from: standardised, in blocks, in the coordinates in which they vary independently."""
 
 from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -78,6 +79,12 @@ class PrincipalRows:
             block -= centre
             block /= deviation
             yield rows, block
+
+    def in_precision(self, dtype: DTypeLike) -> "PrincipalRows":
+        """Return the same rows along the same axes, multiplied in another type; those that are kept stay in theirs."""
+        rows = copy(self)
+        rows.dtype = np.dtype(dtype)
+        return rows
 
     def layer(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients (c, k) and intercepts (k,) of the columns of a block.

@@ -44,7 +44,7 @@ def logistic_path(
         classes: number of classes.
         class_weight: "balanced" gives the classes equal weight in sum; None leaves rows as they are.
         scale: mean and deviation (d,) of each feature; by default those of these rows.
-        tolerance: how far above its minimum the mean loss may stay; from `SEARCH_TOLERANCE` on, rows that are read anew in
+        tolerance: how far above its minimum the mean loss may stay; down to `SEARCH_TOLERANCE`, rows that are read anew in
             every pass are multiplied in float32, whose rounding error is far smaller.
 
     Returns:
@@ -62,14 +62,18 @@ def logistic_path(
     weights = np.ones(len(labels))
     if class_weight == "balanced":
         weights = (len(labels) / (len(present) * np.maximum(counts, 1)))[labels]
-    exact = tolerance < SEARCH_TOLERANCE or are_kept(len(indices), features.shape[1])
-    rows = PrincipalRows(features, indices, weights, scale, np.float64 if exact else np.float32, exact_axes=False)
+    kept = are_kept(len(indices), features.shape[1])
+    rows = PrincipalRows(features, indices, weights, scale, np.float64 if kept else np.float32, exact_axes=False)
     outputs = np.array([1]) if classes == 2 else present
-    loss = _LogLoss(rows, np.searchsorted(present, labels), weights, len(outputs))
+    losses = [_LogLoss(rows, np.searchsorted(present, labels), weights, len(outputs))]
+    if not kept and tolerance < SEARCH_TOLERANCE:  # most of the way in float32, in half the time
+        losses.append(_LogLoss(rows.in_precision(np.float64), losses[0].codes, weights, len(outputs)))
     state = np.zeros((len(rows.values) + 1, len(outputs)))
     fitted = {}
     for penalty in sorted(penalties, reverse=True):  # from the stiffest on: each is a good start for the next
-        state = _minimize(loss, state, penalty, tolerance)
+        for loss in losses:
+            loss.curvature = losses[0].curvature
+            state = _minimize(loss, state, penalty, tolerance if loss is losses[-1] else SEARCH_TOLERANCE)
         coefficients, intercepts = rows.in_feature_units(state)
         if classes > len(present):
             every = np.zeros((len(coefficients), classes)), np.full(classes, -np.inf)
