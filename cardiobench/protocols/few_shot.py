@@ -18,7 +18,7 @@ from cardiobench.protocols.options import Penalty
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.task_scorer import ScoreDraws, TaskScorer
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import percentile_interval
+from cardiobench.scoring.bootstrap import estimate
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class FewShot(AnalysisProtocol):
                     {"patients": size, "draw": draw, "recordings": len(rows_of_draw), "score": score.value}
                     for draw, (rows_of_draw, score) in enumerate(zip(drawn, scored, strict=True))
                 ]
-                values[f"{scorer.key} at {size}"] = estimate = pool_draws(scored)
-                curve.append({"patients": size, **interval_columns(estimate)})
+                values[f"{scorer.key} at {size}"] = pooled = pool_draws(scored)
+                curve.append({"patients": size, **interval_columns(pooled)})
             model, _ = LinearProbe(seed=analysis.seed).fit(data)
-        full = test_scorer.score_all([model.predict(data.features, test)])[0].estimate
+        full = test_scorer.estimate(model.predict(data.features, test))
         values[f"{scorer.key} of all"] = full
         curve.append({"patients": len(np.unique(data.patients[pool])), **interval_columns(full)})
         table = pd.DataFrame(curve).assign(
@@ -131,11 +131,10 @@ class PatientPool:
 
 def pool_draws(scored: Sequence[ScoreDraws]) -> Estimate:
     """Return the mean score of the draws; its interval is over the draws and the test patients together."""
-    low, high = percentile_interval(np.concatenate([one.draws for one in scored]))
-    first = scored[0].patients
-    return Estimate(float(np.mean([one.value for one in scored])), low, high, len(first), len(set(first)))
+    mean = float(np.mean([one.value for one in scored]))
+    return estimate(mean, np.concatenate([one.draws for one in scored]), scored[0].patients)
 
 
-def interval_columns(estimate: Estimate) -> dict[str, float]:
+def interval_columns(score: Estimate) -> dict[str, float]:
     """Return the columns of a row of the curve."""
-    return {"score": estimate.value, "low": estimate.low, "high": estimate.high}
+    return {"score": score.value, "low": score.low, "high": score.high}

@@ -10,7 +10,10 @@ from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import ProtocolOutput, TaskData, Units, decide
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import estimate, percentile_interval, resample, resampled_counts
+from cardiobench.scoring.bootstrap import FEW, MIN_PATIENTS, estimate, resample, resampled_counts
+from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.compare import paired_difference
+from cardiobench.scoring.estimates import Sampler, estimate_metric
 from cardiobench.scoring.floors import best_constant, best_uninformed
 from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 from cardiobench.scoring.predictions import match_units
@@ -37,8 +40,7 @@ class ScoreDraws:
 
     def difference_from(self, other: "ScoreDraws") -> Estimate:
         """Return this score minus another on the same units, with the interval of the paired difference."""
-        low, high = percentile_interval(self.draws - other.draws)
-        return Estimate(self.value - other.value, low, high, len(self.patients), len(set(self.patients)))
+        return estimate(self.value - other.value, self.draws - other.draws, self.patients)
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,24 @@ class RecordingsScorer:
             drawn = metric.resamples(ScoringInput(cells // classes, cells % classes), every)[key]
             scores.append(ScoreDraws(float(drawn[0]), drawn[1:], self._patients))
         return scores
+
+    def estimate(self, values: np.ndarray) -> Estimate:
+        """Score predictions with the interval that a result of them has."""
+        sample, scorer = self._sample(values), self._scorer
+        present = sample.present_classes(len(self._task.classes))
+        sampler = Sampler(sample, Clusters.of(self._patients), present, scorer.resamples, scorer.seed)
+        return estimate_metric(scorer.metric, sampler, (scorer.key,))[scorer.key]
+
+    def difference(self, values: np.ndarray, others: np.ndarray) -> Estimate:
+        """Return the score of predictions minus that of others, with the interval by which `compare` judges two models."""
+        scorer, clusters = self._scorer, Clusters.of(self._patients)
+        metric, key, first, second = scorer.metric, scorer.key, self._sample(values), self._sample(others)
+        value, ends = metric.value(first)[key] - metric.value(second)[key], (np.nan, np.nan)
+        few = clusters.count < MIN_PATIENTS
+        if not few and not np.isnan(value):
+            classes = len(self._task.classes)
+            ends, *_ = paired_difference(metric, key, first, second, clusters, classes, scorer.resamples, scorer.seed)
+        return Estimate(float(value), *ends, len(first), clusters.count, FEW if few else "")
 
     def _sample(self, values: np.ndarray) -> ScoringInput:
         """Return the rows that are scored with what they were answered."""

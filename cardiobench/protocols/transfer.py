@@ -15,7 +15,7 @@ from cardiobench.protocols.base import ProtocolOutput
 from cardiobench.protocols.linear.model import LinearModel
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.representation.subjects import tasks_by_label
-from cardiobench.protocols.task_scorer import ScoreDraws, TaskScorer
+from cardiobench.protocols.task_scorer import TaskScorer
 from cardiobench.results.score_result import Estimate
 
 COLUMNS = ("train", "test", "score", "low", "high", "change", "change_low", "change_high", "floor", "n_patients")
@@ -59,16 +59,15 @@ class Transfer(AnalysisProtocol):
                 name: ProtocolOutput(test, probe.predict(data.features, test), {**details, "train_on": name})
                 for name, (probe, details) in probes.items()
             }
-            scores = {name: scorer.score(data, output) for name, output in outputs.items()}
-            own = scores.get(task.dataset)
-            for name, score in scores.items():
-                values[f"{name} -> {task.dataset}: {scorer.key}"] = score.estimate
-                change = score.difference_from(own) if own else None
+            recordings, own = scorer.of(data, test), outputs.get(task.dataset)
+            for name, output in outputs.items():
+                values[f"{name} -> {task.dataset}: {scorer.key}"] = score = recordings.estimate(output.values)
+                change = recordings.difference(output.values, own.values) if own else None
                 if change and name != task.dataset:
                     values[f"{name} -> {task.dataset}: change"] = change
                 if name != task.dataset:
-                    details = {**outputs[name].details, "change_from_own_probe": asdict(change) if change else None}
-                    predictions.append(ScoredPredictions(task, name, replace(outputs[name], details=details)))
+                    details = {**output.details, "change_from_own_probe": asdict(change) if change else None}
+                    predictions.append(ScoredPredictions(task, name, replace(output, details=details)))
                 rows.append(_row(name, task.dataset, score, change, scorer.floor()))
         if not rows:
             raise NotApplicable("; ".join(warnings))
@@ -91,7 +90,6 @@ class Transfer(AnalysisProtocol):
         return probes, warnings
 
 
-def _row(train: str, test: str, score: ScoreDraws, change: Estimate | None, floor: float) -> tuple:
-    estimate = score.estimate
+def _row(train: str, test: str, score: Estimate, change: Estimate | None, floor: float) -> tuple:
     changes = (change.value, change.low, change.high) if change else (None, None, None)
-    return (train, test, estimate.value, estimate.low, estimate.high, *changes, floor, estimate.n_patients)
+    return (train, test, score.value, score.low, score.high, *changes, floor, score.n_patients)

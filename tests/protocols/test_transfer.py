@@ -3,15 +3,20 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.references import references_of
 from cardiobench.data.spec import Task
 from cardiobench.protocols.analysis import Analysis
+from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.transfer import Transfer
 from cardiobench.report.plots import transfer as figure
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.scoring.compare import compare
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
 from tests.protocols.conftest import BINARY, REGRESSION, task_data
 
 
@@ -42,6 +47,18 @@ def named(name, task=BINARY):
     return replace(task, name=f"{name}/{task.target}")
 
 
+def answers(data, model):
+    """What a file of predictions of the test recordings would hold."""
+    test = data.indices("test")
+    values, ids = model.predict(data.features, test), data.rows["id"].to_numpy()[test]
+    if not data.task.classes:
+        return pd.DataFrame({"id": ids, "y_pred": values})
+    chosen = np.array(data.task.classes)[values.argmax(axis=1)]
+    return pd.DataFrame(
+        {"id": ids, "y_pred": chosen, **{f"p_{name}": values[:, code] for code, name in enumerate(data.task.classes)}}
+    )
+
+
 def matrix(output):
     return output.tables["matrix"].set_index(["train", "test"])
 
@@ -65,6 +82,36 @@ def test_a_probe_of_the_same_law_loses_nothing_and_one_of_the_opposite_law_is_wr
     given = output.values["c -> b: change"]
     assert pairs["c", "b"].details["train_on"] == "c"
     assert pairs["c", "b"].details["change_from_own_probe"]["value"] == given.value < 0
+
+
+@pytest.mark.parametrize("task", [BINARY, REGRESSION], ids=lambda task: task.kind)
+def test_intervals_are_those_of_the_results_and_of_compare(task):
+    one, two = dataset(named("a", task)), dataset(named("b", task), seed=1)
+    output = Transfer().analyze(analysis_of(a=one, b=two), None)
+    references = references_of(two.rows, two.task)
+    joined = {
+        train: Predictions.join(references, answers(two, LinearProbe().fit(data)[0]), two.task, source=train)
+        for train, data in (("a", one), ("b", two))
+    }
+    for train, predictions in joined.items():
+        known = score(predictions, references, resamples=100).score
+        found = output.values[f"{train} -> b: {task.metrics[0]}"]
+        assert (found.value, found.low, found.high) == pytest.approx((known.value, known.low, known.high), abs=1e-12)
+    known, found = compare(joined["a"], joined["b"], resamples=100), output.values["a -> b: change"]
+    assert (found.value, found.low, found.high) == pytest.approx((known.difference, known.low, known.high), abs=1e-12)
+
+
+def test_fewer_than_ten_patients_have_neither_interval():
+    few = dataset(named("b"), seed=1, n=27)
+    assert len(np.unique(few.patients[few.indices("test")])) == 9
+    output = Transfer().analyze(analysis_of(a=dataset(named("a")), b=few), None)
+    for name in ("a -> b: f1_macro", "a -> b: change"):
+        found = output.values[name]
+        assert (
+            np.isfinite(found.value)
+            and np.isnan([found.low, found.high]).all()
+            and "fewer than 10 patients" in found.reason
+        )
 
 
 def test_an_error_grows_by_what_the_offset_between_two_datasets_is():
