@@ -11,7 +11,6 @@ from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
-from cardiobench.protocols.base import ProtocolOutput
 from cardiobench.protocols.numeric_prompts import RULES
 from cardiobench.protocols.task_scorer import TaskScorer
 from cardiobench.protocols.zero_shot import ZeroShot, no_text_tower
@@ -46,6 +45,7 @@ class PromptSensitivity(AnalysisProtocol):
         texts, version = prompts(task, data.prompts)
         scorer = TaskScorer(task, analysis.references(task), analysis.resamples, analysis.seed)
         test = data.indices("test")
+        recordings = scorer.of(data, test)
         rows, values = [], {}
         for rule in RULES if task.kind == "regression" else ("",):
             scores = []
@@ -55,7 +55,7 @@ class PromptSensitivity(AnalysisProtocol):
                     predicted = zero_shot.predict_numbers(data, encoder, wording.prompts["templates"], test, rule)
                 else:
                     predicted = zero_shot.predict_classes(data, encoder, wording.prompts, test)
-                score = scorer.score(data, ProtocolOutput(test, predicted, {})).estimate
+                score = recordings.estimate(predicted)
                 scores.append(score.value)
                 row = {"rule": rule, "kind": wording.kind, "wording": wording.name, "share": wording.share}
                 rows.append({**row, "score": score.value, "low": score.low, "high": score.high})
