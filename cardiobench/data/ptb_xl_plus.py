@@ -44,20 +44,29 @@ def interval_tasks(groups: tuple[Group, ...]) -> tuple[Task, ...]:
 def find_features(raw: Path) -> Path | None:
     """Return the folder of PTB-XL+, in PTB-XL's raw folder or beside it; None where there is none."""
     folders = (raw / FOLDER, raw.resolve().parent / FOLDER)
-    return next((folder for folder in folders if (folder / TABLES["12SL"]).is_file()), None)
+    return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def measurements(folder: Path, algorithm: str = "12SL") -> pd.DataFrame:
-    """Return the measurements of one algorithm by the number of the ECG; what it did not find, as PR in fibrillation, is NaN.
+    """Return the measurements of one algorithm by the number of the ECG.
+
+    What it did not find, as PR in fibrillation, is NaN, and so is what no heart has, beyond `LIMITS`.
 
     Args:
         folder: of PTB-XL+.
         algorithm: a key of `TABLES`.
 
     Raises:
+        MissingData: the folder has no such table.
         BadData: the table lacks a column, or an ECG stands in it twice.
     """
-    columns = {column: number(0, optional=True) for column, _, _ in TARGETS.values()}
+    values = _values(folder, algorithm)
+    return values.where(~_impossible(values))
+
+
+def _values(folder: Path, algorithm: str) -> pd.DataFrame:
+    """Return what one algorithm wrote, by the number of the ECG; 0 stands for nothing found."""
+    columns = {column: number(optional=True) for column, _, _ in TARGETS.values()}
     table = read_columns(folder / TABLES[algorithm], {"ecg_id": integer(1), **columns}).set_index("ecg_id")
     if table.index.has_duplicates:
         repeated = table.index[table.index.duplicated()].unique()
@@ -65,12 +74,28 @@ def measurements(folder: Path, algorithm: str = "12SL") -> pd.DataFrame:
             f"{folder / TABLES[algorithm]} has {len(repeated)} ECGs more than once: {first_n(repeated)}. Download it again."
         )
     values = pd.DataFrame({target: table[column] for target, (column, _, _) in TARGETS.items()}).astype("float64")
-    values = values.where(values > 0)
+    values = values.where(values != 0)
     return values.assign(heart_rate=60_000 / values["heart_rate"])
 
 
+def _impossible(values: pd.DataFrame) -> pd.DataFrame:
+    """Return which measurements lie beyond the limits of their unit."""
+    limits = {target: LIMITS[unit] for target, (_, unit, _) in TARGETS.items()}
+    return pd.DataFrame(
+        {target: values[target].notna() & ~values[target].between(*limits[target]) for target in TARGETS}
+    )
+
+
 def findings(folder: Path) -> Iterator[AuditFinding]:
-    """Yield, for each measurement, how far the two algorithms are apart: no model can be expected to come nearer."""
+    """Yield the measurements that no heart has, and how far the two algorithms are apart: no model can be expected to come nearer."""
+    odd = _impossible(_values(folder, "12SL"))
+    for target, (_, unit, _) in TARGETS.items():
+        names = tuple(f"{number:05d}" for number in odd.index[odd[target]])
+        low, high = LIMITS[unit]
+        if names:
+            yield AuditFinding(
+                f"ptb_xl/{target}: measurements outside {low:g}-{high:g} {unit}", len(names), "ECGs", names, "no labels"
+            )
     if not (folder / TABLES["Uni-G"]).is_file():
         return
     one, other = measurements(folder), measurements(folder, "Uni-G")

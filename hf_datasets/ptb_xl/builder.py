@@ -144,9 +144,10 @@ class PtbXl(CardioBuilder):
                 "age_group": age_group(row.age),
                 "strat_fold": row.strat_fold,
                 "scp_codes": scp_codes,
-                "cd_paper": conduction(codes, "scp", "paper"),
-                "cd": conduction(codes, "scp"),
-                "af": fibrillation(codes, "scp"),
+                # A record that nobody said anything of is no negative.
+                "cd_paper": conduction(codes, "scp", "paper") if codes else None,
+                "cd": conduction(codes, "scp") if codes else None,
+                "af": fibrillation(codes, "scp") if codes else None,
                 **{target: statement_labels(codes, target) for target in GRANULARITIES},
                 **intervals.get(row.ecg_id, {}),
             }

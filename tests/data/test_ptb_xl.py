@@ -116,6 +116,15 @@ def test_statements_that_cannot_be_read_are_named(copy):
         open_dataset("ptb_xl", copy, allow_missing=True)
 
 
+def test_a_record_without_statements_has_no_label_of_any_task(copy):
+    path = copy / "ptbxl_database.csv"
+    table = pd.read_csv(path)
+    table.loc[3, "scp_codes"] = "{}"
+    table.to_csv(path, index=False)
+    row = open_dataset("ptb_xl", copy, allow_missing=True).frame.iloc[3]
+    assert row[["cd", "af", "cd_paper", "all", "rhythm"]].isna().all()
+
+
 def test_a_record_without_its_header_is_missing(copy):
     victim = sorted((copy / "records100").rglob("*.hea"))[0]
     victim.unlink()

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from cardiobench.core.config import RunConfig
-from cardiobench.core.errors import BadData
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data import catalog, open_dataset
 from cardiobench.data.phantom.ecg import ecg_patients
 from cardiobench.data.twin import write_twin
@@ -59,6 +59,31 @@ def test_a_number_that_stands_twice_is_refused(twin, tmp_path):
     raw = shutil.copytree(twin, tmp_path / "ptb_xl", dirs_exist_ok=True)
     features(raw / "ptb_xl_plus", [(800, 150, 96, 3, 400, 447)] * 2)
     with pytest.raises(BadData, match=r"12sl_features\.csv has 1 ECGs more than once: 3"):
+        frame(raw)
+
+
+def test_measurements_that_no_heart_has_are_no_labels_and_named(twin, tmp_path):
+    raw = shutil.copytree(twin, tmp_path / "ptb_xl", dirs_exist_ok=True)
+    features(raw / "ptb_xl_plus", [(50, 150, 96, 1, 400, 447), (800, 29999, -1, 2, 400, 447)])
+    source = open_dataset("ptb_xl", raw, allow_missing=True)
+    rows = source.frame.set_index("id")
+    assert rows.loc["00001", TARGETS].astype(float).fillna(-1).tolist() == [150, 96, 400, 447, -1], (
+        "50 ms are 1,200 bpm"
+    )
+    assert rows.loc["00002", TARGETS].astype(float).fillna(-1).tolist() == [-1, -1, 400, 447, 75]
+    found = catalog.builder("ptb_xl").findings(source.raw, source.table.listed)
+    odd = {line.check: line.examples for line in found if "outside" in line.check}
+    assert odd == {
+        "ptb_xl/pr: measurements outside 0-3000 ms": ("00002",),
+        "ptb_xl/qrs: measurements outside 0-3000 ms": ("00002",),
+        "ptb_xl/heart_rate: measurements outside 0-400 bpm": ("00001",),
+    }
+
+
+def test_a_folder_without_the_table_is_named(twin, tmp_path):
+    raw = shutil.copytree(twin, tmp_path / "ptb_xl", dirs_exist_ok=True)
+    (raw / "ptb_xl_plus" / "features" / "12sl_features.csv").unlink()
+    with pytest.raises(MissingData, match=r"12sl_features\.csv is not in .*features"):
         frame(raw)
 
 
