@@ -103,6 +103,8 @@ def flags(result: ScoreResult) -> list[str]:
 def row(result: ScoreResult) -> tuple[str, ...]:
     """Return the cells of a result in the order of `COLUMNS`."""
     estimate = result.overall[result.metric]
+    pooling = result.model.get("token_pooling")
+    marks = [f"pooling {pooling}"] if pooling else []  # else rows of `--pooling mean max` look the same
     return (
         result.task,
         result.model["name"],
@@ -114,7 +116,7 @@ def row(result: ScoreResult) -> tuple[str, ...]:
         verdict(result),
         f"{estimate.n}" if estimate.n == estimate.n_patients else f"{estimate.n} ({estimate.n_patients} patients)",
         f"{result.coverage['scored']}/{result.coverage['expected']}",
-        ", ".join(flags(result)) or "–",
+        ", ".join([*marks, *flags(result)]) or "–",
     )
 
 

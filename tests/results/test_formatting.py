@@ -14,7 +14,9 @@ from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdi
 NAN = float("nan")
 
 
-def result(value=0.441315, model="org/name", task="tmed2/as", metric="f1_macro", higher=True, unit="", **more):
+def result(
+    value=0.441315, model="org/name", task="tmed2/as", metric="f1_macro", higher=True, unit="", pooling="", **more
+):
     return ScoreResult(
         task=task,
         metric=metric,
@@ -30,7 +32,7 @@ def result(value=0.441315, model="org/name", task="tmed2/as", metric="f1_macro",
         verdict=Verdict("no information shown", "a sentence", value - 0.5, -0.1, 0.1, 0.4, 0.4),
         coverage={"scored": 119, "expected": 120},
         protocol="probe",
-        model={"name": model},
+        model={"name": model, "token_pooling": pooling},
         dataset={"name": "tmed2"},
         **{"collapsed": False, **more},
     )
@@ -51,6 +53,11 @@ def test_a_row_by_hand():
         "coverage": "119/120",
         "flags": "collapsed, seen in pretraining, incomplete",
     }
+
+
+def test_rows_of_two_poolings_can_be_told_apart():
+    one, other = (tables.row(result(pooling=pooling)) for pooling in ("mean", "max"))
+    assert one[-1].startswith("pooling mean") and other[-1].startswith("pooling max")
 
 
 def test_a_measurement_keeps_its_unit():
