@@ -52,9 +52,6 @@ class SingleProcess:
     def wait_for_everyone(self) -> None:
         """Go on: there is nobody to wait for."""
 
-    def end_training(self) -> None:
-        """Do nothing: there is no process group to end."""
-
 
 def start_processes() -> "Accelerator | SingleProcess":
     """Return the accelerator of this process, once all processes have arrived; of one alone, what stands for it.
@@ -145,7 +142,11 @@ def check_shared(folder: Path, accelerator: "Accelerator | SingleProcess") -> No
 
 @contextmanager
 def watch(accelerator: "Accelerator | SingleProcess") -> Iterator[None]:
-    """End this process with a message when another one is lost or fails; each one holds a connection to the main one."""
+    """End this process with a message when another one is lost or fails; each one holds a connection to the main one.
+
+    The process group ends with the work, or with the error that this process ends with: a thread of it that outlives the
+    interpreter may abort the process.
+    """
     if isinstance(accelerator, SingleProcess) or accelerator.num_processes == 1:
         yield
         return
@@ -167,6 +168,8 @@ def watch(accelerator: "Accelerator | SingleProcess") -> Iterator[None]:
             with suppress(OSError):  # the other end may be through
                 peer.sendall(last)
             peer.close()
+        if last:  # else this process may have been stopped within an exchange that never ends
+            accelerator.end_training()
 
 
 def _connect(accelerator: "Accelerator") -> dict[socket.socket, int]:

@@ -103,7 +103,6 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         if accelerator.is_main_process and config.report_to:
             report_to_trackers(config, summary.results)
         accelerator.wait_for_everyone()
-    accelerator.end_training()
     return context.summary
 
 

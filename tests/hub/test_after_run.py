@@ -194,7 +194,6 @@ def ended(monkeypatch, tmp_path):
             device="cpu",
             num_processes=1,
             wait_for_everyone=lambda: None,
-            end_training=lambda: None,
         )
         monkeypatch.setattr(runner, "start_processes", lambda: process)
         monkeypatch.setattr(runner, "load", lambda *arguments: SimpleNamespace(setting=""))
