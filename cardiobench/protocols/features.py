@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike
 
-BLOCK_NUMBERS = 2**19
-"""Numbers of a block: 4 MB in float64, which stay in a processor's cache while they are used."""
+BLOCK_NUMBERS = 2**18
+"""Numbers of a block: 2 MB in float64, which stay in the cache of a core while they are used."""
 
 
 def row_blocks(
