@@ -1,9 +1,37 @@
-"""Memory that was freed and is still held by an allocator for later use."""
+"""Memory of this machine, and memory that was freed and is still held by an allocator for later use."""
 
 import ctypes
+import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pyarrow as pa
+
+
+def memory_limit(root: Path = Path("/")) -> int:
+    """Return how many bytes the processes here may hold: the machine's memory, or what a container or a job may have of it.
+
+    Args:
+        root: of the file system, in which Linux tells its limits: `memory.max` of version 2 of control groups,
+            `memory.limit_in_bytes` of version 1; a group has no more than those above it.
+    """
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    with suppress(OSError):  # not Linux
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, group = line.split(":", 2)
+            if not controllers:
+                mount, name = root / "sys/fs/cgroup", "memory.max"
+            elif "memory" in controllers.split(","):
+                mount, name = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+            else:
+                continue
+            folder = mount / group.lstrip("/")
+            for place in (folder, *folder.parents):
+                with suppress(OSError):  # a container sees its own groups only
+                    limit = (place / name).read_text().strip()
+                    limits += [int(limit)] if limit.isdigit() else []  # else "max"
+    return min(limits)
 
 
 def release_freed_memory() -> None:

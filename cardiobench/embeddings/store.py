@@ -27,13 +27,13 @@ import xxhash
 
 from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput, first_n
 from cardiobench.core.io import write_atomic
-from cardiobench.core.memory import release_freed_memory
+from cardiobench.core.memory import memory_limit, release_freed_memory
 from cardiobench.results.paths import folder_name
 
 DIGESTS = {32: xxhash.xxh3_128_hexdigest, 16: lambda content: hashlib.sha256(content).hexdigest()[:16]}
 """Digits in a shard's name -> its digest: XXH3, at the speed of memory; shards of earlier versions have SHA-256."""
 DEVICE = b"device"  # in a shard's metadata; no part of the key, since it is not meant to change a value
-MEMORY_SHARE = 0.5  # of this machine's memory; larger embeddings lie in a file that is mapped into memory
+MEMORY_SHARE = 0.5  # of the memory here; larger embeddings lie in a file that is mapped into memory
 PROCESSES_HERE = "LOCAL_WORLD_SIZE"  # variable of launchers: processes that share this machine's memory
 POOLED_NUMBERS = 2**19  # numbers that are pooled together in float64: 4 MB, which stay in a processor's cache
 
@@ -257,7 +257,7 @@ def _as_slice(positions: np.ndarray) -> slice | np.ndarray:
 
 def _allocate(shape: tuple[int, int], dtype: np.dtype, folder: Path) -> np.ndarray:
     """Return an empty matrix, in a nameless file of `folder` where it would fill half of this process's part of the memory."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // int(os.environ.get(PROCESSES_HERE) or 1)
+    memory = memory_limit() // int(os.environ.get(PROCESSES_HERE) or 1)
     size = shape[0] * shape[1] * dtype.itemsize
     if size <= MEMORY_SHARE * memory:
         return np.empty(shape, dtype=dtype)

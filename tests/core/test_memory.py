@@ -1,0 +1,37 @@
+"""How much memory a process may hold, as Linux tells it on a machine, in a container and in a job of a cluster."""
+
+import os
+
+import pytest
+
+from cardiobench.core.memory import memory_limit
+
+MACHINE = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+MB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "limit"),
+    [
+        ("", {}, MACHINE),
+        ("0::/\n", {"memory.max": "max"}, MACHINE),
+        ("0::/\n", {"memory.max": f"{64 * MB}\n"}, 64 * MB),  # in a container
+        ("0::/slurm/job_7/step_0\n", {"slurm/job_7/memory.max": f"{64 * MB}", "slurm/job_7/step_0/memory.max": "max"}, 64 * MB),
+        ("0::/kubepods/pod\n", {"memory.max": f"{32 * MB}"}, 32 * MB),  # a path of the host that the container does not see
+        ("4:cpu,memory:/docker/a:b\n0::/\n", {"memory/docker/a:b/memory.limit_in_bytes": f"{16 * MB}"}, 16 * MB),
+        ("4:memory:/\n", {"memory/memory.limit_in_bytes": "9223372036854771712"}, MACHINE),
+        ("4:memoryless:/\n", {"memory/memory.limit_in_bytes": "1"}, MACHINE),
+    ],
+)  # fmt: skip
+def test_the_limit_is_the_least_of_a_process_and_the_groups_above_it(tmp_path, groups, files, limit):
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text(groups)
+    for name, text in files.items():
+        path = tmp_path / "sys/fs/cgroup" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert memory_limit(tmp_path) == limit
+
+
+def test_a_system_without_groups_has_its_own_memory(tmp_path):
+    assert memory_limit(tmp_path) == MACHINE
