@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cardiobench.data import catalog
+
 BLOCK = re.compile(r"```(bash|python)\n(.*?)```", re.DOTALL)
 
 
@@ -37,3 +39,12 @@ def test_every_page_is_in_the_contents(root):
     contents = (root / "docs" / "index.md").read_text(encoding="utf-8")
     for page in (root / "docs").glob("*.md"):
         assert page.stem == "index" or re.search(rf"^{page.stem}$", contents, re.MULTILINE), page.name
+
+
+@pytest.mark.parametrize("name", catalog.list_datasets())
+def test_the_table_of_data_names_every_dataset_and_its_tasks_of_single_frames(root, name):
+    table = (root / "docs" / "usage.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| [^|]*`{name}`.*$", table, re.MULTILINE)
+    for task in catalog.list_dense_tasks():
+        dataset, _, target = task.partition("/")
+        assert dataset != name or f"`{target}`" in row, task
