@@ -115,7 +115,7 @@ def write_examples(
         predictions, unread = read_predictions(best_of_each_model(entries))
         problems += unread
         for entry, frame in predictions:
-            links.setdefault(name, []).append(_write(entry, task, examples(dataset, task, frame), out))
+            links.setdefault(name, []).append(_write(entry, task, dataset, examples(dataset, task, frame), out))
     for name in (name for name in dict.fromkeys(tasks) if name not in links):
         message = "no result with answers of this task, or its recordings are not here"
         problems.append(Problem(name, "no examples", message))
@@ -206,12 +206,11 @@ def ecg_trace(ecg: Ecg) -> Markup:
     return Markup(inline_svg(text.getvalue()))
 
 
-def _write(entry: Entry, task: Task, shown: Sequence[Example], out: Path) -> tuple[str, str]:
+def _write(entry: Entry, task: Task, dataset: OpenDataset, shown: Sequence[Example], out: Path) -> tuple[str, str]:
     """Save a page; returns its title and its address from the report."""
     model, folder = entry.result.model["name"], out / FOLDER
     name = f"{anchor('worst', f'{task.name} {entry.setting}{entry.path}')}.html"
     template = page_environment(out).get_template("examples.html")
-    dataset = catalog.spec(task.dataset)
     text = template.render(task=task, dataset=dataset, model=model, protocol=entry.result.label, examples=shown)
     write_text("*\n", folder / ".gitignore")
     write_text(text, folder / name, errors="replace")
