@@ -8,9 +8,9 @@ import pandas as pd
 
 from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
-from cardiobench.protocols.base import ProtocolOutput, TaskData, Units, decide
+from cardiobench.protocols.base import TaskData, Units, decide
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import FEW, MIN_PATIENTS, estimate, resample, resampled_counts
+from cardiobench.scoring.bootstrap import FEW, MIN_PATIENTS, resample, resampled_counts
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.compare import paired_difference
 from cardiobench.scoring.estimates import Sampler, estimate_metric
@@ -32,15 +32,6 @@ class ScoreDraws:
     value: float
     draws: np.ndarray
     patients: np.ndarray
-
-    @property
-    def estimate(self) -> Estimate:
-        """The score with its 95 % interval over patients."""
-        return estimate(self.value, self.draws, self.patients)
-
-    def difference_from(self, other: "ScoreDraws") -> Estimate:
-        """Return this score minus another on the same units, with the interval of the paired difference."""
-        return estimate(self.value - other.value, self.draws - other.draws, self.patients)
 
 
 @dataclass(frozen=True)
@@ -68,10 +59,6 @@ class TaskScorer:
     def key(self) -> str:
         """Name of the metric, as in results."""
         return self.metric.primary_key
-
-    def score(self, data: TaskData, output: ProtocolOutput) -> ScoreDraws:
-        """Score predictions; units whose recordings could not be read are left out."""
-        return self.of(data, output.indices).score_all([output.values])[0]
 
     def of(self, data: TaskData, indices: np.ndarray) -> "RecordingsScorer":
         """Return what scores any number of predictions of the same recordings."""

@@ -7,14 +7,19 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.media.types import Clip, Ecg
+from cardiobench.data.references import references_of
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.models.load import load_model
-from cardiobench.protocols.base import TaskData
+from cardiobench.protocols.base import ProtocolOutput, TaskData, aggregate
+from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.stress import ecg, echo
 from cardiobench.protocols.stress.protocol import Stress
 from cardiobench.report.plots import stress as figure
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.scoring.compare import compare
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
 from tests.protocols.analyses import study_of
 from tests.protocols.conftest import BINARY, task_data
 
@@ -194,6 +199,38 @@ def test_some_patients_are_disturbed_whole_and_compared_with_themselves():
     assert finding.warnings == ("5 of 20 test patients were disturbed",)
     assert (finding.tables["scores"]["difference"] == 0).all() and finding.values["probe: undisturbed"].n == 10
     assert Stress(patients=None).perturbations([base.task])[0].rows(base.rows)["patient_id"].nunique() == 20
+
+
+def test_intervals_are_those_of_the_results_and_of_compare():
+    """Whatever order the disturbed recordings come in, and without the one that could not be encoded."""
+    base = made(1.0)
+    lost = base.rows.index[base.rows["split"] == "test"][3]
+    test = [row for row in base.rows.index[base.rows["split"] == "test"][::-1] if row != lost]
+    noisy = base.features[test] + np.random.default_rng(0).normal(size=(len(test), 2))
+    changed = TaskData(
+        base.task,
+        base.rows.loc[test].reset_index(drop=True),
+        Embeddings(noisy.astype(np.float32), np.arange(len(test) + 1)),
+        "mean",
+    )
+    study = study_of(base, lambda change: changed)
+    found = Stress(kinds=("gain",)).analyze(study, load_model("cardiobench/constant"))
+    probe, _ = LinearProbe().fit(base)
+    references = references_of(base.rows.drop(index=lost), base.task)
+    (clean, disturbed) = (
+        Predictions.join(references, answers.loc[answers["id"] != base.rows["id"][lost]], base.task, source="")
+        for answers in (
+            aggregate(data, ProtocolOutput(rows, probe.predict(data.features, rows), {}))
+            for data, rows in ((base, base.indices("test")), (changed, np.arange(len(test))))
+        )
+    )
+    row = found.tables["scores"].iloc[-1]
+    known = score(disturbed, references, resamples=100).score
+    assert tuple(row[["score", "low", "high"]]) == pytest.approx((known.value, known.low, known.high), abs=1e-12)
+    known = compare(disturbed, clean, resamples=100)
+    columns = ["difference", "difference_low", "difference_high"]
+    assert tuple(row[columns]) == pytest.approx((known.difference, known.low, known.high), abs=1e-12)
+    assert (found.tables["scores"].iloc[0][columns] == 0).all(), "an undisturbed recording from itself"
 
 
 def test_the_run_says_how_many_patients_are_disturbed():

@@ -86,14 +86,14 @@ class Stress(AnalysisProtocol):
         rows: list[dict[str, Any]] = []
         values: dict[str, Estimate] = {}
         for by, predict in predictors.items():
-            clean = scorer.score(clean_data, of_patients(clean_data, predict(clean_data), disturbed))
-            rows.append(_row(by, NONE, 0, clean.estimate, clean.difference_from(clean)))
-            values[f"{by}: undisturbed"] = clean.estimate
+            clean = of_patients(clean_data, predict(clean_data), disturbed)
+            score, _ = against(scorer, clean_data, clean, clean_data, clean)
+            rows.append(_row(by, NONE, 0, score, Estimate(0.0, 0.0, 0.0, score.n, score.n_patients)))
+            values[f"{by}: undisturbed"] = score
             for perturbation in perturbations:
                 data = analysis.data(task, perturbation)
-                score = scorer.score(data, predict(data))
-                difference = score.difference_from(clean)
-                rows.append(_row(by, perturbation.name, perturbation.severity, score.estimate, difference))
+                score, difference = against(scorer, data, predict(data), clean_data, clean)
+                rows.append(_row(by, perturbation.name, perturbation.severity, score, difference))
                 values[f"{by}: {perturbation.name} {perturbation.severity:g}, change"] = difference
         table = pd.DataFrame(rows).assign(
             floor=scorer.floor(),
@@ -103,6 +103,19 @@ class Stress(AnalysisProtocol):
         )
         warnings = (f"{len(disturbed)} of {n_patients} test patients were disturbed",)
         return AnalysisOutput(values, {"scores": table}, {}, warnings if len(disturbed) < n_patients else ())
+
+
+def against(
+    scorer: TaskScorer, data: TaskData, output: ProtocolOutput, clean_data: TaskData, clean: ProtocolOutput
+) -> tuple[Estimate, Estimate]:
+    """Return the score of predictions with the interval of a result, and its difference from those of the clean recordings.
+
+    The interval of the difference is that of `compare`; recordings without both predictions are left out.
+    """
+    ids, clean_ids = (one.rows["id"].to_numpy()[found.indices] for one, found in ((data, output), (clean_data, clean)))
+    _, here, there = np.intersect1d(ids, clean_ids, return_indices=True)
+    recordings, values = scorer.of(data, output.indices[here]), output.values[here]
+    return recordings.estimate(values), recordings.difference(values, clean.values[there])
 
 
 def of_patients(data: TaskData, output: ProtocolOutput, patients: set[str]) -> ProtocolOutput:
