@@ -119,7 +119,7 @@ def load_dataset(
     from cardiobench.data import catalog
     from cardiobench.data.hub_data import stream_published
     from cardiobench.data.open import absence, parquet_folder
-    from cardiobench.data.prepared import load_parquet
+    from cardiobench.data.prepared import load_prepared
 
     name = name.removeprefix("cardiobench/")
     kind = catalog.builder(name)
@@ -128,7 +128,7 @@ def load_dataset(
         return splits if split is None else splits[split]
     folder = parquet_folder(name, data_dir, published=True)
     if folder is not None:
-        splits = load_parquet(folder, kind.SPEC)
+        splits = load_prepared(folder, kind.SPEC)
         if streaming:
             splits = datasets.IterableDatasetDict({key: rows.to_iterable_dataset() for key, rows in splits.items()})
         return splits if split is None else splits[split]

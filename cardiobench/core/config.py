@@ -243,7 +243,10 @@ class RunConfig(Settings):
         bool, Setting("leave out all but one of the recordings that are known to be the same", DATA)
     ] = False
     verify: Annotated[
-        bool, Setting("know recordings by the content of their files, read now, not by size and change time", DATA)
+        bool,
+        Setting(
+            "read every file: check prepared data, and know recordings by content, not by size and change time", DATA
+        ),
     ] = False
     limit: Annotated[
         Positive | None, Setting("only the first N patients of each split, to try things out", DATA, "N")

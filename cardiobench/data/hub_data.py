@@ -7,9 +7,9 @@ from typing import Any
 
 from cardiobench.core.config import DEFAULT_NAMESPACE, hub_namespace
 from cardiobench.core.errors import MissingData
-from cardiobench.data.prepare import NOTE
 from cardiobench.data.prepared import shards_by_split
 from cardiobench.data.prepared_labels import LABELS
+from cardiobench.data.prepared_note import NOTE
 from cardiobench.data.spec import DatasetSpec
 
 FILES = (NOTE, "data/*.parquet", f"{LABELS}/*.parquet")

@@ -2,18 +2,16 @@
 
 import hashlib
 import json
-import os
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
-from cardiobench.core.errors import BadData, BadMedia, CardioBenchError, UnwritableOutput, first_n
+from cardiobench.core.errors import BadData, BadMedia, UnwritableOutput, first_n
 from cardiobench.core.io import remove_orphans, sha256_of_file, temporary_folder, write_json
-from cardiobench.core.tables import read_table
 from cardiobench.data import catalog
 from cardiobench.data.prepared_labels import label_path, write_labels
+from cardiobench.data.prepared_note import LEFT_OUT, NOTE, Preparation
 from cardiobench.data.prompts import prompt_files
 from cardiobench.data.rows import links_out
 from cardiobench.data.twin_manifest import find_manifest
@@ -23,59 +21,7 @@ if TYPE_CHECKING:
 
     from cardiobench.data.builder import CardioBuilder
 
-NOTE = "cardiobench.json"
-LEFT_OUT = "left_out.parquet"
-"""Rows of the release's tables whose recording is not in the folder; what the coverage is counted against."""
 SHARD = "500MB"
-
-
-def read_left_out(folder: Path) -> "pd.DataFrame":
-    """Return the rows of the release that a prepared folder lacks; none where it has all.
-
-    Raises:
-        BadData: they cannot be read.
-    """
-    import pandas as pd
-
-    path = folder / LEFT_OUT
-    if not os.path.lexists(path):
-        return pd.DataFrame(columns=["id", "split"])
-    try:
-        table = read_table(path)
-    except CardioBenchError as error:
-        raise BadData(f"{error} Prepare the dataset again.") from None
-    if not {"id", "split"} <= set(table):
-        raise BadData(f"{path} has no columns id and split. Prepare the dataset again.")
-    return table
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """The provenance of a prepared folder, saved in it as `cardiobench.json`.
-
-    Attributes:
-        name: dataset.
-        version: of the dataset in CardioBench.
-        digest: of the rows and file sizes (`RowTable.digest`).
-        twin: true for a synthetic twin.
-        missing: files that the tables name and the raw folder lacked.
-        unreadable: ids of recordings that could not be read and were left out.
-        absent: split -> rows of the release that the tables lacked.
-        linked: links out of the raw folder, through which recordings or tables may have come; such a folder is not published.
-        shards: file in `data` -> its SHA-256, by which a folder that was changed since is known.
-        labels: the same of the files in `labels`, the masks and landmarks.
-    """
-
-    name: str
-    version: str
-    digest: str
-    twin: bool
-    missing: tuple[str, ...]
-    unreadable: tuple[str, ...]
-    absent: dict[str, int]
-    linked: tuple[str, ...]
-    shards: dict[str, str]
-    labels: dict[str, str] = field(default_factory=dict)
 
 
 def prepare(
@@ -195,8 +141,9 @@ def _finish(build: "CardioBuilder", folder: Path, *, allow_missing: bool) -> Non
         linked=() if build._raw is None else links_out(build._raw),
         shards={shard.name: sha256_of_file(shard) for shard in shards},
         labels={path.name: sha256_of_file(path) for path in _write_labels(build, folder, here)},
+        left_out=sha256_of_file(folder / LEFT_OUT) if len(left_out) else "",
     )
-    write_json(asdict(note), folder / NOTE)
+    write_json(note.to_json(), folder / NOTE)
 
 
 def _write_labels(build: "CardioBuilder", folder: Path, here: set[str]) -> list[Path]:

@@ -11,19 +11,18 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from cardiobench.core.errors import BadData, MissingData
-from cardiobench.core.io import parse_json, sha256_of_file
+from cardiobench.core.errors import BadData, CardioBenchError, MissingData
+from cardiobench.core.tables import read_table
 from cardiobench.data.builder import candidate_dirs, unmeasured_column
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.dense import DenseLabel
 from cardiobench.data.fingerprints import fingerprints
 from cardiobench.data.labels import label_set
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
-from cardiobench.data.prepare import NOTE, Preparation, read_left_out
-from cardiobench.data.prepared_labels import LABELS, label_path, read_labels
+from cardiobench.data.prepared_labels import label_path, read_labels
+from cardiobench.data.prepared_note import LEFT_OUT, NOTE, check_files, note_content, read_note
 from cardiobench.data.rows import RowTable, check_rows
 from cardiobench.data.spec import DatasetSpec, Task
-from cardiobench.results.record import type_adapter
 
 
 def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
@@ -31,7 +30,7 @@ def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
     for folder in candidate_dirs(name, data_dir):
         for candidate in (folder, folder / "cardiobench" / name):
             note = candidate / NOTE
-            if note.is_file() and _note_content(note).get("name") == name:
+            if note.is_file() and note_content(note).get("name") == name:
                 return candidate
     return None
 
@@ -76,36 +75,22 @@ class PreparedDataset(OpenDataset):
         return decode({**self.dataset[self._places[row["id"]]], "key_frame": row.get("key_frame")}, sampling)
 
 
-def _note_content(path: Path) -> dict[str, Any]:
-    try:
-        return parse_json(path.read_bytes())
-    except BadData as error:
-        raise BadData(f"{path}: {error}") from error
-
-
-def read_note(folder: Path, spec: DatasetSpec) -> Preparation:
-    """Read what a prepared folder was made from.
+def read_left_out(folder: Path) -> pd.DataFrame:
+    """Return the rows of the release that a prepared folder lacks; none where it has all.
 
     Raises:
-        BadData: it was made by another version of the dataset, or the note is damaged.
+        BadData: they cannot be read.
     """
-    content = _note_content(folder / NOTE)
-    advice = f"Make it again: cardiobench prepare {spec.name} --out ..."
-    if content.get("version") != spec.version:
-        raise BadData(
-            f"{folder} holds version {content.get('version')} of {spec.name}, and this is version {spec.version}. {advice}"
-        )
+    path = folder / LEFT_OUT
+    if not os.path.lexists(path):
+        return pd.DataFrame(columns=["id", "split"])
     try:
-        return type_adapter(Preparation).validate_python(content)
-    except ValueError as error:
-        raise BadData(f"{folder / NOTE} is not what `cardiobench prepare` wrote: {error}. {advice}") from error
-
-
-def changed_shards(folder: Path, note: Preparation) -> list[str]:
-    """Return the files of recordings that are not, by content, those that `prepare` wrote: changed, added or gone."""
-    expected = note.shards | note.labels
-    found = {path.name: sha256_of_file(path) for name in ("data", LABELS) for path in sorted((folder / name).glob("*"))}
-    return sorted(name for name in {*expected, *found} if expected.get(name) != found.get(name))
+        table = read_table(path)
+    except CardioBenchError as error:
+        raise BadData(f"{error} Prepare the dataset again.") from None
+    if not {"id", "split"} <= set(table):
+        raise BadData(f"{path} has no columns id and split. Prepare the dataset again.")
+    return table
 
 
 def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> PreparedDataset:
@@ -114,12 +99,14 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
     Args:
         spec: the dataset.
         folder: that `prepare` wrote.
-        verify: read every recording for its fingerprint, even where size and time of its file are as they were.
+        verify: read every file for its digest and every recording for its fingerprint, also where size and times of the
+            files are as they were.
 
     Raises:
-        BadData: it was made by another version of the dataset.
+        BadData: it was made by another version of the dataset, or a file was changed since.
     """
     note = read_note(folder, spec)
+    check_files(folder, note, verify=verify)
     dataset = _joined(folder, spec)
     media = [name for name in ("video", "image", "ecg") if name in dataset.features]
     frame = dataset.remove_columns(media).to_pandas()
@@ -154,8 +141,17 @@ def _class_cells(frame: pd.DataFrame, task: Task) -> list[str | None]:
     ]
 
 
-def load_parquet(folder: Path, spec: DatasetSpec) -> Any:
-    """Return the splits of a prepared folder as a `datasets.DatasetDict`."""
+def load_prepared(folder: Path, spec: DatasetSpec) -> Any:
+    """Return the splits of a prepared folder, whose files are checked first, as a `datasets.DatasetDict`.
+
+    Raises:
+        BadData: it was made by another version of the dataset, or a file was changed since.
+    """
+    check_files(folder, read_note(folder, spec))
+    return _load_parquet(folder, spec)
+
+
+def _load_parquet(folder: Path, spec: DatasetSpec) -> Any:
     import datasets
 
     shards = shards_by_split(spec, (f"{folder}/data/{path.name}" for path in (folder / "data").glob("*.parquet")))
@@ -177,4 +173,4 @@ def shards_by_split(spec: DatasetSpec, files: Iterable[str]) -> dict[str, list[s
 def _joined(folder: Path, spec: DatasetSpec) -> Any:
     import datasets
 
-    return datasets.concatenate_datasets(list(load_parquet(folder, spec).values()))
+    return datasets.concatenate_datasets(list(_load_parquet(folder, spec).values()))

@@ -3,14 +3,14 @@
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cardiobench.core.errors import CardioBenchError, LicenceError
 from cardiobench.core.tables import read_table
 from cardiobench.data import catalog
-from cardiobench.data.prepare import Preparation
+from cardiobench.data.prepared_note import Preparation
 from cardiobench.data.prompts import prompt_digest
 from cardiobench.results.record import checksum
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
@@ -54,10 +54,10 @@ def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()
     return replace(shown, stamp={**shown.stamp, "source_checksum": source})
 
 
-def public_note(note: Preparation) -> dict[str, Any]:
+def public_note(note: Preparation) -> Preparation:
     """Return the note of a prepared folder with counts alone of the files and recordings that it lacks."""
     marks = {"missing": PATH_MARK, "unreadable": ID_MARK, "linked": PATH_MARK}
-    return {**asdict(note), **{name: [mark] * len(getattr(note, name)) for name, mark in marks.items()}}
+    return replace(note, **{name: (mark,) * len(getattr(note, name)) for name, mark in marks.items()})
 
 
 def public_name(model: str) -> str:

@@ -3,14 +3,16 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cardiobench.core.errors import LicenceError, MissingData, first_n
 from cardiobench.data import catalog
 from cardiobench.data.hub_data import data_tag
-from cardiobench.data.prepare import NOTE, Preparation, companion_files, read_left_out
-from cardiobench.data.prepared import changed_shards, find_prepared, read_note
+from cardiobench.data.prepare import companion_files
+from cardiobench.data.prepared import find_prepared, read_left_out
 from cardiobench.data.prepared_labels import LABELS
+from cardiobench.data.prepared_note import NOTE, Preparation, changed_files, read_note
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.hub.cards import front_matter_block, insert, text_of
 from cardiobench.hub.commit import Content, PlanChanges, RepoOptions, Snapshot, Target
@@ -68,7 +70,7 @@ def publications(
                 f"{prepared} holds no prepared {name}. Make it: cardiobench prepare {name} --out {prepared}"
             )
         note = read_note(folder, spec)
-        changed = changed_shards(folder, note)
+        changed = changed_files(folder, note)
         restricted = not free_to_go(spec)
         if restricted and not ((private or gated) and i_have_the_right):
             raise LicenceError(
@@ -130,8 +132,8 @@ def plan_main(name: str, folder: Path | None, restricted: bool, gated: bool = Fa
         for part in ("data", LABELS):
             files |= {f"{part}/{path.name}": path for path in sorted((folder / part).glob("*.parquet"))}
         note = read_note(folder, catalog.spec(name))
-        published = {**public_note(note), "absent": _absent(folder, note)}
-        files[NOTE] = json.dumps(published, indent=2).encode()
+        published = replace(public_note(note), absent=_absent(folder, note), left_out="")
+        files[NOTE] = json.dumps(published.to_json(), indent=2).encode()
         if note.twin:
             card = _after_front_matter(card, TWIN)
         files["README.md"] = with_file_facts(card, files).encode()

@@ -1,6 +1,7 @@
 """What a prepared folder holds and what is known of it: no identity, no stale fingerprint, no real data as a twin."""
 
 import datetime
+import hashlib
 import json
 import os
 import shutil
@@ -9,8 +10,10 @@ import numpy as np
 import pydicom
 import pytest
 
+import cardiobench
 from cardiobench.core.errors import BadData, LicenceError
-from cardiobench.data import open_dataset
+from cardiobench.core.io import sha256_of_file
+from cardiobench.data import open_dataset, prepared_note
 from cardiobench.data.media.deidentify import KEPT, deidentified
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
@@ -75,33 +78,68 @@ def ecgs(folder):
     return prepare("georgia", folder / "raw", folder)
 
 
-def test_a_prepared_recording_that_changes_has_another_fingerprint(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def test_a_changed_file_is_named_with_both_digests_and_what_to_do(tmp_path):
     folder = ecgs(tmp_path)
-    before = open_dataset("georgia", tmp_path).frame.set_index("id")["fingerprint"]
-    assert before.is_unique
-    shard = sorted((folder / "data").glob("train-*.parquet"))[0]
-    stat, table = shard.stat(), pq.read_table(shard)
-    rows = table.to_pylist()
-    rows[0]["ecg"][0][0] += 1.0  # the size stays the same
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), shard)
-    after = open_dataset("georgia", tmp_path).frame.set_index("id")["fingerprint"]
-    assert list(before.index[before != after.loc[before.index]]) == [rows[0]["id"]]
-    # the same change, hidden behind the same size and time, is seen by content
-    os.utime(shard, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    trusted = open_dataset("georgia", tmp_path)
-    content = shard.read_bytes()
-    rows[1]["ecg"][0][0] += 1.0
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), shard)
-    if shard.stat().st_size == len(content):
-        os.utime(shard, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-        again = open_dataset("georgia", tmp_path)
-        assert (again.frame["fingerprint"] == trusted.frame["fingerprint"]).all(), "size and time are trusted"
-    verified = open_dataset("georgia", tmp_path, verify=True)
-    changed = verified.frame["fingerprint"] != trusted.frame["fingerprint"]
-    assert list(verified.frame["id"][changed]) == [rows[1]["id"]]
+    data = folder / "data"
+    shard, other = sorted(data.glob("*.parquet"))[:2]
+    content, second = shard.read_bytes(), other.read_bytes()
+    known, found = (hashlib.sha256(bytes_).hexdigest() for bytes_ in (content, content[:-9]))
+
+    def refused(match):
+        with pytest.raises(BadData, match=match):
+            open_dataset("georgia", tmp_path)
+        with pytest.raises(BadData, match=match):
+            cardiobench.load_dataset("georgia", tmp_path)
+
+    open_dataset("georgia", tmp_path)
+    shard.write_bytes(content[:-9])
+    refused(
+        rf"data/{shard.name} has the SHA-256 {found}, and cardiobench.json says {known}\. Make it again: cardiobench prepare"
+    )
+    shard.write_bytes(second)
+    other.write_bytes(content)
+    refused(rf"data/{shard.name} has .*{known}\. Also changed: data/{other.name}\.")
+    other.write_bytes(second)
+    shard.unlink()
+    refused(rf"data/{shard.name} is missing or not a file, and cardiobench.json lists it with the SHA-256 {known}")
+    shard.write_bytes(content)
+    (data / "train-00001-of-00002.parquet").write_bytes(second)
+    refused(
+        r"data/train-00001-of-00002.parquet has the SHA-256 \w{64}, and cardiobench.json does not list it; remove it"
+    )
+    (data / "train-00001-of-00002.parquet").unlink()
+    open_dataset("georgia", tmp_path)
+
+
+def test_a_second_opening_reads_no_file_for_its_digest_and_verify_reads_all(tmp_path, monkeypatch):
+    folder = ecgs(tmp_path)
+    read = []
+    monkeypatch.setattr(prepared_note, "sha256_of_file", lambda path: read.append(path.name) or sha256_of_file(path))
+    names = sorted(path.name for path in (folder / "data").glob("*.parquet"))
+    for verify, expected in ((False, names), (False, []), (True, names), (False, [])):
+        read.clear()
+        open_dataset("georgia", tmp_path, verify=verify)
+        assert sorted(read) == expected
+    os.utime(folder / "data" / names[0])
+    read.clear()
+    open_dataset("georgia", tmp_path)
+    assert read == names[:1]
+
+
+def test_a_note_whose_digests_were_changed_too_is_refused(tmp_path):
+    folder = ecgs(tmp_path)
+    note = json.loads((folder / "cardiobench.json").read_text())
+    for change in ({"twin": False}, {"shards": {}}, {"absent": {"test": 1}}, {"extra": 1}):
+        (folder / "cardiobench.json").write_text(json.dumps({**note, **change}))
+        with pytest.raises(BadData, match=r"cardiobench.json was changed after it was written: .* Make it again"):
+            open_dataset("georgia", tmp_path)
+    content = {key: value for key, value in note.items() if key != "seal"}
+    (folder / "cardiobench.json").write_text(json.dumps({**content, "shards": {"../../secret": "0" * 64}}))
+    with pytest.raises(BadData, match=r"\.\./\.\./secret is no file name"):
+        open_dataset("georgia", tmp_path)
+    del content["left_out"]  # a note of an earlier version
+    (folder / "cardiobench.json").write_text(json.dumps(content))
+    assert len(open_dataset("georgia", tmp_path).frame) == 8
 
 
 def test_a_release_over_its_twin_is_not_prepared(tmp_path):

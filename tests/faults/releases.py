@@ -54,10 +54,22 @@ def features(path: Path) -> object:
 
 
 def incomplete(folder: Path) -> Path:
-    """Prepare a dataset, and list a row of the release that the copy lacks."""
-    path = prepared("cardiobench.json")(folder).with_name("left_out.parquet")
-    pd.DataFrame({"id": ["gone"], "patient_id": ["gone"], "split": ["test"]}).to_parquet(path, index=False)
-    return path
+    """Prepare a copy of a release that lacks a recording."""
+    raw = folder.parent / "raw"
+    write_twin("georgia", raw, patients=4)
+    sorted(raw.rglob("*.mat"))[-1].unlink()
+    return prepare("georgia", raw, folder, allow_missing=True) / "left_out.parquet"
+
+
+def labelled(folder: Path) -> Path:
+    write_twin("camus", folder.parent / "raw", patients=2)
+    return sorted((prepare("camus", folder.parent / "raw", folder) / "labels").glob("*.parquet"))[0]
+
+
+def labels(path: Path) -> object:
+    dataset = open_dataset("camus", root(path))
+    (task,) = (task for task in dataset.spec.dense_tasks if task.target == path.stem)
+    return list(dataset.dense_labels(task))
 
 
 def subset(folder: Path) -> Path:
@@ -71,11 +83,12 @@ RELEASES = {
     "release XLSX": Place(twin("hmc_qu", "A2C.xlsx"), release),
     "release NumPy array": Place(twin("echonext", "EchoNext_test_waveforms.npy"), arrays_of),
     "release NumPy array of the audit": Place(twin("echonext", "EchoNext_test_tabular_features.npy"), features),
-    "rows that prepared data leaves out": Place(incomplete, opened),
+    "rows that prepared data leaves out": Place(incomplete, opened, checked=True),
     "twin manifest": Place(twin("georgia", "SYNTHETIC_TWIN.json"), release, "mapping"),
     "challenge header": Place(twin("georgia", "*.hea"), release, "text"),
     "challenge .mat": Place(twin("georgia", "*.mat"), read_ecg),
-    "prepared note": Place(prepared("cardiobench.json"), opened, "mapping"),
-    "prepared Parquet": Place(prepared("train-*.parquet"), opened),
+    "prepared note": Place(prepared("cardiobench.json"), opened, "mapping", checked=True),
+    "prepared Parquet": Place(prepared("train-*.parquet"), opened, checked=True),
+    "prepared labels of frames": Place(labelled, labels, checked=True),
     "subset": Place(subset, read_subset, "mapping"),
 }
