@@ -6,15 +6,12 @@ from typing import Any
 
 import yaml
 
-from cardiobench.core.errors import BadData
+from cardiobench.core.errors import BadData, UnknownName
 from cardiobench.hub import naming, yaml_text
 from cardiobench.hub.model_index import BENCHMARK
+from cardiobench.protocols import protocol_class
 from cardiobench.report.overview import skill
 from cardiobench.results.score_result import ScoreResult
-
-# An entry has one value and no field for the protocol, so a task has one protocol that speaks for it: the first of these
-# that the user has pushed. It is fixed, so that nobody picks the one with the best score.
-HEADLINE = ("probe", "cross_validation", "native", "zero_shot", "knn")
 
 
 def path(dataset: str) -> str:
@@ -23,10 +20,20 @@ def path(dataset: str) -> str:
 
 
 def primary_protocol(protocols: Iterable[str]) -> str:
-    """Return the protocol, with its variant, that speaks for a task."""
-    last = len(HEADLINE)
-    order = {name: number for number, name in enumerate(HEADLINE)}
-    return min(protocols, key=lambda label: (order.get(label.partition(".")[0], last), label))
+    """Return the protocol, with its variant, whose result stands for a task.
+
+    An entry has one value and no field for the protocol. Protocols declare their `headline_rank`, so that nobody picks the one
+    with the best score; those without a rank, or not installed here, come last.
+    """
+    return min(protocols, key=lambda label: (_headline_rank(label.partition(".")[0]), label))
+
+
+def _headline_rank(protocol: str) -> float:
+    try:
+        rank = protocol_class(protocol).headline_rank
+    except UnknownName:
+        return math.inf
+    return math.inf if rank is None else rank
 
 
 def entries(result: ScoreResult, user: str, url: str, revision: str | None) -> list[dict[str, Any]]:

@@ -71,7 +71,7 @@ class ProtocolOutput:
         values: predicted numbers (n,), or class probabilities (n, classes), which add up to 1 unless a recording can have
             several classes.
         details: what was chosen on the way (regularisation, k, prompt set); stamped into the result.
-        out_of_fold: the rows are those of a cross-validation, each predicted by a model that never saw its patient.
+        out_of_fold: Must agree with `BaseProtocol.out_of_fold`, which declares it; protocols need not repeat it here.
         refits: values by the same model fitted on other draws of the training patients (`refits.py`); the spread of their
             scores is added to the interval.
         repeats: values of each of several trainings by other seeds, whose mean `values` is; their scores are in the result.
@@ -90,9 +90,15 @@ class BaseProtocol(ABC):
 
     Attributes:
         name: unique among all protocols.
+        out_of_fold: Whether it predicts the units of all splits (those of `select_rows`), each by a model that never saw
+            its patient, instead of the test split.
+        headline_rank: Rank among the protocols of a task where a page has room for the result of one, lowest first; None
+            ranks after every number.
     """
 
     name: ClassVar[str]
+    out_of_fold: ClassVar[bool] = False
+    headline_rank: ClassVar[int | None] = None
 
     @classmethod
     def from_config(cls, config: RunConfig, **options: Any) -> Self:

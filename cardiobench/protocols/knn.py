@@ -59,6 +59,7 @@ class NearestNeighbours(PredictionProtocol):
     profile: Literal["default", "paper"] = "default"
 
     name = "knn"
+    headline_rank = 5
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:

@@ -15,6 +15,7 @@ class NativePrediction(PredictionProtocol):
     """Predictions of the model's own heads, from the stored vectors of all recordings of a unit of scoring."""
 
     name = "native"
+    headline_rank = 3
 
     def check_encoder(self, encoder: Encoder, task: Task) -> None:
         """Refuse a model without a head for the task's target."""

@@ -60,6 +60,7 @@ class LinearProbe(PredictionProtocol):
     profile: Literal["default", "paper"] = "default"
 
     name = "probe"
+    headline_rank = 1
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class ZeroShot(PredictionProtocol):
     binary_rule: Literal["contrast", "mean_cosine"] = "contrast"
 
     name = "zero_shot"
+    headline_rank = 4
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:

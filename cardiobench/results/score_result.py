@@ -201,6 +201,8 @@ class ScoreResult(Record):
         bounds: worst and best case where answers are missing; None where none is.
         per_class: class -> score, of a multilabel task; empty for another.
         generated: whether the recordings are phantoms or a synthetic twin; such a result never meets real ones.
+        out_of_fold: Whether the scored units are of all splits, each predicted by a model that never saw its patient; None in
+            a result of schema 3 or older, which did not record it.
         rules: edition of the rules that it was scored by; 1 for a result of schema 1, whose verdict is not known.
         seen_in_pretraining: whether the model saw the dataset before; None when nobody knows.
         warnings: sentences for the reader of the number.
@@ -208,8 +210,8 @@ class ScoreResult(Record):
         stamp: versions, seed and time.
     """
 
-    schema: ClassVar[int] = 3
-    older: ClassVar[tuple[int, ...]] = (1, 2)
+    schema: ClassVar[int] = 4
+    older: ClassVar[tuple[int, ...]] = (1, 2, 3)
     task: Name
     metric: Name
     higher_is_better: bool
@@ -229,6 +231,7 @@ class ScoreResult(Record):
     bounds: Bounds | None = None
     per_class: Mapping[str, ClassScore] = field(default_factory=dict)
     generated: bool = False
+    out_of_fold: bool | None = False
     rules: int = 2
     seen_in_pretraining: bool | None = None
     warnings: tuple[str, ...] = ()
@@ -259,11 +262,12 @@ class ScoreResult(Record):
     def upgrade(cls, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a result of an older schema.
 
-        Schema 2 knew no multilabel task. A result of schema 1 keeps its scores, loses its verdict, and says that it has to
-        be scored again.
+        Schemas 2 and 3 did not record `out_of_fold`, and schema 2 had no multilabel task. A result of schema 1 keeps its
+        scores, loses its verdict, and says that it has to be scored again.
         """
-        if record["schema"] == 2:
-            return dict(record)
+        record = {**record, "out_of_fold": None}
+        if record["schema"] > 1:
+            return record
         try:
             groups = {
                 name: {

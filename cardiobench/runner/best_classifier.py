@@ -60,7 +60,7 @@ def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[S
         take_folds(frames, fold_of_unit(first), chosen),
         model=first.model.name,
         limit=first.config.limit,
-        out_of_fold=True,
+        out_of_fold=first.protocol.out_of_fold,
     )
     warnings = (*predictions.warnings, *first.model.warnings, *data_warnings(first.dataset, first.config.limit))
     template = next(iter(results.values()))

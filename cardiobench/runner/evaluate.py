@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cardiobench.core.errors import BadConfig
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import EnsembleProtocol, PredictionProtocol, ProtocolOutput, TaskData, aggregate
@@ -107,13 +108,18 @@ def save_score(
         The result, and the files that were written.
     """
     config, protocol = cell.config, cell.protocol
+    if output.out_of_fold and not protocol.out_of_fold:
+        raise BadConfig(
+            f"protocol '{protocol.name}' gave out-of-fold predictions and declares out_of_fold = False. "
+            "Set out_of_fold = True on its class."
+        )
     predictions, references = join_references(
         cell.dataset,
         cell.task,
         aggregate(data, output),
         model=cell.model.name,
         limit=config.limit,
-        out_of_fold=output.out_of_fold,
+        out_of_fold=protocol.out_of_fold,
     )
     warnings = (*predictions.warnings, *cell.model.warnings, *data_warnings(cell.dataset, config.limit))
     result = score(

@@ -50,7 +50,7 @@ def join_references(
     expected = expected_units(dataset, task, references, limit)
     if out_of_fold and not limit:  # drawn from all splits: nothing is complete where any of them lacks something
         expected = joined.expected + dataset.absent_units(task) + dataset.unread_units(task)
-    return replace(joined, expected=expected), references
+    return replace(joined, expected=expected, out_of_fold=out_of_fold), references
 
 
 def expected_units(dataset: OpenDataset, task: Task, references: pd.DataFrame, limit: int | None) -> int:

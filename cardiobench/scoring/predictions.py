@@ -29,6 +29,7 @@ class Predictions:
         source: where they came from, for messages.
         warnings: sentences for the reader of the score.
         missing: id, patient_id and y_true of the units without an answer; None where nothing is known of them.
+        out_of_fold: Whether the units are of all splits, each predicted by a model that never saw its patient.
     """
 
     task: Task
@@ -37,6 +38,7 @@ class Predictions:
     source: str = "predictions"
     warnings: tuple[str, ...] = ()
     missing: pd.DataFrame | None = None
+    out_of_fold: bool = False
 
     @classmethod
     def join(

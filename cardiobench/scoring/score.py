@@ -114,6 +114,7 @@ def score(
         bounds=bounds,
         per_class=score_classes(sampler, task.classes) if sample.multilabel else {},
         generated=generated,
+        out_of_fold=predictions.out_of_fold,
         seen_in_pretraining=seen_in_pretraining,
         warnings=(
             *([GENERATED] if generated else []),

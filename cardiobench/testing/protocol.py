@@ -95,8 +95,8 @@ def check_predictions(protocol: PredictionProtocol, data: TaskData) -> None:
     hidden = with_other_test_labels(data)
     for variant, (output, chosen) in outputs.items():
         where = f"{protocol.name}{'.' * bool(variant)}{variant} on a {data.task.kind} task"
-        _check_output(output, chosen, where)
-        if not output.out_of_fold:
+        _check_output(output, chosen, where, protocol.out_of_fold)
+        if not protocol.out_of_fold:
             again, _ = _predict(protocol, hidden, variant)
             require(
                 np.array_equal(output.values, again.values),
@@ -117,13 +117,17 @@ def _encoder() -> Any:
     return _Silent()
 
 
-def _check_output(output: ProtocolOutput, data: TaskData, where: str) -> None:
+def _check_output(output: ProtocolOutput, data: TaskData, where: str, out_of_fold: bool) -> None:
+    require(
+        out_of_fold or not output.out_of_fold,
+        f"{where}: the output is out of fold, and the class declares out_of_fold = {out_of_fold}",
+    )
     task, rows = data.task, len(output.indices)
     shape = (rows,) if task.kind == "regression" else (rows, len(task.classes))
     require(len(set(output.indices.tolist())) == rows, f"{where}: a recording is predicted twice")
     # Out of fold, one recording of a patient may stand for all of them.
-    unit = "patient_id" if output.out_of_fold else "id"
-    numbers = np.arange(len(data.rows)) if output.out_of_fold else data.indices("test")
+    unit = "patient_id" if out_of_fold else "id"
+    numbers = np.arange(len(data.rows)) if out_of_fold else data.indices("test")
     units, expected = (set(data.rows[unit].to_numpy()[at]) for at in (output.indices, numbers))
     require(units == expected, f"{where}: predictions for {len(units)} of {len(expected)} units ({unit})")
     require(output.values.shape == shape, f"{where}: predictions {output.values.shape}, expected {shape}")

@@ -180,3 +180,10 @@ def test_a_result_of_schema_1_keeps_its_scores_and_has_to_be_scored_again(tmp_pa
     (tmp_path / "old.json").write_text(json.dumps(content))
     with pytest.raises(BadData, match="checksum"):
         ScoreResult.load(tmp_path / "old.json")
+
+
+def test_an_older_schema_does_not_say_whether_it_is_out_of_fold():
+    for schema in (2, 3):
+        content = {name: value for name, value in result().to_json().items() if name not in ("out_of_fold", CHECKSUM)}
+        assert ScoreResult.from_json(seal({**content, "schema": schema})).out_of_fold is None
+    assert ScoreResult.from_json(result().to_json()).out_of_fold is False

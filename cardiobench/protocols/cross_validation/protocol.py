@@ -53,6 +53,8 @@ class CrossValidation(PredictionProtocol):
     seed: int = 0
 
     name = "cross_validation"
+    out_of_fold = True
+    headline_rank = 2
     runs_in_parallel = True  # each variant is work of its own, to be shipped to where there are cores
 
     @classmethod
@@ -104,7 +106,7 @@ class CrossValidation(PredictionProtocol):
             scores = self.cross_validate(name, features, data.labels[indices], data.patients[indices])
         details = {"size": size, "classifier": name, "records": len(indices), **summary(scores)}
         details["grid"] = {key: list(values) for key, values in self.grids[name].items()}
-        return ProtocolOutput(indices, scores.probabilities, details, out_of_fold=True)
+        return ProtocolOutput(indices, scores.probabilities, details, out_of_fold=self.out_of_fold)
 
     def cross_validate(self, name: str, features: np.ndarray, labels: np.ndarray, patients: np.ndarray) -> FoldScores:
         """Search and predict with one classifier in all folds.
