@@ -10,6 +10,7 @@ import yaml
 from cardiobench.core.errors import BadData, BadMedia, UnwritableOutput, first_n
 from cardiobench.core.io import remove_orphans, sha256_of_file, temporary_folder, write_json
 from cardiobench.data import catalog
+from cardiobench.data.eval_file import eval_file
 from cardiobench.data.prepared_labels import label_path, write_labels
 from cardiobench.data.prepared_note import LEFT_OUT, NOTE, Preparation
 from cardiobench.data.prompts import prompt_files
@@ -85,11 +86,13 @@ def _check_twin(raw: Path | None) -> None:
 
 
 def companion_files(name: str) -> dict[str, bytes]:
-    """Return the files that accompany a dataset's data as path -> content: card, eval.yaml, split ids, prompts."""
+    """Return the files that accompany a dataset's data as path -> content: split ids, card, eval.yaml, prompts."""
     folder, spec = catalog.dataset_folder(name), catalog.spec(name)
-    files = {part: folder / part for part in ("README.md", "eval.yaml")}
-    files |= {f"splits/{path.name}": path for path in sorted((folder / "splits").glob("*.csv"))}
-    contents = {part: path.read_bytes() for part, path in files.items() if path.is_file()}
+    files = {f"splits/{path.name}": path for path in sorted((folder / "splits").glob("*.csv"))}
+    if (card := folder / "README.md").is_file():
+        files["README.md"] = card
+    contents = {part: path.read_bytes() for part, path in files.items()}
+    contents["eval.yaml"] = eval_file(spec).encode()
     prompts = {"version": None}
     for task in spec.tasks:
         for file in prompt_files(task):

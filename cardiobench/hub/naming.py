@@ -6,6 +6,7 @@ import re
 from cardiobench.core.config import hub_namespace
 from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
+from cardiobench.data.eval_file import entry_id
 from cardiobench.results.formatting import flags, verdict
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.metrics import load_metric
@@ -23,7 +24,7 @@ def dataset_id(result: ScoreResult) -> str:
 
 def task_id(result: ScoreResult, metric: str) -> str:
     """Return the entry of the dataset's eval.yaml: `tmed2_as_f1_macro`."""
-    return f"{result.task.replace('/', '_')}_{metric}"
+    return entry_id(result.task, metric)
 
 
 def result_path(result: ScoreResult, user: str) -> str:

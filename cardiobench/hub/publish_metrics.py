@@ -1,4 +1,4 @@
-"""Metric Spaces: the module that `evaluate.load` fetches, its card, and the widget."""
+"""Metric Spaces: the module that `evaluate.load` fetches, its card, and the page written from `metric_space/`."""
 
 import subprocess
 from pathlib import Path
@@ -9,16 +9,20 @@ from cardiobench.hub.commit import RepoOptions, Target
 from cardiobench.hub.publish import GRADIO, Publication
 from cardiobench.scoring.metrics import own_metrics
 
+PAGE = Path(__file__).parent / "metric_space"
+
 
 def publication(name: str, namespace: str, *, private: bool = False) -> Publication:
     """Return the Space of a metric."""
     folder = resources.folder("hf_metrics") / name
-    replacements = {"{GRADIO}": GRADIO, "{COMMIT}": source_commit(folder)}
+    replacements = {"{GRADIO}": GRADIO, "{COMMIT}": source_commit(folder), "{NAME}": name}
     if namespace != "cardiobench":
         replacements[f"cardiobench/{name}"] = f"{namespace}/{name}"
+    sources = {file: folder / file for file in ("README.md", f"{name}.py", "formula.py")}
+    sources |= {file: PAGE / f"{file}.in" for file in ("app.py", "requirements.txt")}
     files = {}
-    for file in ("README.md", f"{name}.py", "formula.py", "app.py", "requirements.txt"):
-        text = (folder / file).read_bytes().decode()
+    for file, source in sources.items():
+        text = source.read_bytes().decode()
         for placeholder, value in replacements.items():
             text = text.replace(placeholder, value)
         files[file] = text.encode()

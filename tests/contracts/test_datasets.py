@@ -11,6 +11,7 @@ from cardiobench import api
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog, open_dataset
 from cardiobench.data.builder import CardioBuilder
+from cardiobench.data.eval_file import entry_id, eval_file
 from cardiobench.data.prompts import prompts
 from cardiobench.data.rows import RowTable
 from cardiobench.data.spec import ROWS, TOTAL
@@ -77,7 +78,7 @@ def test_text_of_the_card(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_eval_file_has_an_entry_for_each_task_and_metric(name):
     spec = catalog.spec(name)
-    content = yaml.safe_load((catalog.dataset_folder(name) / "eval.yaml").read_text(encoding="utf-8"))
+    content = yaml.safe_load(eval_file(spec))
     assert set(content) == {"name", "description", "evaluation_framework", "tasks"}
     assert content["name"] == spec.title and content["evaluation_framework"] == "cardiobench"
     assert content["tasks"] == [
@@ -89,7 +90,7 @@ def test_eval_file_has_an_entry_for_each_task_and_metric(name):
 
 def test_no_entry_of_an_eval_file_is_ambiguous():
     ids = [
-        f"{name.replace('/', '_')}_{metric}"
+        entry_id(name, metric)
         for name in (*TASKS, *catalog.list_dense_tasks())
         for metric in catalog.task(name).metrics
     ]
