@@ -86,8 +86,9 @@ def read_note(folder: Path, spec: DatasetSpec) -> Preparation:
         raise BadData(
             f"{folder} holds version {content.get('version')} of {spec.name}, and this is version {spec.version}. {advice}"
         )
+    older = not content.keys() & {CHECKSUM, "left_out"}  # notes of earlier versions have no checksum
     written, found = content.pop(CHECKSUM, None), checksum(content)
-    if written not in (None, found):  # notes of earlier versions have none
+    if written != found and not older:
         raise BadData(
             f"{folder / NOTE} was changed after it was written: its content has the checksum {found}, and {written} is noted. {advice}"
         )

@@ -32,7 +32,7 @@ def test_roc_reliability_operating_point_and_confusion_by_hand():
     frame = pd.DataFrame({"y_true": ["no", "yes", "no", "yes"], "y_pred": ["yes", "yes", "no", "no"]})
     frame["p_yes"], frame["p_no"] = [0.6, 0.9, 0.3, 0.1], [0.4, 0.1, 0.7, 0.9]
     with figure_style():
-        drawn = classification_figure({"m": frame[["y_true", "y_pred", "p_no", "p_yes"]]}, "m", "x/y")
+        drawn = classification_figure({"m": frame[["y_true", "y_pred", "p_no", "p_yes"]]}, "m", "x/y", ("no", "yes"))
     curves = drawn.tables["curves"].groupby("curve")[["x", "y"]].agg(list)
     # Called ill from the top: patient 2 (ill), 1 (well), 3 (well), 4 (ill); scikit-learn leaves out points on a line.
     assert list(zip(*curves.loc["ROC"], strict=True)) == [(0, 0), (0, 0.5), (1, 0.5), (1, 1)]
@@ -48,7 +48,7 @@ def test_roc_reliability_operating_point_and_confusion_by_hand():
 def test_recordings_of_one_class_have_no_curve_that_needs_both(label, tmp_path):
     frame = pd.DataFrame({"y_true": [label] * 3, "y_pred": ["no", "no", "yes"], "p_no": [0.9, 0.8, 0.3]})
     with figure_style():
-        drawn = classification_figure({"m": frame.assign(p_yes=1 - frame["p_no"])}, "m", "x/y")
+        drawn = classification_figure({"m": frame.assign(p_yes=1 - frame["p_no"])}, "m", "x/y", ("no", "yes"))
         save_figure(drawn.figure, tmp_path / "curves", png=False)
     curves = set(drawn.tables["curves"].dropna()["curve"])
     assert curves == {"reliability", "decision curve"} | ({"precision-recall"} if label == "yes" else set())

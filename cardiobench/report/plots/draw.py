@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from cardiobench.core.errors import BadPredictions, MissingExtra, UnwritableOutput
 from cardiobench.report.overview import find_task
@@ -150,7 +151,9 @@ def _figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFrame]]) 
         from cardiobench.report.plots.radar import radar_figure
 
         named = {f"{entry.result.task}, {entry.result.label}": frame for entry, frame in predictions}
-        if radar := radar_figure(job.name, named):
+        tasks = [task for entry, _ in predictions if (task := find_task(entry.result.task))]
+        views = list(dict.fromkeys(view for task in tasks for view in task.classes))
+        if radar := radar_figure(job.name, named, views):
             yield radar
     else:
         yield from _analysis_figures(job.records)
@@ -175,13 +178,28 @@ def _task_figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFram
             yield agreement_figure(of_masks, units)
     elif best.result.per_class:
         yield classes_figure([entry.result for entry, _ in predictions], best.result)
-    elif task.kind == "regression" if task else not any(name.startswith("p_") for name in frame):
+    elif task.kind == "regression" if task else is_numeric_dtype(frame["y_true"]):
         yield agreement_figure(best.result, frame)
     else:
         named = {_model_label(entry): own for entry, own in predictions}
-        yield classification_figure(named, _model_label(best), job.name)
+        classes = task.classes if task else classes_of_unknown_task(list(named.values()))
+        yield classification_figure(named, _model_label(best), job.name, classes)
     if best.result.groups:
         yield groups_figure([result for result in results if result.groups], best.result, task, frame)
+
+
+def classes_of_unknown_task(frames: Sequence[pd.DataFrame]) -> list[str]:
+    """Return the classes of a task that this installation does not know, in the order of the stored probabilities.
+
+    Without any probabilities no curve has a positive class, and the labels stand in the order in which they occur.
+
+    Args:
+        frames: predictions of the task: y_true, y_pred and p_<class> where known.
+    """
+    for frame in frames:
+        if classes := [name.removeprefix("p_") for name in frame.columns if name.startswith("p_")]:
+            return classes
+    return list(dict.fromkeys(label for frame in frames for name in ("y_true", "y_pred") for label in frame[name]))
 
 
 def _analysis_figures(records: Sequence[AnalysisResult]) -> Iterator[ReportFigure]:

@@ -67,7 +67,9 @@ def agreement_figure(result: ScoreResult, frame: pd.DataFrame) -> ReportFigure:
     return ReportFigure("agreement", caption, figure, {"agreement": frame[["id", "y_true", "y_pred"]]})
 
 
-def classification_figure(predictions: Mapping[str, pd.DataFrame], best: str, task: str) -> ReportFigure:
+def classification_figure(
+    predictions: Mapping[str, pd.DataFrame], best: str, task: str, classes: Sequence[str]
+) -> ReportFigure:
     """Draw ROC with operating points, precision-recall, reliability and decision curves of every model; confusion of the best.
 
     Of several classes each is set against the others, and all are counted in one curve (micro average), without a
@@ -77,10 +79,9 @@ def classification_figure(predictions: Mapping[str, pd.DataFrame], best: str, ta
         predictions: model -> y_true, y_pred and p_<class>; the first `MAX_MODELS` with probabilities are drawn.
         best: the model whose confusion is shown.
         task: name.
+        classes: class names in the task's order; of two, the second is the positive class.
     """
     frame = predictions[best]
-    classes = [name.removeprefix("p_") for name in frame.columns if name.startswith("p_")]
-    classes = classes or sorted(set(frame["y_true"]) | set(frame["y_pred"]))
     binary = len(classes) == 2
     drawable = {name: own for name, own in predictions.items() if all(f"p_{label}" in own for label in classes)}
     curves = {name: curve for name, curve in CURVES.items() if binary or name != "decision curve"}

@@ -1,6 +1,6 @@
 """F1 of each view, one spoke per view (arXiv:2510.00520, Figure 5)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,35 +8,36 @@ import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.metrics import f1_score
 
-from cardiobench.data.spec import VIEWS
 from cardiobench.report.plots.figure import ReportFigure
 from cardiobench.report.plots.style import DASHES, LINES, shorten
 
 
-def view_scores(frame: pd.DataFrame) -> pd.DataFrame:
+def view_scores(frame: pd.DataFrame, views: Sequence[str]) -> pd.DataFrame:
     """Return F1 of each view that occurs.
 
     Args:
         frame: y_true and y_pred, names of views.
+        views: names in the order of the table.
 
     Returns:
         view, f1 (0 to 1), n (recordings of that view).
     """
     counts = frame["y_true"].value_counts()
-    views = [view for view in VIEWS if view in counts]
+    views = [view for view in views if view in counts]
     f1 = f1_score(frame["y_true"], frame["y_pred"], labels=views, average=None, zero_division=0) if views else []
     return pd.DataFrame({"view": views, "f1": f1, "n": [counts[view] for view in views]})
 
 
-def radar_figure(model: str, predictions: Mapping[str, pd.DataFrame]) -> ReportFigure | None:
+def radar_figure(model: str, predictions: Mapping[str, pd.DataFrame], views: Sequence[str]) -> ReportFigure | None:
     """Draw one line per task and protocol; None where fewer than three views occur.
 
     Args:
         model: name.
         predictions: `<dataset>/view, <protocol>` -> predictions.
+        views: names in the order of the spokes; those that no recording has are left out.
     """
-    scores = {name: view_scores(frame) for name, frame in predictions.items()}
-    views = [view for view in VIEWS if any(view in set(table["view"]) for table in scores.values())]
+    scores = {name: view_scores(frame, views) for name, frame in predictions.items()}
+    views = [view for view in views if any(view in set(table["view"]) for table in scores.values())]
     if len(views) < 3:
         return None
     figure = Figure(figsize=(7.2, 3.6), layout="constrained")

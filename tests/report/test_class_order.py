@@ -1,0 +1,118 @@
+"""Figures of classes take the classes and their order from the task, whatever the best model's answers hold."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import auc, average_precision_score, roc_auc_score
+
+from cardiobench.data import catalog
+from cardiobench.report.plots.draw import classes_of_unknown_task, draw_report
+from cardiobench.report.plots.predictions import classification_figure
+from cardiobench.report.plots.radar import radar_figure, view_scores
+from cardiobench.report.plots.style import figure_style
+from cardiobench.results.collect import collect
+from cardiobench.results.paths import predictions_path
+from cardiobench.results.predictions_file import save_scored
+from cardiobench.results.score_result import ScoreResult
+from tests.report import example_results
+
+
+def tick_labels(drawn):
+    confusion = next(axes for axes in drawn.figure.axes if axes.get_xlabel() == "predicted")
+    return [label.get_text() for label in confusion.get_xticklabels()]
+
+
+def cells(drawn):
+    confusion = next(axes for axes in drawn.figure.axes if axes.get_xlabel() == "predicted")
+    return [text.get_text() for text in confusion.texts]
+
+
+def answers(classes, share=0.3, n=200, seed=0):
+    """Answers of two classes; the second class has a share of the recordings, and its probability says something."""
+    rng = np.random.default_rng(seed)
+    sick = rng.random(n) < share
+    probability = np.clip(0.25 + 0.3 * sick + rng.normal(0, 0.15, n), 0.01, 0.99)
+    names = np.array(classes, dtype=object)
+    return pd.DataFrame(
+        {
+            "id": np.arange(n).astype(str),
+            "y_true": names[sick.astype(int)],
+            "y_pred": names[(probability > 0.5).astype(int)],
+            f"p_{classes[0]}": 1 - probability,
+            f"p_{classes[1]}": probability,
+        }
+    )
+
+
+@pytest.mark.parametrize("classes", [("no CD", "CD"), ("well", "ill"), ("0", "1"), ("a", "b")])
+def test_the_positive_class_is_the_tasks_second_where_the_best_model_gives_labels_alone(classes):
+    frame = answers(classes)
+    truth = frame["y_true"] == classes[1]
+    with figure_style():
+        labels_alone = frame[["id", "y_true", "y_pred"]]
+        drawn = classification_figure({"best": labels_alone, "other": frame}, "best", "x/y", classes)
+    assert set(drawn.tables["curves"]["model"]) == {"other"}
+    curves = {name: part[["x", "y"]].to_numpy().T for name, part in drawn.tables["curves"].groupby("curve")}
+    area = auc(*curves["ROC"])
+    assert area == pytest.approx(roc_auc_score(truth, frame[f"p_{classes[1]}"]), abs=0.01), "of at most 40 points"
+    recall, precision = curves["precision-recall"]
+    assert precision[0] == pytest.approx(truth.mean()) and recall[0] == 1
+    assert auc(recall, precision) == pytest.approx(average_precision_score(truth, frame[f"p_{classes[1]}"]), abs=0.05)
+    point = curves["operating point"][:, 0]
+    called = frame["y_pred"] == classes[1]
+    assert tuple(point) == pytest.approx((called[~truth].mean(), called[truth].mean()))
+    assert (
+        f"prevalence of {100 * truth.mean():.1f} % {classes[1]}; dotted: everybody called {classes[1]}" in drawn.caption
+    )
+    assert tick_labels(drawn) == list(classes)
+    counted = pd.crosstab(frame["y_true"], frame["y_pred"]).reindex(index=classes, columns=classes)
+    assert cells(drawn) == [str(count) for count in counted.to_numpy().ravel()]
+
+
+def test_the_page_of_a_task_draws_the_same_curves_whether_the_best_gives_probabilities_or_not(tmp_path):
+    task = catalog.task("phantom_ecg/cd")
+    assert list(task.classes) != sorted(task.classes), "else the names' order would hide a mistake"
+    for folder in ("with", "without"):
+        example_results.write_result(tmp_path / folder, "org/two", task.name, 0.7, seed=2)
+        path = example_results.write_result(tmp_path / folder, "org/one", task.name, 0.95, seed=1)
+        if folder == "without":
+            frame = pd.read_parquet(predictions_path(path))
+            labels_alone = frame[[name for name in frame if not name.startswith("p_")]]
+            save_scored(replace(ScoreResult.load(path)), labels_alone, path)
+    curves, captions = {}, {}
+    for folder in ("with", "without"):
+        drawn = draw_report(collect([tmp_path / folder]), tmp_path / folder / "out", processes=1, kinds=("task",))
+        saved = next(figure for figure in drawn.of("task", task.name) if figure.name == "curves")
+        table = pd.read_csv(next(file for file in saved.files if file.suffix == ".csv"))
+        curves[folder] = table[table["model"].str.startswith("org/two")].reset_index(drop=True)
+        captions[folder] = saved.caption
+    pd.testing.assert_frame_equal(curves["with"], curves["without"])
+    assert "prevalence of 50.0 % CD" in captions["without"] and "Without probabilities: org/one" in captions["without"]
+
+
+def test_the_confusion_of_several_classes_has_the_tasks_order():
+    classes = ("none", "mild", "severe", "critical")
+    names = np.array(classes, dtype=object)
+    truth = np.array([0, 1, 2, 3, 3])
+    frame = pd.DataFrame({"id": list("abcde"), "y_true": names[truth], "y_pred": names[[0, 1, 2, 3, 2]]})
+    with figure_style():
+        drawn = classification_figure({"m": frame}, "m", "x/y", classes)
+    assert tick_labels(drawn) == list(classes)
+    assert cells(drawn) == ["1", "0", "0", "0", "0", "1", "0", "0", "0", "0", "1", "0", "0", "0", "1", "1"]
+
+
+def test_an_unknown_task_has_the_order_of_its_probabilities_or_of_its_rows():
+    labels_alone = pd.DataFrame({"y_true": ["z", "a"], "y_pred": ["z", "m"]})
+    assert classes_of_unknown_task([labels_alone]) == ["z", "a", "m"]
+    assert classes_of_unknown_task([labels_alone, answers(("z", "a"))]) == ["z", "a"]
+
+
+def test_views_of_any_name_have_a_spoke_in_the_tasks_order():
+    views = ("subcostal", "A4C", "PLAX")
+    frame = pd.DataFrame({"y_true": [*views, "A4C"], "y_pred": ["subcostal", "A4C", "A4C", "A4C"]})
+    assert view_scores(frame, views)["f1"].tolist() == pytest.approx([1, 0.8, 0])  # A4C: 2 of 3 called, 2 of 2 found
+    with figure_style():
+        drawn = radar_figure("m", {"x/view": frame}, views)
+    assert drawn.tables["views"]["view"].tolist() == list(views)
