@@ -42,6 +42,8 @@ class Setting:
 
 
 DEFAULT_NAMESPACE = "cardiobench"
+RESAMPLES = 1000
+"""Default number of bootstrap resamples, everywhere."""
 
 
 def hub_namespace() -> str:
@@ -125,7 +127,7 @@ class Settings:
     ] = None
     output_dir: Annotated[Path, Setting("results, predictions and report", HOW, "DIR")] = Path("results")
     seed: Annotated[int, Field(ge=0, lt=2**32), Setting("of the bootstrap", HOW, "N")] = 0
-    resamples: Annotated[Positive, Setting("of the bootstrap", HOW, "B")] = 1000
+    resamples: Annotated[Positive, Setting("of the bootstrap", HOW, "B")] = RESAMPLES
     metrics: Annotated[
         Names,
         Setting("only these, the one that ranks among them; several allowed (default: all of the task)", HOW, "NAME"),

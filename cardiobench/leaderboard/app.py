@@ -8,7 +8,8 @@ from cardiobench.leaderboard import table
 from cardiobench.leaderboard.source import load
 from cardiobench.report.overview import MARKS
 from cardiobench.results.collect import Collection
-from cardiobench.results.formatting import ABOVE_MEANING, FLOOR_MEANING
+from cardiobench.results.formatting import FLOOR_MEANING
+from cardiobench.results.verdict import Verdict
 
 if TYPE_CHECKING:
     import gradio
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 TITLE = "CardioBench leaderboard"
 INTRODUCTION = (
-    f"Every score stands beside its **floor**: {FLOOR_MEANING}. Above the floor: {ABOVE_MEANING}. A cell says how far a model gets "
+    f"Every score stands beside its **floor**: {FLOOR_MEANING}. Above the floor: {Verdict.ABOVE.meaning}. A cell says how far a model gets "
     "from the floor (0 %) to a perfect score (100 %), then the score with its 95 % interval over patients. There is no mean over tasks: "
     "coverage says how many a row has. Results of a suite are ranked among themselves only."
 )

@@ -14,8 +14,7 @@ from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Collection, Entry
 from cardiobench.results.score_result import ScoreResult
-
-ABOVE = "above the floor"
+from cardiobench.results.verdict import Rank
 
 LONG = 80
 MODEL = "model and protocol"
@@ -83,7 +82,7 @@ def overview(collection: Collection, kind: str, choice: Choice = Choice()) -> pd
         return pd.DataFrame(columns=[MODEL, "coverage"])
     rows = []
     for row in board.rows:
-        beats = any(isinstance(cell, ScoreCell) and cell.marks[0] == ABOVE for cell in row.cells)
+        beats = any(isinstance(cell, ScoreCell) and cell.wins for cell in row.cells)
         if choice.takes(row.model, row.protocol) and (beats or not choice.above):
             cells = {task: _text(cell) for task, cell in zip(board.tasks, row.cells, strict=True)}
             name = f"{model_cell(f'{row.model} {row.setting}'.strip())} · {tables.markdown_text(row.protocol)}"
@@ -102,7 +101,8 @@ def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.D
     rows = [
         _row(rank, by_result[id(result)])
         for rank, result in zip(_ranks(ordered), ordered, strict=True)
-        if choice.takes(result.model["name"], result.label) and (result.verdict.word == ABOVE or not choice.above)
+        if choice.takes(result.model["name"], result.label)
+        and (result.verdict.word.rank is Rank.WINS or not choice.above)
     ]
     return pd.DataFrame(rows, columns=list(SCORES), dtype=object)
 

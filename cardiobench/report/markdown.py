@@ -13,6 +13,7 @@ from cardiobench.results import formatting as tables
 from cardiobench.results.ceilings import human_ceilings
 from cardiobench.results.collect import Collection, Problem
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.results.verdict import Verdict
 
 PAGE = "report.md"
 HEAD = """\
@@ -46,7 +47,7 @@ def write_markdown(collection: Collection, out: Path, *, figures: ReportFigures 
     real = [result for result in collection.results if not result.generated]
     generated = [result for result in collection.results if result.generated]
     parts = [
-        HEAD.format(floor=tables.FLOOR_MEANING, above=tables.ABOVE_MEANING),
+        HEAD.format(floor=tables.FLOOR_MEANING, above=Verdict.ABOVE.meaning),
         f"> {figures.note}\n" if figures.note else "",
         tables.markdown(real) if real else "",
         GENERATED + tables.markdown(generated) if generated else "",

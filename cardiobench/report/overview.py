@@ -12,17 +12,10 @@ from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Entry
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.results.verdict import Rank, Verdict
 
-MARKS = {
-    "above the floor": ("▲", tables.ABOVE_MEANING),
-    "carries information, not above the floor": (
-        "◇",
-        "the answers know the patient, but the interval is not above the floor: badly cut, badly calibrated or too few patients",
-    ),
-    "no information shown": ("≈", "the same answers dealt to other patients score as well"),
-    "below the floor": ("▼", "the whole 95 % interval lies below the floor"),
-    "too few to say": ("?", "too few patients, or too few with one of the classes, for a verdict"),
-    "no comparison possible": ("·", "one class in the test set, no floor, or scored by older rules: not ranked"),
+MARKS: dict[str, tuple[str, str]] = {
+    **{verdict: (verdict.sign, verdict.meaning) for verdict in Verdict},
     "collapsed": ("∅", "(nearly) the same answer to everything"),
     "seen in pretraining": ("S", "the dataset was in the model's pretraining data"),
     "incomplete": ("◔", "answers are missing; the verdict is judged on the worst case"),
@@ -30,7 +23,7 @@ MARKS = {
     "synthetic twin": ("~", "generated recordings: the score says nothing about patients"),
     "part of the data": ("½", "only the first patients of each split were used"),
 }
-"""Name of a mark -> its sign and what it means; the first six are the verdicts."""
+"""Name of a mark -> its sign and its meaning: the verdicts, then the flags."""
 
 NO_TEXT = "not applicable: no text tower"
 GENERATED = "Generated recordings,"
@@ -57,6 +50,11 @@ class ScoreCell:
     def signs(self) -> str:
         """The marks as signs."""
         return "".join(MARKS[mark][0] for mark in self.marks)
+
+    @property
+    def wins(self) -> bool:
+        """Return whether the verdict counts as better than the floor."""
+        return self.entry.result.verdict.word.rank is Rank.WINS
 
     @property
     def score_text(self) -> str:
@@ -230,4 +228,4 @@ def _rows_without_text(rows: Sequence[ModelRow], tasks: Sequence[str]) -> list[M
 
 def ranked(result: ScoreResult) -> bool:
     """Return whether a result may be ranked: more than one class in its test set, a floor, and the present rules."""
-    return result.verdict.word != "no comparison possible"
+    return result.verdict.word.rank is not Rank.NONE

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import BadPredictions, CardioBenchError
 from cardiobench.data import catalog
 from cardiobench.report.overview import find_task, ranked
@@ -12,7 +13,6 @@ from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Entry
 from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.bootstrap import RESAMPLES
 from cardiobench.scoring.dense import unit_predictions
 from cardiobench.scoring.families import Family, family_of
 from cardiobench.scoring.predictions import Predictions

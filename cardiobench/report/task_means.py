@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 
+from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import CardioBenchError
 from cardiobench.report.ranks import predictions_of
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Entry
-from cardiobench.scoring.bootstrap import RESAMPLES
 from cardiobench.scoring.means import TaskMean, mean_over_tasks, task_means
 
 COLUMNS = ("mean", "model", "value, %", "95 % CI", "floor, %", "tasks", "patients", "published, %", "note")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import CardioBenchError, MissingData
 from cardiobench.core.tables import write_csv
 from cardiobench.data.spec import VIEWS
@@ -16,7 +17,6 @@ from cardiobench.reproduction.profiles import Profile
 from cardiobench.reproduction.table_spec import Grouping, TableSpec
 from cardiobench.reproduction.table_specs import TABLE_SPECS
 from cardiobench.reproduction.tables import point, summary
-from cardiobench.scoring.bootstrap import RESAMPLES
 
 SPLITS, PREDICTIONS = "splits", "example_predictions"
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from cardiobench.core.config import RESAMPLES
 from cardiobench.reproduction.profiles import Profile
-from cardiobench.scoring.bootstrap import RESAMPLES, percentile_interval, resample
+from cardiobench.scoring.bootstrap import percentile_interval, resample
 from cardiobench.scoring.metrics import ScoringInput, load_metric
 
 DECIMALS = {"regression": 2, "classification": 4, "view": 2}

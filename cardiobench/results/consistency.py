@@ -4,6 +4,7 @@ import math
 
 from cardiobench.results.formatting import FRACTIONS
 from cardiobench.results.score_result import Estimate, ScoreResult
+from cardiobench.results.verdict import Rank
 
 TOLERANCE = 1e-9
 LEVEL = 0.05
@@ -26,8 +27,8 @@ def check_consistency(result: ScoreResult) -> list[str]:
     judged_on_score = result.bounds is None and not math.isnan(margin)
     if judged_on_score and not math.isclose(margin, verdict.difference, abs_tol=TOLERANCE):
         wrong.append(f"score minus floor is {margin:.6g}, it says {verdict.difference:.6g}")
-    if verdict.word == "above the floor" and not (verdict.low > 0 and verdict.p_adjusted < LEVEL):
-        wrong.append(f"above the floor with an interval from {verdict.low:.6g} and p = {verdict.p_adjusted:.6g}")
+    if verdict.word.rank is Rank.WINS and not (verdict.low > 0 and verdict.p_adjusted < LEVEL):
+        wrong.append(f"{verdict.word} with an interval from {verdict.low:.6g} and p = {verdict.p_adjusted:.6g}")
     return wrong
 
 

@@ -16,10 +16,6 @@ FRACTIONS = {
 }
 
 FLOOR_MEANING = "the best score reachable on average without looking at the recording, by a constant or by guessing"
-ABOVE_MEANING = (
-    "the whole 95 % interval lies above the floor, and fewer than 1 in 20 random re-dealings of the same answers to other "
-    "patients score as well"
-)
 """What the report, the leaderboard and the command line say wherever a floor is shown."""
 
 COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "verdict", "n", "coverage", "flags")

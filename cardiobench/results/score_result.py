@@ -3,19 +3,12 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from cardiobench.core.errors import BadData
 from cardiobench.results.record import Count, Coverage, DatasetFacts, ModelFacts, Name, Number, Part, Record, Stamp
+from cardiobench.results.verdict import Verdict
 
-Word = Literal[
-    "above the floor",
-    "carries information, not above the floor",
-    "no information shown",
-    "below the floor",
-    "too few to say",
-    "no comparison possible",
-]
 OLDER_RULES = "scored by older rules, score again"
 
 
@@ -64,12 +57,12 @@ class Floor(Part):
 
 
 @dataclass(frozen=True)
-class Verdict(Part):
-    """The verdict on a score; the rules are in docs/verdict.md.
+class Judgement(Part):
+    """The verdict on a score with its reason and its numbers; the rules are in docs/verdict.md.
 
     Attributes:
-        word: one of six.
-        sentence: the word's reason, with its numbers.
+        word: Verdict.
+        sentence: Reason for the verdict, with its numbers.
         difference: score minus floor, turned so that positive is better than the floor; of the worst case where answers
             are missing.
         low: lower end of its 95 % interval.
@@ -81,7 +74,7 @@ class Verdict(Part):
         detectable: smallest difference from the floor that would usually have been seen.
     """
 
-    word: Word
+    word: Verdict
     sentence: str
     difference: Number = math.nan
     low: Number = math.nan
@@ -91,6 +84,10 @@ class Verdict(Part):
     statistic: str = ""
     family: str = ""
     detectable: Number = math.nan
+
+    def __post_init__(self) -> None:
+        """Accept the verdict's text; a text that is no verdict is a ValueError."""
+        object.__setattr__(self, "word", Verdict(self.word))  # type: ignore[call-arg]  # a look-up by value
 
     @property
     def exploratory(self) -> bool:
@@ -218,7 +215,7 @@ class ScoreResult(Record):
     unit: str
     overall: Mapping[str, Estimate]
     floors: Mapping[str, Floor]
-    verdict: Verdict
+    verdict: Judgement
     collapsed: bool
     coverage: Coverage
     protocol: Name = "predictions"
@@ -279,7 +276,7 @@ class ScoreResult(Record):
             return {
                 **{key: value for key, value in record.items() if key != "beats_floor"},
                 "rules": 1,
-                "verdict": {"word": "no comparison possible", "sentence": OLDER_RULES},
+                "verdict": {"word": Verdict.INCOMPARABLE, "sentence": OLDER_RULES},
                 "floors": {**record["floors"], "best_uninformed": {"value": None, "reason": OLDER_RULES}},
                 "groups": groups,
                 "generated": bool(record["dataset"].get("twin", False)),

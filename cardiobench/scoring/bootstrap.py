@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from cardiobench.core.config import RESAMPLES
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.clusters import Clusters
 
-RESAMPLES = 1000
 LEVEL = 0.95
 MIN_PATIENTS = 10
 """Patients below which a score has no interval."""

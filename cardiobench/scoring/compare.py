@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import BadPredictions, first_n
-from cardiobench.scoring.bootstrap import MIN_PATIENTS, RESAMPLES, patient_weights
+from cardiobench.scoring.bootstrap import MIN_PATIENTS, patient_weights
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.families import LEVEL, margin
 from cardiobench.scoring.intervals import made_up_answers, smoothed_cells, standard_error

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.config import RESAMPLES
 from cardiobench.data.dense import LENGTHS, DenseLabel
 from cardiobench.data.spec import Task
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, ScoreResult
-from cardiobench.scoring import verdict as words
-from cardiobench.scoring.bootstrap import RESAMPLES
+from cardiobench.results.verdict import Rank
 from cardiobench.scoring.dense_information import dealt_test, shrunk
 from cardiobench.scoring.estimates import Sampler, estimate_metric
 from cardiobench.scoring.families import family_of
@@ -231,7 +231,7 @@ def score_dense(
         *warnings,
         *coverage.sentences(),
         *(["collapsed: every answer is the same"] if collapsed else []),
-        *([f"{verdict.word}: {verdict.sentence}"] if verdict.word != words.ABOVE else []),
+        *([f"{verdict.word}: {verdict.sentence}"] if verdict.word.rank is not Rank.WINS else []),
         *([f"rests on {estimate.n_patients} patients: the interval is rough below {FEW_PATIENTS}"] if few else []),
         *scorer.volumes.sentences(),
     ]

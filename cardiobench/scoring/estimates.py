@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from cardiobench.core.config import RESAMPLES
 from cardiobench.results.score_result import ClassScore, Estimate
-from cardiobench.scoring.bootstrap import FEW, MIN_PATIENTS, NO_WIDTH, RESAMPLES, patient_weights
+from cardiobench.scoring.bootstrap import FEW, MIN_PATIENTS, NO_WIDTH, patient_weights
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.intervals import (
     NONE,

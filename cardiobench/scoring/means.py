@@ -7,8 +7,9 @@ from functools import cache
 
 import numpy as np
 
+from cardiobench.core.config import RESAMPLES
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import RESAMPLES, estimate, resample
+from cardiobench.scoring.bootstrap import estimate, resample
 from cardiobench.scoring.metrics import load_metric, metrics_of
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.suites import FOLDER, list_suites

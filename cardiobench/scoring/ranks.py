@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from cardiobench.scoring.bootstrap import RESAMPLES
+from cardiobench.core.config import RESAMPLES
 from cardiobench.scoring.compare import Comparison, compare
 from cardiobench.scoring.families import LEVEL, Family
 from cardiobench.scoring.predictions import Predictions

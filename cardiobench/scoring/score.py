@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import first_n
 from cardiobench.data import catalog
 from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
 from cardiobench.results.provenance import stamp
-from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, ScoreResult, Verdict
-from cardiobench.scoring import verdict as words
-from cardiobench.scoring.bootstrap import MIN_PATIENTS, RESAMPLES
+from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, Judgement, ScoreResult
+from cardiobench.results.verdict import Rank
+from cardiobench.scoring.bootstrap import MIN_PATIENTS
 from cardiobench.scoring.bounds import completed
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.estimates import Sampler, estimate_metric, estimate_metrics, score_classes
@@ -176,7 +177,7 @@ def _judge(
     protocol: str,
     variant: str,
     spread: float | None,
-) -> tuple[Verdict, Bounds | None]:
+) -> tuple[Judgement, Bounds | None]:
     """Judge the score; where answers are missing, with all of them as wrong as they can be."""
     task, missing, bounds = predictions.task, predictions.missing, None
     if missing is not None:
@@ -211,7 +212,7 @@ def _warnings(
     predictions: Predictions,
     estimate: Estimate,
     table: Mapping[str, Floor],
-    verdict: Verdict,
+    verdict: Judgement,
     collapsed: bool,
     clusters: Clusters,
 ) -> list[str]:
@@ -222,7 +223,7 @@ def _warnings(
         one_class = task.kind in ("binary", "multiclass")
         spread = "every answer is the same class" if one_class else "the answers hardly vary"
         sentences.append(f"collapsed: {spread}")
-    if verdict.word != words.ABOVE:
+    if verdict.word.rank is not Rank.WINS:
         sentences.append(f"{verdict.word}: {verdict.sentence}")
     if MIN_PATIENTS <= estimate.n_patients < FEW_PATIENTS:
         sentences.append(f"rests on {estimate.n_patients} patients: the interval is rough below {FEW_PATIENTS}")

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.config import RESAMPLES
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import RESAMPLES
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.estimates import Sampler, estimate_metric
 from cardiobench.scoring.metrics import Metric, ScoringInput

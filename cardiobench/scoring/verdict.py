@@ -1,19 +1,13 @@
-"""Verdicts on a score: six of them, each with its sentence."""
+"""The rule that gives a score its verdict, and the sentence that gives the reason."""
 
 import math
 from typing import NamedTuple
 
-from cardiobench.results.score_result import Estimate, Floor, Verdict, Word
+from cardiobench.results.score_result import Estimate, Floor, Judgement
+from cardiobench.results.verdict import Verdict
 from cardiobench.scoring.bootstrap import MIN_PATIENTS
 from cardiobench.scoring.families import LEVEL, Family
 from cardiobench.scoring.information import Information
-
-ABOVE: Word = "above the floor"
-INFORMED: Word = "carries information, not above the floor"
-NOTHING: Word = "no information shown"
-BELOW: Word = "below the floor"
-FEW: Word = "too few to say"
-INCOMPARABLE: Word = "no comparison possible"
 
 SURE, ENOUGH = 5, 10
 """Patients of the rarest class below which there is no verdict at all, and below which there is no negative one."""
@@ -35,7 +29,7 @@ def judge(
     family: Family | None,
     higher_is_better: bool,
     rarest: Rarest | None = None,
-) -> Verdict:
+) -> Judgement:
     """Judge a score by its floor and by the information test.
 
     Args:
@@ -51,7 +45,7 @@ def judge(
     adjusted = family.adjust(information.p_value) if family else information.p_value
     word = _word(ends[0], ends[1], adjusted, math.isnan(floor.value), estimate.n_patients, rarest)
     detectable = DETECTABLE * estimate.se
-    return Verdict(
+    return Judgement(
         word=word,
         sentence=_sentence(word, adjusted, detectable, estimate.n_patients, floor, rarest),
         difference=sign * (estimate.value - floor.value),
@@ -65,41 +59,41 @@ def judge(
     )
 
 
-def _word(low: float, high: float, p: float, no_floor: bool, patients: int, rarest: Rarest | None) -> Word:
+def _word(low: float, high: float, p: float, no_floor: bool, patients: int, rarest: Rarest | None) -> Verdict:
     if no_floor:
-        return INCOMPARABLE
+        return Verdict.INCOMPARABLE
     if patients < MIN_PATIENTS or math.isnan(low) or (rarest and rarest.patients < SURE):
-        return FEW
+        return Verdict.FEW
     informed = p < LEVEL
     if low > 0 and informed:
-        return ABOVE
+        return Verdict.ABOVE
     if rarest and rarest.patients < ENOUGH and (high < 0 or not informed):
-        return FEW
+        return Verdict.FEW
     if high < 0:
-        return BELOW
-    return INFORMED if informed else NOTHING
+        return Verdict.BELOW
+    return Verdict.INFORMED if informed else Verdict.NOTHING
 
 
-def _sentence(word: Word, p: float, detectable: float, patients: int, floor: Floor, rarest: Rarest | None) -> str:
+def _sentence(word: Verdict, p: float, detectable: float, patients: int, floor: Floor, rarest: Rarest | None) -> str:
     of = f"p = {p:.2g}" if p >= 0.001 else "p < 0.001"
-    if word == ABOVE:
+    if word == Verdict.ABOVE:
         return (
             f"the whole 95 % interval is above the floor, and the same answers dealt to other patients do worse ({of})"
         )
-    if word == INFORMED:
+    if word == Verdict.INFORMED:
         return (
             f"the answers know the patient ({of}), but the interval is not above the floor: a sound ranking, badly cut or "
             "badly calibrated, or too few patients"
         )
-    if word == NOTHING:
+    if word == Verdict.NOTHING:
         return (
             f"the same answers dealt to other patients score as well ({of}); only differences above about "
             f"{detectable:.2g} are usually seen with these {patients} patients"
         )
-    if word == BELOW:
+    if word == Verdict.BELOW:
         informed = f"; the answers carry information ({of})" if p < LEVEL else ""
         return f"the whole 95 % interval is below what guessing or a constant reaches{informed}"
-    if word == INCOMPARABLE:
+    if word == Verdict.INCOMPARABLE:
         return floor.reason or "there is no floor for this metric"
     if rarest and rarest.patients < ENOUGH:
         return f"{rarest.patients} patients with {rarest.name}: a good model would often not be recognised"

@@ -1,6 +1,6 @@
 """Results by hand, of tasks that there are."""
 
-from cardiobench.results.score_result import Breakdown, Estimate, Floor, Gap, ScoreResult, Verdict
+from cardiobench.results.score_result import Breakdown, Estimate, Floor, Gap, Judgement, ScoreResult
 
 MODEL = "org/model"
 
@@ -22,7 +22,7 @@ def result(task="tmed2/as", protocol="probe", value=0.7123456789012345, **change
             "train_constant": Floor(0.4413, "AS"),
             "chance": Floor(0.5, None),
         },
-        "verdict": Verdict("above the floor", "a sentence", value - 0.5, 0.11, 0.29, 0.001, 0.001),
+        "verdict": Judgement("above the floor", "a sentence", value - 0.5, 0.11, 0.29, 0.001, 0.001),
         "collapsed": False,
         "coverage": {"scored": 119, "expected": 119},
         "protocol": protocol,
@@ -57,7 +57,7 @@ def regression(task="camus/ef", protocol="probe", value=7.25, **changes) -> Scor
         "overall": {"mae": Estimate(value, 6.1, 8.2, 50, 50)},
         "floors": {"best_uninformed": Floor(9.5), "best_constant": Floor(9.5, 55.0)},
         "coverage": {"scored": 50, "expected": 50},
-        "verdict": Verdict("above the floor", "a sentence", 9.5 - value, 1.0, 3.0, 0.001, 0.001),
+        "verdict": Judgement("above the floor", "a sentence", 9.5 - value, 1.0, 3.0, 0.001, 0.001),
         "collapsed": True,
     }
     return result(task, protocol, value, **{**facts, **changes})

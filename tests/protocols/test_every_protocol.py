@@ -12,7 +12,7 @@ from cardiobench.models.baselines.constant import Constant
 from cardiobench.protocols import list_protocols
 from cardiobench.report import probe_gain
 from cardiobench.results.analysis_result import AnalysisResult
-from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdict
+from cardiobench.results.score_result import Estimate, Floor, Judgement, ScoreResult
 from cardiobench.runner.run import run
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
@@ -198,7 +198,7 @@ def score_result(task, protocol, value):
         unit="",
         overall={"f1_macro": Estimate(value, value - 0.1, value + 0.1, 50, 50)},
         floors={"best_uninformed": floor, "best_constant": floor, "train_constant": floor, "chance": floor},
-        verdict=Verdict("above the floor", "a sentence", 0.2, 0.1, 0.3),
+        verdict=Judgement("above the floor", "a sentence", 0.2, 0.1, 0.3),
         collapsed=False,
         coverage={"scored": 50, "expected": 50},
         model={"name": "org/m"},

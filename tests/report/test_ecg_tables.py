@@ -14,7 +14,7 @@ from cardiobench.report.paper.ecg_tables import ecg_grids, ecg_numbers
 from cardiobench.report.paper.sensitivity import count_order_changes, order_changes
 from cardiobench.report.paper.write import write_tables
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
-from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdict
+from cardiobench.results.score_result import Estimate, Floor, Judgement, ScoreResult
 
 FOUNDER = "PKUDigitalHealth/ECGFounder"
 
@@ -28,7 +28,7 @@ def result(model="a/b", task="ptb_xl/cd", size="XS", classifier="logistic", f1=0
         unit="",
         overall={"f1_macro": Estimate(f1, f1 - 0.1, f1 + 0.1, 100, 100)},
         floors={"best_uninformed": Floor(0.5), "best_constant": Floor(1 / 3, "no")},
-        verdict=Verdict("above the floor", "a sentence", 0.3, 0.2, 0.4, 0.001, 0.001),
+        verdict=Judgement("above the floor", "a sentence", 0.3, 0.2, 0.4, 0.001, 0.001),
         collapsed=False,
         coverage={"scored": 100, "expected": 100},
         protocol="cross_validation",

@@ -9,7 +9,7 @@ import pytest
 from cardiobench.cli.main import main
 from cardiobench.report.paper import echo_tables
 from cardiobench.report.paper.grid import Grid, GridCell, latex_text, mark_best
-from cardiobench.results.score_result import Verdict
+from cardiobench.results.score_result import Judgement
 from tests.report import example_results
 from tests.results.test_formatting import result
 
@@ -54,7 +54,7 @@ def test_generated_recordings_are_in_no_table_and_one_class_in_no_ranking():
     twin = dataclasses.replace(zero_shot("b", "camus/ef", 1.0), generated=True)
     assert "b (zero_shot)" not in rows(echo_tables.echo_grids([twin], floor=lambda task: 0.0)[0])
     one_class = dataclasses.replace(
-        zero_shot("a", "echonet_dynamic/view_named", 0.962), verdict=Verdict("no comparison possible", "one class")
+        zero_shot("a", "echonet_dynamic/view_named", 0.962), verdict=Judgement("no comparison possible", "one class")
     )
     views = rows(echo_tables.echo_grids([one_class], floor=lambda task: 0.0)[2])
     assert views["a (zero_shot)"]["echonet_dynamic/view_named ↑"].text == "96.20 †"

@@ -14,7 +14,7 @@ from cardiobench.report.markdown import write_markdown
 from cardiobench.results.collect import collect
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.predictions_file import save_scored
-from cardiobench.results.score_result import ScoreResult, Verdict
+from cardiobench.results.score_result import Judgement, ScoreResult
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.results.test_formatting import result
@@ -123,7 +123,7 @@ def test_one_class_is_in_no_ranking_and_generated_tasks_are_called_so(results):
     entries = collect([results]).entries
     pairs, _ = ranks.compare_all_pairs(entries)
     assert {row[0] for row in ranks.rank_rows(pairs, entries)} == {"phantom_echo/ef (generated)"}
-    verdict = Verdict("no comparison possible", "one class")
+    verdict = Judgement("no comparison possible", "one class")
     one_class = [dataclasses.replace(e, result=dataclasses.replace(e.result, verdict=verdict)) for e in entries]
     assert ranks.by_task_and_protocol(one_class) == {}
 

@@ -9,7 +9,7 @@ from cardiobench.core.errors import MissingData
 from cardiobench.report.markdown import write_markdown
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import collect
-from cardiobench.results.score_result import Estimate, Floor, ScoreResult, Verdict
+from cardiobench.results.score_result import Estimate, Floor, Judgement, ScoreResult
 
 NAN = float("nan")
 
@@ -29,7 +29,7 @@ def result(
             "train_constant": Floor(0.44, "AS"),
             "chance": Floor(0.4, None),
         },
-        verdict=Verdict("no information shown", "a sentence", value - 0.5, -0.1, 0.1, 0.4, 0.4),
+        verdict=Judgement("no information shown", "a sentence", value - 0.5, -0.1, 0.1, 0.4, 0.4),
         coverage={"scored": 119, "expected": 120},
         protocol="probe",
         model={"name": model, "token_pooling": pooling},

@@ -12,7 +12,7 @@ from cardiobench.core.errors import BadData, UnwritableOutput
 from cardiobench.results.provenance import stamp
 from cardiobench.results.record import CHECKSUM, checksum
 from cardiobench.results.schema import FILES, json_schema
-from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, Floor, Gap, ScoreResult, Verdict
+from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, Floor, Gap, Judgement, ScoreResult
 
 NAN = math.nan
 
@@ -33,7 +33,7 @@ def result(**changes) -> ScoreResult:
             "best_constant": Floor(8.0, 55.0),
             "chance": Floor(NAN, None, "no train rows"),
         },
-        "verdict": Verdict("above the floor", "a sentence", 1.59, 0.2, 3.0, 0.001, 0.001),
+        "verdict": Judgement("above the floor", "a sentence", 1.59, 0.2, 3.0, 0.001, 0.001),
         "collapsed": False,
         "coverage": {"scored": 50, "expected": 50},
         "groups": {"sex": Breakdown({"F": Estimate(6.0, 5.0, 7.0, 20, 20)}, Gap(NAN, reason="one group"), "F")},

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from cardiobench.core.config import RESAMPLES
+
 HELP = "compare the models of a results folder: pairs, ranks, equivalence"
 EXAMPLES = """\
 Every pair of models on every task and protocol that both answered: paired differences on the same patients, 95 %
@@ -17,7 +19,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("results", type=Path, nargs="?", default=Path("results"), metavar="RESULTS")
     parser.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks or datasets (default: all)")
     parser.add_argument("--protocols", nargs="+", default=[], metavar="NAME", help="such as probe (default: all)")
-    parser.add_argument("--resamples", type=int, default=1000, metavar="B", help="bootstrap resamples, at least (1000)")
+    parser.add_argument(
+        "--resamples",
+        type=int,
+        default=RESAMPLES,
+        metavar="B",
+        help="minimum number of bootstrap resamples (default: %(default)s)",
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap (default: 0)")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the pairs too, every digit kept")
     parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")

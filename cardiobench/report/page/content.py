@@ -17,8 +17,7 @@ from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.ceilings import human_ceilings
 from cardiobench.results.collect import Collection, Entry
 from cardiobench.results.published import published_scores
-
-VERDICTS = list(MARKS)[:6]
+from cardiobench.results.verdict import Verdict
 
 
 def page_content(
@@ -49,7 +48,7 @@ def page_content(
         "marks": MARKS,
         "counts": counts(collection),
         "floor_meaning": tables.FLOOR_MEANING,
-        "above_meaning": tables.ABOVE_MEANING,
+        "above_meaning": Verdict.ABOVE.meaning,
         "minute": sorted(
             (minute_row(entries) for _, entries in sorted(by_task.items())), key=lambda row: row["generated"]
         ),
@@ -84,13 +83,13 @@ def counts(collection: Collection) -> dict[str, Any]:
     """Return the numbers in the head of the page; verdicts on generated recordings are not among them."""
     results = collection.results
     real = [result for result in results if not result.generated]
-    words: Counter[str] = Counter(result.verdict.word for result in real)
+    words: Counter[Verdict] = Counter(result.verdict.word for result in real)
     return {
         "models": len({result.model["name"] for result in results}),
         "tasks": len({result.task for result in real}),
         "scores": len(real),
         "generated": len(results) - len(real),
-        "verdicts": [(MARKS[word][0], word, words[word]) for word in VERDICTS],
+        "verdicts": [(verdict, words[verdict]) for verdict in Verdict],
         "collapsed": sum(result.collapsed for result in real),
         "seen": sum(bool(result.seen_in_pretraining) for result in real),
         "exploratory": sum(result.verdict.exploratory for result in real),

@@ -84,7 +84,7 @@ def score_row(entry: Entry) -> dict[str, Any]:
         "word": result.verdict.word,
         "note": tables.OLDER_RULES if result.outdated else "exploratory" if result.verdict.exploratory else "",
         "sentence": result.verdict.sentence,
-        "sign": MARKS[result.verdict.word][0],
+        "sign": result.verdict.word.sign,
         "p": tables.p_value(result.verdict.p_adjusted),
         "n": result.score.n,
         "patients": result.score.n_patients,

@@ -37,7 +37,7 @@
     all(".heat").forEach((table) => {
       all("[data-task]", table).forEach((cell) => { cell.hidden = !cell.dataset.task.includes(task); });
       Array.from(table.tBodies[0].rows).forEach((row) => {
-        const wins = !above || all('.cell[data-verdict="above the floor"]:not([hidden])', row).length > 0;
+        const wins = !above || all('.cell[data-wins]:not([hidden])', row).length > 0;
         const same = row.dataset.model.includes(model) && (!protocol || row.dataset.protocol === protocol);
         row.hidden = !(same && wins);
         shown += !row.hidden; total += 1;

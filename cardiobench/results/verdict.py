@@ -1,0 +1,78 @@
+"""Verdicts: what may be said of a score beside its floor."""
+
+from enum import Enum, StrEnum, auto
+from typing import Self
+
+
+class Rank(Enum):
+    """What a verdict means for the place of a result among others.
+
+    Attributes:
+        WINS: counted as better than the floor, by filters and by the leaderboard.
+        RANKED: ranked, but not counted as better than the floor.
+        NONE: not ranked at all.
+    """
+
+    WINS = auto()
+    RANKED = auto()
+    NONE = auto()
+
+
+class Verdict(StrEnum):
+    """A verdict; its value is the text that a result holds and that every page shows.
+
+    Attributes:
+        sign: One character shown beside the text.
+        meaning: Explanation in legends, tooltips and docs/verdict.md.
+        rank: Place of a result with this verdict among others.
+    """
+
+    sign: str
+    meaning: str
+    rank: Rank
+
+    def __new__(cls, text: str, sign: str, meaning: str, rank: Rank) -> Self:
+        """Create the member with its text as the value."""
+        member = str.__new__(cls, text)
+        member._value_, member.sign, member.meaning, member.rank = text, sign, meaning, rank
+        return member
+
+    ABOVE = (
+        "above the floor",
+        "▲",
+        "the whole 95 % interval lies above the floor, and fewer than 1 in 20 random re-dealings of the same answers to "
+        "other patients score as well",
+        Rank.WINS,
+    )
+    INFORMED = (
+        "carries information, not above the floor",
+        "◇",
+        "the answers know the patient, but the interval is not above the floor: badly cut, badly calibrated or too few "
+        "patients",
+        Rank.RANKED,
+    )
+    NOTHING = (
+        "no information shown",
+        "≈",
+        "the same answers dealt to other patients score as well",
+        Rank.RANKED,
+    )
+    BELOW = ("below the floor", "▼", "the whole 95 % interval lies below the floor", Rank.RANKED)
+    FEW = (
+        "too few to say",
+        "?",
+        "too few patients, or too few with one of the classes, for a verdict",
+        Rank.RANKED,
+    )
+    INCOMPARABLE = (
+        "no comparison possible",
+        "·",
+        "one class in the test set, no floor, or scored by older rules: not ranked",
+        Rank.NONE,
+    )
+
+
+def verdict_table() -> str:
+    """Return the table of docs/verdict.md: sign, text and meaning of every verdict, as Markdown."""
+    rows = [f"| {verdict.sign} | **{verdict}** | {verdict.meaning} |" for verdict in Verdict]
+    return "\n".join(("| sign | verdict | meaning |", "|---|---|---|", *rows)) + "\n"
