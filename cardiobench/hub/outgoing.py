@@ -56,8 +56,12 @@ def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()
 
 def public_note(note: Preparation) -> Preparation:
     """Return the note of a prepared folder with counts alone of the files and recordings that it lacks."""
-    marks = {"missing": PATH_MARK, "unreadable": ID_MARK, "linked": PATH_MARK}
-    return replace(note, **{name: (mark,) * len(getattr(note, name)) for name, mark in marks.items()})
+    return replace(
+        note,
+        missing=(PATH_MARK,) * len(note.missing),
+        unreadable=(ID_MARK,) * len(note.unreadable),
+        linked=(PATH_MARK,) * len(note.linked),
+    )
 
 
 def public_name(model: str) -> str:
