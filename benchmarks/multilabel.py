@@ -19,10 +19,10 @@ from sklearn.metrics import roc_auc_score
 from cardiobench.data import catalog
 from cardiobench.data.labels import label_set
 from cardiobench.embeddings.store import Embeddings
+from cardiobench.metrics.load import load_metric
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.probe import LinearProbe
-from cardiobench.scoring.metrics import load_metric
 
 TASK = "ptb_xl/all"
 WIDTH, LATENT = 1536, 60

@@ -25,8 +25,9 @@ from threadpoolctl import threadpool_limits
 
 from cardiobench.data.references import read_references
 from cardiobench.data.spec import Group, Task
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.bootstrap import percentile_interval, resample
-from cardiobench.scoring.metrics import ScoringInput, load_metric
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
 

@@ -28,8 +28,8 @@ def pages() -> dict[str, str]:
     from cardiobench.core.plugins import entry_points
     from cardiobench.core.resources import folder
     from cardiobench.data.catalog import is_own, list_datasets
+    from cardiobench.metrics.load import own_metrics
     from cardiobench.protocols import list_protocols, protocol
-    from cardiobench.scoring.metrics import own_metrics
 
     made = {}
     datasets, metrics = list(filter(is_own, list_datasets())), own_metrics()

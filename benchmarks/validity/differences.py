@@ -6,12 +6,13 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.validity.simulated import BOTH, DRAWS, TEST_SETS, Promise, call, coin, noise, sampler
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.compare import paired_difference
 from cardiobench.scoring.families import Family, margin
 from cardiobench.scoring.groups import gap_tests
 from cardiobench.scoring.information import information_test
-from cardiobench.scoring.metrics import ScoringInput, load_metric
 
 
 def gaps(repetitions: int) -> Iterator[Promise]:

@@ -6,9 +6,11 @@ import numpy as np
 from scipy import special, stats
 
 from benchmarks.validity.simulated import DRAWS, Promise, noise
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.estimates import Sampler, estimate_metrics
-from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 
 Simulate = Callable[[np.random.Generator, int], tuple[ScoringInput, np.ndarray]]
 

@@ -5,11 +5,12 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.estimates import Sampler, estimate_metric
 from cardiobench.scoring.floors import best_uninformed
 from cardiobench.scoring.information import information_test
-from cardiobench.scoring.metrics import ScoringInput, load_metric
 from cardiobench.scoring.verdict import judge
 
 TEST_SETS = {

@@ -16,10 +16,10 @@ from benchmarks.validity.simulated import (
     rates,
     sampler,
 )
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.bounds import completed
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.information import p_of_correlation
-from cardiobench.scoring.metrics import ScoringInput
 
 RATES = (0.1, 0.3, 0.5, 0.7, 0.9)
 

@@ -57,7 +57,7 @@ def load(group: str, name: str) -> Any:
     point = entry_points(group)[name]
     try:
         return point.load()
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # The code of a package can raise anything as it is imported.
         raise BadConfig(
             f"the {group.removesuffix('s')} '{name}' ({point.value}) of the installed package {package_of(point)} "
             f"cannot be loaded: {error}. Repair that package, or uninstall it."

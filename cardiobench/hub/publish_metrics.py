@@ -7,7 +7,7 @@ import cardiobench
 from cardiobench.core import resources
 from cardiobench.hub.commit import RepoOptions, Target
 from cardiobench.hub.publish import GRADIO, Publication
-from cardiobench.scoring.metrics import own_metrics
+from cardiobench.metrics.load import own_metrics
 
 PAGE = Path(__file__).parent / "metric_space"
 

@@ -11,6 +11,8 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
+from cardiobench.metrics.load import load_formula, load_metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.zero_shot import embed_texts, no_text_tower, numeric_sentences
@@ -18,7 +20,6 @@ from cardiobench.results.analysis_result import point_estimate
 from cardiobench.scoring.bootstrap import estimate, resample
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.information import p_of_correlation
-from cardiobench.scoring.metrics import ScoringInput, load_formula, load_metric
 
 
 def formula() -> ModuleType:

@@ -8,6 +8,9 @@ import pandas as pd
 
 from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.protocols.base import TaskData, Units, decide
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import FEW, MIN_PATIENTS, resample, resampled_counts
@@ -15,7 +18,6 @@ from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.compare import paired_difference
 from cardiobench.scoring.estimates import Sampler, estimate_metric
 from cardiobench.scoring.floors import best_constant, best_uninformed
-from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 from cardiobench.scoring.predictions import match_units
 
 

@@ -9,11 +9,11 @@ import pandas as pd
 
 from cardiobench.core.errors import BadData, BadPredictions, first_n
 from cardiobench.data.spec import VIEWS
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.reproduction.files import read_table
 from cardiobench.reproduction.profiles import Profile
 from cardiobench.reproduction.table_spec import PROBABILITIES, TableSpec, Truth
 from cardiobench.scoring.groups import group_labels
-from cardiobench.scoring.metrics import ScoringInput
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.prompts import prompt_files
 from cardiobench.data.spec import Task
+from cardiobench.metrics.load import load_formula
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import AnalysisProtocol, Perturbation
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
@@ -32,7 +33,7 @@ from cardiobench.runner import references
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.scoring import score
-from cardiobench.scoring.metrics import load_formula, metrics_of
+from cardiobench.scoring.metrics import metrics_of
 
 KEY_DIGITS = 16
 OWN_VIEWS = "own_views"

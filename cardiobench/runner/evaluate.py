@@ -10,6 +10,7 @@ import numpy as np
 
 from cardiobench.core.errors import BadConfig
 from cardiobench.data.dataset import OpenDataset
+from cardiobench.metrics.load import load_metric
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import EnsembleProtocol, PredictionProtocol, ProtocolOutput, TaskData, aggregate
 from cardiobench.results.predictions_file import save_scored
@@ -22,7 +23,7 @@ from cardiobench.runner.parallel import applicable, run_parallel
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.recent import RecentData
 from cardiobench.runner.references import data_warnings, join_references
-from cardiobench.scoring.metrics import load_metric, narrow_metrics
+from cardiobench.scoring.metrics import narrow_metrics
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.intervals import confusion_table
-from cardiobench.scoring.metrics import ScoringInput
 
 
 def completed(

@@ -10,11 +10,13 @@ from scipy import stats
 
 from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import BadPredictions, first_n
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.bootstrap import MIN_PATIENTS, patient_weights
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.families import LEVEL, margin
 from cardiobench.scoring.intervals import made_up_answers, smoothed_cells, standard_error
-from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.unit_means import mean_metric
 from cardiobench.scoring.verdict import DETECTABLE
@@ -160,7 +162,7 @@ def paired_difference(
     Returns:
         Its 95 % interval, its 90 % interval, its standard error, and the two-sided p of no difference.
     """
-    if metric.from_tables is not None and classes and metric.interval.get(key) == "smoothed":
+    if metric.from_tables is not None and classes and metric.numbers[key].method == "smoothed":
         drawn = _table_differences(metric, key, first, second, clusters, classes, resamples, seed)
     elif metric.influence is not None:
         return _by_t(metric, key, first, second, clusters)

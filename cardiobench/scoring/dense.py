@@ -10,6 +10,8 @@ import pandas as pd
 from cardiobench.core.config import RESAMPLES
 from cardiobench.data.dense import LENGTHS, DenseLabel
 from cardiobench.data.spec import Task
+from cardiobench.metrics.load import load_formula
+from cardiobench.metrics.metric import Metric
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, ScoreResult
 from cardiobench.results.verdict import Rank
@@ -20,7 +22,6 @@ from cardiobench.scoring.floors import COLLAPSED_SPREAD
 from cardiobench.scoring.frame_coverage import FrameCoverage
 from cardiobench.scoring.groups import adjust_gaps, breakdowns, split_rows
 from cardiobench.scoring.mask_volumes import MaskVolumes
-from cardiobench.scoring.metrics import Metric, load_formula
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import FEW_PATIENTS, GENERATED, MIN_PATIENTS, is_generated
 from cardiobench.scoring.unit_means import estimate_mean, mean_metric, mean_sampler

@@ -5,6 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from cardiobench.core.config import RESAMPLES
+from cardiobench.metrics.load import load_formula
+from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import ClassScore, Estimate
 from cardiobench.scoring.bootstrap import FEW, MIN_PATIENTS, NO_WIDTH, patient_weights
 from cardiobench.scoring.clusters import Clusters
@@ -21,7 +24,6 @@ from cardiobench.scoring.intervals import (
     t_interval,
     wilson_interval,
 )
-from cardiobench.scoring.metrics import Metric, ScoringInput, load_formula
 
 SCALES: Mapping[str, Scale] = {
     "t": "identity",
@@ -107,21 +109,21 @@ def estimate_metrics(metrics: Sequence[Metric], sampler: Sampler) -> dict[str, E
 def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) -> dict[str, Estimate]:
     """Compute the numbers of one metric (or some of its keys) with their intervals."""
     values = dict(metric.value(sampler.sample))
-    wanted = [key for key in metric.direction if not keys or key in keys]
+    wanted = [key for key in metric.numbers if not keys or key in keys]
     intervals = _intervals(metric, values, wanted, sampler) if sampler.clusters.count >= MIN_PATIENTS else {}
     found = {}
     for key in wanted:
-        method, _, why = metric.interval.get(key, "percentile").partition(": ")
+        number = metric.numbers[key]
         interval = intervals.get(key, NONE)
         reason = ""
-        if sampler.one_class and method == "smoothed" and key != "accuracy":
+        if sampler.one_class and number.method == "smoothed" and not number.one_class:
             values[key], interval, reason = np.nan, NONE, ONE_CLASS
         elif np.isnan(values[key]):
             interval, reason = NONE, "undefined for these rows"
         elif sampler.clusters.count < MIN_PATIENTS:
             reason = FEW
-        elif method == "none":
-            reason = f"no interval: {why}"
+        elif number.method == "none":
+            reason = f"no interval: {number.method_detail}"
         elif np.isnan(interval.low):
             reason = "no interval: the score does not vary with the patients"
         elif interval.low == interval.high:
@@ -134,7 +136,7 @@ def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) 
             sampler.clusters.count,
             reason,
             se=interval.se,
-            method="" if np.isnan(interval.low) else method,
+            method="" if np.isnan(interval.low) else number.method,
         )
     return found
 
@@ -171,7 +173,7 @@ def _intervals(
     by_method: dict[str, list[str]] = {}
     for key in keys:
         if not np.isnan(values[key]):
-            by_method.setdefault(metric.interval.get(key, "percentile").partition(":")[0], []).append(key)
+            by_method.setdefault(metric.numbers[key].method, []).append(key)
     found: dict[str, Interval] = {}
     for method, names in by_method.items():
         if method != "none":
@@ -211,7 +213,7 @@ def _of_influence(
         se = standard_error(influence[key], sampler.clusters)
         if np.isnan(se):
             continue
-        method = metric.interval[key]
+        method = metric.numbers[key].method
         if method in SCALES:
             found[key] = t_interval(values[key], se, patients, SCALES[method])
         else:

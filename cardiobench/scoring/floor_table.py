@@ -14,11 +14,11 @@ from cardiobench.data.labels import label_values
 from cardiobench.data.open import open_dataset
 from cardiobench.data.published_tasks import published_tasks
 from cardiobench.data.spec import Task
+from cardiobench.metrics.load import load_metric
 from cardiobench.results.published import PublishedScore, published_scores
 from cardiobench.results.score_result import Floor
 from cardiobench.scoring.bundled_labels import bundled_references
 from cardiobench.scoring.floors import constant, floors
-from cardiobench.scoring.metrics import load_metric
 
 BALANCED = "classes balanced: constant 0.33 macro, 0.67 F1"
 
@@ -80,14 +80,14 @@ def task_floors(task: Task, data_dir: Path | None = None, seed: int = 0) -> Task
     if task.kind == "multilabel":
         found = floors(metric, key, task, references, y_true, seed)
         positives = dict(zip(task.classes, np.nansum(y_true, axis=0).astype(int).tolist(), strict=True))
-        return TaskFloors(task, key, bool(metric.direction[key]), len(truth), positives, found, {}, labels)
+        return TaskFloors(task, key, metric.numbers[key].higher_is_better, len(truth), positives, found, {}, labels)
     if not task.classes:
         found = floors(metric, key, task, references, y_true, seed)
-        return TaskFloors(task, key, bool(metric.direction[key]), len(truth), {}, found, {}, labels)
+        return TaskFloors(task, key, metric.numbers[key].higher_is_better, len(truth), {}, found, {}, labels)
     scores = {name: metric.value(constant(y_true, place))[key] for place, name in enumerate(task.classes)}
     classes = {name: int((truth == name).sum()) for name in task.classes}
     found = floors(metric, key, task, references, y_true, seed)
-    return TaskFloors(task, key, bool(metric.direction[key]), len(truth), classes, found, scores, labels)
+    return TaskFloors(task, key, metric.numbers[key].higher_is_better, len(truth), classes, found, scores, labels)
 
 
 def _references(task: Task, data_dir: Path | None) -> tuple[pd.DataFrame, str]:

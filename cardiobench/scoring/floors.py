@@ -5,8 +5,9 @@ import pandas as pd
 
 from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
+from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import Floor
-from cardiobench.scoring.metrics import Metric, ScoringInput
 
 CHANCE_DRAWS = 200
 EVEN = 0.5
@@ -141,7 +142,7 @@ def best_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray) -> F
     defined = [pair for pair in scored if not np.isnan(pair[0])]
     if not defined:
         return Floor(np.nan, reason="the metric is undefined for a constant answer")
-    best = max if metric.direction[key] else min
+    best = max if metric.numbers[key].higher_is_better else min
     score, value = best(defined, key=lambda pair: pair[0])
     return Floor(float(score), _answer(task, value), reached_by="one answer to everything, chosen on the test labels")
 

@@ -8,13 +8,14 @@ import pandas as pd
 
 from cardiobench.core.errors import BadData
 from cardiobench.data.spec import Group
+from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import Breakdown, Estimate, Gap
 from cardiobench.scoring.bootstrap import MIN_PATIENTS
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.estimates import Sampler, estimate_metric
 from cardiobench.scoring.families import holm
 from cardiobench.scoring.information import MOST_PATIENTS, Dealer, p_value
-from cardiobench.scoring.metrics import Metric, ScoringInput
 
 MIN_PER_CLASS = 5
 DRAWS = 999
@@ -153,7 +154,7 @@ def _untested(groups: Mapping[str, Estimate]) -> str:
 
 def _breakdown(metric: Metric, key: str, groups: dict[str, Estimate], gaps: dict[str, Gap] | None) -> Breakdown:
     defined = {label: value.value for label, value in groups.items() if not np.isnan(value.value)}
-    pick = min if metric.direction[key] else max
+    pick = min if metric.numbers[key].higher_is_better else max
     worst = pick(defined, key=lambda label: defined[label]) if defined else ""
     if gaps is None:
         return Breakdown(groups, Gap(np.nan, reason=_untested(groups)), worst)

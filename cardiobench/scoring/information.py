@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.intervals import confusion_table
-from cardiobench.scoring.metrics import ScoringInput
 
 DRAWS = 1999
 LEVEL = 0.05

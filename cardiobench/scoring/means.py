@@ -8,9 +8,10 @@ from functools import cache
 import numpy as np
 
 from cardiobench.core.config import RESAMPLES
+from cardiobench.metrics.load import load_metric
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, resample
-from cardiobench.scoring.metrics import load_metric, metrics_of
+from cardiobench.scoring.metrics import metrics_of
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.suites import FOLDER, list_suites
 
@@ -69,7 +70,7 @@ def mean_over_tasks(
         The mean over the tasks where the metric is defined, and how many those are.
     """
     metrics = [
-        next(metric for metric in map(load_metric, metrics_of(one.task)) if key in metric.direction) for one in members
+        next(metric for metric in map(load_metric, metrics_of(one.task)) if key in metric.numbers) for one in members
     ]
     samples = [one.sample() for one in members]
     values = [metric.value(sample)[key] for metric, sample in zip(metrics, samples, strict=True)]

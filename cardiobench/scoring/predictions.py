@@ -11,7 +11,7 @@ from cardiobench.core.tables import numbers_of, read_table, text_of, write_parqu
 from cardiobench.data.labels import label_cells, label_values, strange_labels
 from cardiobench.data.references import check_references, class_names_of
 from cardiobench.data.spec import Task
-from cardiobench.scoring.metrics import ScoringInput
+from cardiobench.metrics.scoring_input import ScoringInput
 
 ID_COLUMNS = ("FileName", "HashedFileName", "unique_id", "study_id", "patient_id", "query_key", "patient_view_id")
 SUM_TOLERANCE = 1e-3

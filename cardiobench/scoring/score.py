@@ -11,6 +11,8 @@ from cardiobench.core.errors import first_n
 from cardiobench.data import catalog
 from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
+from cardiobench.metrics.load import load_metric, load_metrics
+from cardiobench.metrics.metric import Metric
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, Judgement, ScoreResult
 from cardiobench.results.verdict import Rank
@@ -30,7 +32,7 @@ from cardiobench.scoring.groups import (
     split_rows,
 )
 from cardiobench.scoring.information import information_test
-from cardiobench.scoring.metrics import Metric, load_metric, load_metrics, metrics_of
+from cardiobench.scoring.metrics import metrics_of
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.variability import training_spread, widen
 from cardiobench.scoring.verdict import Rarest, judge

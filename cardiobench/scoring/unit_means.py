@@ -4,10 +4,12 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.config import RESAMPLES
+from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.number import Number
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.estimates import Sampler, estimate_metric
-from cardiobench.scoring.metrics import Metric, ScoringInput
 
 
 def mean_metric(key: str) -> Metric:
@@ -29,7 +31,8 @@ def mean_metric(key: str) -> Metric:
     def influence(references: np.ndarray, predictions: np.ndarray) -> dict[str, np.ndarray]:
         return {key: (predictions - predictions.mean()) / len(predictions)}
 
-    return Metric(key, compute, compute_resamples, {key: higher}, {key: interval}, influence=influence)
+    number = Number(key, "higher" if higher else "lower", interval=interval)
+    return Metric(key, compute, {key: number}, compute_resamples=compute_resamples, influence=influence)
 
 
 def mean_sampler(values: pd.Series, patients: pd.Series, seed: int = 0) -> Sampler:

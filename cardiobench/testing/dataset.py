@@ -18,7 +18,7 @@ from cardiobench.data.builder import features
 from cardiobench.data.media import Clip, Ecg
 from cardiobench.data.prompts import prompts
 from cardiobench.data.spec import DatasetSpec
-from cardiobench.scoring.metrics import list_metrics
+from cardiobench.metrics.load import list_metrics
 from cardiobench.testing.require import require
 
 IDS = {"id", "patient_id", "study_id", "split"}

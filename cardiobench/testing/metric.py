@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from cardiobench.scoring.metrics import Metric, load_metric
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.metric import Metric
 from cardiobench.testing.require import require
 
 ROWS = ("references", "predictions", "importances")
@@ -33,9 +34,9 @@ def check_metric(name: str, inputs: Mapping[str, Any]) -> None:
 
 
 def check_formula(metric: Metric, inputs: Mapping[str, Any]) -> None:
-    """Check that the metric gives an unrounded float under each key that it has a direction for, the same each time."""
+    """Check that the metric gives an unrounded float under each key that it declares, the same each time."""
     result, again = metric.compute(**inputs), metric.compute(**inputs)
-    for key in metric.direction:
+    for key in metric.numbers:
         require(type(result.get(key)) is float, f"{metric.name}: {key} is {result.get(key)!r}, expected a float")
         same = result[key] == again[key] or np.isnan(result[key])
         require(same, f"{metric.name}: {key} is {result[key]}, then {again[key]}, of the same rows")

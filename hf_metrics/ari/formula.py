@@ -4,7 +4,7 @@ import numbers
 
 import numpy as np
 
-HIGHER_IS_BETTER = True
+NUMBERS = {"ari": {"better": "higher", "range": (-0.5, 1)}}
 
 
 # copied: the same in every formula that needs it

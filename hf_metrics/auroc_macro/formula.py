@@ -3,8 +3,10 @@
 import numpy as np
 from scipy import sparse
 
-HIGHER_IS_BETTER = {"auroc_macro": True, "auprc_macro": True}
-INTERVAL = "class_mean"
+NUMBERS = {
+    "auroc_macro": {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "class_mean: newcombe"},
+    "auprc_macro": {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "class_mean: wilson"},
+}
 _COLUMNS = 128  # resamples at once: the sums of a class stay in the processor's cache
 
 

@@ -4,8 +4,10 @@ import numbers
 
 import numpy as np
 
-HIGHER_IS_BETTER = {"calibration_slope": None, "calibration_intercept": None}
-INTERVAL = "t"
+NUMBERS = {
+    "calibration_slope": {"better": None, "perfect": 1, "interval": "t"},
+    "calibration_intercept": {"better": None, "perfect": 0, "interval": "t"},
+}
 SMALLEST = 1e-6  # probabilities nearer to 0 or 1 are moved here, so that their log odds are finite
 STEPS, LARGEST = 50, 1e3  # Newton's steps, and the coefficient beyond which the classes count as separated
 
@@ -134,7 +136,7 @@ def compute(references, predictions, probabilities=None):
         ValueError: labels or probabilities are missing or impossible, or the lengths differ; the message counts them.
     """
     truth, odds = _inputs(references, predictions, probabilities)
-    nan = {key: float("nan") for key in HIGHER_IS_BETTER}
+    nan = {key: float("nan") for key in NUMBERS}
     if odds is None or np.ptp(truth) == 0:
         return nan
     fits = {

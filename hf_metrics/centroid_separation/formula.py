@@ -4,7 +4,7 @@ import numbers
 
 import numpy as np
 
-HIGHER_IS_BETTER = True
+NUMBERS = {"centroid_separation": {"better": "higher", "range": (0, np.inf)}}
 VARIANTS = ("pooled_radius", "mean_distance", "per_dimension", "unscaled")
 """What the distance of two centroids is divided by; `compute` says how. Papers rarely do."""
 

@@ -4,27 +4,25 @@ import numbers
 
 import numpy as np
 
-HIGHER_IS_BETTER = {
-    "accuracy": True,
-    "balanced_accuracy": True,
-    "mcc": True,
-    "sensitivity": True,
-    "specificity": True,
-    "ppv": True,
-    "npv": True,
-    "auroc": True,
-    "auprc": True,
-    "brier": False,
-    "nll": False,
-    "ece": False,
-}
 OF_PROBABILITIES = ("auroc", "auprc", "brier", "nll", "ece")
-INTERVAL = {
-    **dict.fromkeys(("accuracy", "balanced_accuracy", "mcc", "sensitivity", "specificity", "ppv", "npv"), "smoothed"),
-    "auroc": "newcombe",
-    "auprc": "wilson",
-    **dict.fromkeys(("brier", "nll"), "log_t"),
-    "ece": "none: it is biased upwards in small samples, and an interval around it would mislead",
+_SHARE = {"better": "higher", "range": (0, 1), "unit": "fraction"}
+NUMBERS = {
+    "accuracy": {**_SHARE, "interval": "smoothed", "one_class": True},
+    "balanced_accuracy": {**_SHARE, "interval": "smoothed"},
+    "mcc": {"better": "higher", "range": (-1, 1), "interval": "smoothed"},
+    "sensitivity": {**_SHARE, "interval": "smoothed"},
+    "specificity": {**_SHARE, "interval": "smoothed"},
+    "ppv": {**_SHARE, "interval": "smoothed"},
+    "npv": {**_SHARE, "interval": "smoothed"},
+    "auroc": {**_SHARE, "interval": "newcombe"},
+    "auprc": {**_SHARE, "interval": "wilson"},
+    "brier": {"better": "lower", "range": (0, 2), "interval": "log_t"},
+    "nll": {"better": "lower", "range": (0, np.inf), "interval": "log_t"},
+    "ece": {
+        "better": "lower",
+        "range": (0, 1),
+        "interval": "none: it is biased upwards in small samples, and an interval around it would mislead",
+    },
 }
 BINS = 15
 

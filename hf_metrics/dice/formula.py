@@ -2,8 +2,15 @@
 
 import numpy as np
 
-HIGHER_IS_BETTER = True
-INTERVAL = "log_t_complement"
+NUMBERS = {
+    "dice": {
+        "better": "higher",
+        "range": (0, 1),
+        "unit": "fraction",
+        "interval": "log_t_complement",
+        "by_structure": True,
+    },
+}
 
 
 # copied: the same in every formula that needs it

@@ -5,8 +5,7 @@ import numbers
 import numpy as np
 
 KEYS = ("sensitivity_le_40", "specificity_le_40", "sensitivity_lt_50", "specificity_lt_50")
-HIGHER_IS_BETTER = dict.fromkeys(KEYS, True)
-INTERVAL = "wilson"
+NUMBERS = {key: {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "wilson"} for key in KEYS}
 
 
 # copied: the same in every formula that needs it

@@ -3,8 +3,9 @@
 import numpy as np
 from scipy import ndimage
 
-HIGHER_IS_BETTER = False
-INTERVAL = "log_t"
+NUMBERS = {
+    "hausdorff95": {"better": "lower", "range": (0, np.inf), "unit": "mm", "interval": "log_t", "by_structure": True},
+}
 PERCENTILE = 95
 
 

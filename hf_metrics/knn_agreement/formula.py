@@ -4,7 +4,10 @@ import numbers
 
 import numpy as np
 
-HIGHER_IS_BETTER = {"knn_agreement": True, "chance": None}
+NUMBERS = {
+    "knn_agreement": {"better": "higher", "range": (0, 1), "unit": "fraction"},
+    "chance": {"better": None, "range": (0, 1), "unit": "fraction"},
+}
 _BLOCK = 512  # rows of the distance matrix that are held at once
 
 

@@ -4,8 +4,17 @@ import numpy as np
 
 RADII = (2.0, 5.0, 10.0)
 """Radii in mm within which a landmark counts as found."""
-HIGHER_IS_BETTER = {"landmark_error": False, **dict.fromkeys((f"within_{radius:g}" for radius in RADII), True)}
-INTERVAL = {"landmark_error": "log_t", **dict.fromkeys((f"within_{radius:g}" for radius in RADII), "t")}
+_WITHIN = {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "t", "by_structure": True}
+NUMBERS = {
+    "landmark_error": {
+        "better": "lower",
+        "range": (0, np.inf),
+        "unit": "mm",
+        "interval": "log_t",
+        "by_structure": True,
+    },
+    **dict.fromkeys((f"within_{radius:g}" for radius in RADII), _WITHIN),
+}
 
 
 def _points(values, name):

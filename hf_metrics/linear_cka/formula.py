@@ -2,7 +2,7 @@
 
 import numpy as np
 
-HIGHER_IS_BETTER = {"linear_cka": None}
+NUMBERS = {"linear_cka": {"better": None, "range": (0, 1)}}
 
 
 # copied: the same in every formula that needs it

@@ -4,8 +4,9 @@ import numbers
 
 import numpy as np
 
-HIGHER_IS_BETTER = False
-INTERVAL = "log_t"
+NUMBERS = {
+    "mae": {"better": "lower", "range": (0, np.inf), "unit": "label", "interval": "log_t", "constant": "median"},
+}
 
 
 # copied: the same in every formula that needs it

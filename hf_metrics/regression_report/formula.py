@@ -5,22 +5,18 @@ import numbers
 import numpy as np
 from scipy import sparse
 
-HIGHER_IS_BETTER = {
-    "rmse": False,
-    "nmae": False,
-    "r2": True,
-    "pearson": True,
-    "spearman": True,
-    "concordance": True,
-    "bias": None,
-    "agreement_low": None,
-    "agreement_high": None,
-}
-INTERVAL = {
-    **dict.fromkeys(("rmse", "nmae"), "log_t"),
-    "r2": "log_t_complement",
-    **dict.fromkeys(("pearson", "spearman", "concordance"), "fisher_z"),
-    **dict.fromkeys(("bias", "agreement_low", "agreement_high"), "t"),
+_CORRELATION = {"better": "higher", "range": (-1, 1), "interval": "fisher_z"}
+_DIFFERENCE = {"better": None, "unit": "label", "interval": "t"}
+NUMBERS = {
+    "rmse": {"better": "lower", "range": (0, np.inf), "unit": "label", "interval": "log_t"},
+    "nmae": {"better": "lower", "range": (0, np.inf), "interval": "log_t", "constant": "median"},
+    "r2": {"better": "higher", "range": (-np.inf, 1), "interval": "log_t_complement"},
+    "pearson": _CORRELATION,
+    "spearman": _CORRELATION,
+    "concordance": _CORRELATION,
+    "bias": {**_DIFFERENCE, "perfect": 0},
+    "agreement_low": _DIFFERENCE,
+    "agreement_high": _DIFFERENCE,
 }
 LIMITS = 1.96  # standard deviations of the difference on either side of the bias (Bland and Altman 1986)
 

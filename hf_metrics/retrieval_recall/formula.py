@@ -2,8 +2,11 @@
 
 import numpy as np
 
-HIGHER_IS_BETTER = {"recall_at_1": True, "recall_at_5": True, "recall_at_10": True, "median_rank": False}
 KS = (1, 5, 10)
+NUMBERS = {
+    **{f"recall_at_{k}": {"better": "higher", "range": (0, 1), "unit": "fraction"} for k in KS},
+    "median_rank": {"better": "lower", "range": (1, np.inf)},
+}
 _BLOCK = 1024  # queries whose similarities are held at once
 _SAME = 1e-12  # cosines that differ less are ties: what rounding leaves
 

@@ -4,13 +4,14 @@ import numpy as np
 
 KS = (25, 50, 100)
 MAIN = 50
-HIGHER_IS_BETTER = {
-    "shap_overlap": True,
-    **{f"overlap_at_{k}": True for k in KS},
-    **{f"common_at_{k}": True for k in KS},
-    **{f"jaccard_at_{k}": True for k in KS},
-    **{f"chance_at_{k}": None for k in KS},
-    **{f"p_value_at_{k}": None for k in KS},
+_SHARE = {"better": "higher", "range": (0, 1), "unit": "fraction"}
+NUMBERS = {
+    "shap_overlap": _SHARE,
+    **{f"overlap_at_{k}": _SHARE for k in KS},
+    **{f"common_at_{k}": _SHARE for k in KS},
+    **{f"jaccard_at_{k}": _SHARE for k in KS},
+    **{f"chance_at_{k}": {**_SHARE, "better": None} for k in KS},
+    **{f"p_value_at_{k}": {"better": None, "range": (0, 1)} for k in KS},
 }
 _BLOCK = 50  # permutations drawn at once
 
@@ -89,7 +90,7 @@ def compute(importances, rankings=False, permutations=1000, seed=0):
         random = rng.permuted(np.broadcast_to(np.arange(q), (draws, m, q)), axis=-1)
         for k in usable:
             at_least[k] += int((_shared(random, k) >= seen[k] - 1e-12).sum())
-    found = {key: float("nan") for key in HIGHER_IS_BETTER}
+    found = {key: float("nan") for key in NUMBERS}
     for k in usable:
         top = places < k
         both = (top[:, None] & top).sum(axis=2)[np.triu_indices(m, 1)]

@@ -4,7 +4,7 @@ import numbers
 
 import numpy as np
 
-HIGHER_IS_BETTER = True
+NUMBERS = {"silhouette": {"better": "higher", "range": (-1, 1)}}
 
 
 # copied: the same in every formula that needs it

@@ -4,7 +4,7 @@ import numbers
 
 import numpy as np
 
-HIGHER_IS_BETTER = {"subgroup_gap": False}
+NUMBERS = {"subgroup_gap": {"better": "lower", "range": (0, np.inf)}}
 
 
 def _mae(truth, guess):

@@ -4,12 +4,12 @@ import numbers
 
 import numpy as np
 
-HIGHER_IS_BETTER = {
-    "text_axis_pearson": True,
-    "spearman": True,
-    "r2": True,
-    "explained_variance": None,
-    "p_value": None,
+NUMBERS = {
+    "text_axis_pearson": {"better": "higher", "range": (-1, 1)},
+    "spearman": {"better": "higher", "range": (-1, 1)},
+    "r2": {"better": "higher", "range": (0, 1)},
+    "explained_variance": {"better": None, "range": (0, 1)},
+    "p_value": {"better": None, "range": (0, 1)},
 }
 
 

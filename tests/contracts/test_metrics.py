@@ -15,7 +15,7 @@ from cardiobench.core.errors import UnknownName
 from cardiobench.core.resources import folder
 from cardiobench.hub.publish import GRADIO
 from cardiobench.hub.publish_metrics import PAGE
-from cardiobench.scoring.metrics import list_metrics, load_formula, load_metric
+from cardiobench.metrics.load import list_metrics, load_formula, load_metric
 from cardiobench.testing.metric import check_formula, check_refused, check_weights
 
 from .metric_cases import BAD, CASES
@@ -104,11 +104,10 @@ def test_card_says_what_a_reader_needs(name):
     assert -1 not in positions and positions == sorted(positions)
     output = body[positions[3] : positions[4]]
     assert "range" in output.lower()
-    for key, direction in load_metric(name).direction.items():
+    for key, number in load_metric(name).numbers.items():
         assert f"`{key}`" in output, key
-        if direction is not None:
-            word = "higher" if direction else "lower"
-            assert word in output.lower()
+        if number.better is not None:
+            assert number.better in output.lower()
     inputs = body[positions[2] : positions[3]]
     assert "(n" in inputs or "(m" in inputs or "(q" in inputs
 
@@ -130,7 +129,7 @@ def test_evaluate_loads_it_and_agrees(name, at_root):
     given = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in CASES[name].items()}
     found, expected = module.compute(**given), load_metric(name).compute(**CASES[name])
     assert set(found) == set(expected)
-    for key in load_metric(name).direction:
+    for key in load_metric(name).numbers:
         assert found[key] == pytest.approx(expected[key], rel=1e-12, nan_ok=True), key
 
 
@@ -183,5 +182,5 @@ def test_metrics_combine(at_root):
 
     both = evaluate.combine(["cardiobench/mae", "cardiobench/regression_report"])
     found = both.compute(**{key: value.tolist() for key, value in CASES["mae"].items()})
-    assert set(found) == {"mae", *load_metric("regression_report").direction}
+    assert set(found) == {"mae", *load_metric("regression_report").numbers}
     assert found["mae"] == load_metric("mae").compute(**CASES["mae"])["mae"]

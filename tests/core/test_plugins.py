@@ -9,10 +9,10 @@ from cardiobench.cli.main import main
 from cardiobench.core import plugins, resources
 from cardiobench.core.errors import BadConfig, UnknownName
 from cardiobench.data import catalog
+from cardiobench.metrics.load import load_metric
 from cardiobench.models.cards import card
 from cardiobench.models.custom import find_custom
 from cardiobench.protocols import protocol_class
-from cardiobench.scoring.metrics import load_metric
 
 BUILDER = """
 from cardiobench.data import CardioBuilder, DatasetSpec

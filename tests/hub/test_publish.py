@@ -17,8 +17,8 @@ from cardiobench.hub import cards, publish_datasets, publish_metrics, publish_mo
 from cardiobench.hub.commit import RepoOptions, Target
 from cardiobench.hub.publish import GRADIO, Publication, publish
 from cardiobench.hub.push_results import push
+from cardiobench.metrics.load import list_metrics
 from cardiobench.models.cards import list_models
-from cardiobench.scoring.metrics import list_metrics
 from tests.hub.conftest import BOB
 from tests.hub.results import result
 

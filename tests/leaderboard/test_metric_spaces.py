@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from cardiobench.hub import publish_metrics
-from cardiobench.scoring.metrics import list_metrics
+from cardiobench.metrics.load import list_metrics
 from tests.contracts.metric_cases import CASES
 from tests.ports import free_port
 from tests.report.browser import chromium, watched

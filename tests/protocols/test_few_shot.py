@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from cardiobench.core.errors import BadPredictions
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.protocols.base import ProtocolOutput, aggregate
 from cardiobench.protocols.few_shot import FewShot, PatientPool
 from cardiobench.protocols.task_scorer import TaskScorer
 from cardiobench.report.plots import few_shot as figure
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.scoring.bootstrap import resample
-from cardiobench.scoring.metrics import ScoringInput, load_metric
 from tests.protocols.analyses import study_of
 from tests.protocols.conftest import BINARY, REGRESSION, task_data
 

@@ -9,12 +9,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
 from cardiobench.core.errors import CardioBenchError
+from cardiobench.metrics.load import load_metric
 from cardiobench.protocols.base import aggregate
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.runner.evaluate import ranking_scores
-from cardiobench.scoring.metrics import load_metric
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.variability import training_weights
 from tests.protocols.conftest import BINARY, task_data

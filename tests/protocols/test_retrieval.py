@@ -6,12 +6,12 @@ import torch
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
+from cardiobench.metrics.load import load_metric
 from cardiobench.protocols.retrieval import protocol as retrieval
 from cardiobench.protocols.retrieval.captions import make_caption, statement
 from cardiobench.protocols.retrieval.protocol import Retrieval, chance_level, score_ranks
 from cardiobench.report.plots import retrieval as figure
 from cardiobench.results.analysis_result import AnalysisResult
-from cardiobench.scoring.metrics import load_metric
 from tests.protocols.analyses import study_of
 from tests.protocols.conftest import task_data
 

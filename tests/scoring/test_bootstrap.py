@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.number import Number
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.bootstrap import estimate, patient_weights, percentile_interval, resample, resampled_counts
-from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 
 
 def bootstrap(metric, sample, patients, resamples, seed=0):
@@ -65,7 +68,7 @@ def test_rows_of_a_patient_are_drawn_together():
 def test_a_metric_without_weights_gives_the_same_by_the_loop():
     sample, patients = clustered("f1_macro")
     metric = load_metric("f1_macro")
-    slow = Metric(metric.name, metric.compute, None, metric.direction)
+    slow = Metric(metric.name, metric.compute, metric.numbers)
     fast, looped = (bootstrap(m, sample, patients, resamples=100, seed=2)["f1_macro"] for m in (metric, slow))
     assert (fast.value, fast.n, fast.n_patients) == (looped.value, looped.n, looped.n_patients)
     assert fast.low == pytest.approx(looped.low, abs=1e-12) and fast.high == pytest.approx(looped.high, abs=1e-12)
@@ -88,7 +91,7 @@ def test_undefined_resamples_are_counted():
     def spread(references, predictions):
         return {"spread": np.nan if np.ptp(references) == 0 else float(np.ptp(references))}
 
-    metric = Metric("spread", spread, None, {"spread": None})
+    metric = Metric("spread", spread, {"spread": Number("spread", None)})
     sample = ScoringInput(np.repeat([1.0, 2.0], (11, 1)), np.zeros(12))
     found = bootstrap(metric, sample, np.arange(12), resamples=400, seed=0)["spread"]
     assert (found.low, found.high) == (1.0, 1.0)

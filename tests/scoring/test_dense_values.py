@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from cardiobench.scoring.metrics import load_formula, load_metric
+from cardiobench.metrics.load import load_formula, load_metric
 
 DICE, HD95, LANDMARKS = (load_metric(name).compute for name in ("dice", "hausdorff95", "landmark_error"))
 y, x = np.mgrid[:64, :64]

@@ -3,9 +3,12 @@ import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.number import Number
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.floors import COLLAPSED_SPREAD, best_uninformed, floors, is_collapsed
 from cardiobench.scoring.information import expected_macro_f1
-from cardiobench.scoring.metrics import Metric, ScoringInput, load_metric
 
 from .factories import BINARY, VALUE, VIEWS3
 
@@ -34,7 +37,9 @@ def test_no_constant_beats_the_best_constant():
 
 def test_best_constant_of_a_squared_error_is_the_mean():
     squared = Metric(
-        "mse", lambda references, predictions: {"mse": np.mean((references - predictions) ** 2)}, None, {"mse": False}
+        "mse",
+        lambda references, predictions: {"mse": np.mean((references - predictions) ** 2)},
+        {"mse": Number("mse", "lower")},
     )
     test = np.array([0.0, 0.0, 9.0])
     found = floors(squared, "mse", VALUE, table([1.0], test), test)["best_constant"]

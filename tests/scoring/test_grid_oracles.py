@@ -5,7 +5,7 @@ import pytest
 
 from cardiobench.data.phantom.echo import cm_per_pixel, end_systole
 from cardiobench.data.phantom.heart import beating
-from cardiobench.scoring.metrics import load_formula
+from cardiobench.metrics.load import load_formula
 from tests.data.apical_phantoms import SIZE, TEST, apical_masks, apical_truths
 
 MEASURED = {

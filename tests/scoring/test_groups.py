@@ -6,10 +6,11 @@ import pytest
 
 from cardiobench.core.errors import BadData
 from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, Group
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.estimates import Sampler
 from cardiobench.scoring.groups import gap_tests, group_labels, split_rows
-from cardiobench.scoring.metrics import ScoringInput, load_metric
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 

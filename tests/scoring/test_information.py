@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cardiobench.metrics.load import load_formula
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.information import (
     Dealer,
@@ -13,7 +15,6 @@ from cardiobench.scoring.information import (
     p_of_numbers,
     p_of_ranking,
 )
-from cardiobench.scoring.metrics import ScoringInput, load_formula
 
 
 def alone(n):

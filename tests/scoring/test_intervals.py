@@ -5,6 +5,8 @@ import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
+from cardiobench.metrics.load import list_metrics, load_formula, load_metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.estimates import METHODS, Sampler, estimate_metric
 from cardiobench.scoring.information import macro_f1
@@ -20,7 +22,6 @@ from cardiobench.scoring.intervals import (
     t_interval,
     wilson_interval,
 )
-from cardiobench.scoring.metrics import ScoringInput, list_metrics, load_formula, load_metric
 
 BOTH = np.array([True, True])
 
@@ -179,7 +180,7 @@ def test_influence_is_the_derivative_in_the_weight_of_a_row(name):
 def test_every_metric_names_a_known_interval():
     for name in list_metrics():
         metric = load_metric(name)
-        assert {metric.interval[key].partition(":")[0] for key in metric.direction} <= set(METHODS), name
+        assert {number.method for number in metric.numbers.values()} <= set(METHODS), name
 
 
 def test_fewer_than_ten_patients_have_no_interval():

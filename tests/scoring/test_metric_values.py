@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from cardiobench.scoring.metrics import load_metric
+from cardiobench.metrics.load import load_metric
 
 MAE, F1, ARI = (load_metric(name).compute for name in ("mae", "f1_macro", "ari"))
 

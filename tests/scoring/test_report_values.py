@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics as sk
 
-from cardiobench.scoring.metrics import load_metric
+from cardiobench.metrics.load import load_metric
 
 REGRESSION, CLASSIFICATION, GAP = (
     load_metric(name).compute for name in ("regression_report", "classification_report", "subgroup_gap")

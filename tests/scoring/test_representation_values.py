@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
-from cardiobench.scoring.metrics import load_metric
+from cardiobench.metrics.load import load_metric
 
 NAMES = (
     "knn_agreement",

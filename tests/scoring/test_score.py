@@ -8,9 +8,12 @@ from sklearn.metrics import f1_score
 from cardiobench.core.errors import BadConfig, BadPredictions, UnknownName
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
-from cardiobench.scoring import metrics
+from cardiobench.metrics import load
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.number import Number
 from cardiobench.scoring.bootstrap import NO_WIDTH
-from cardiobench.scoring.metrics import Metric, check_metrics, load_metric, metrics_of, narrow_metrics
+from cardiobench.scoring.metrics import check_metrics, metrics_of, narrow_metrics
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
 
@@ -149,8 +152,8 @@ def test_metrics_are_narrowed_and_the_one_that_ranks_cannot_be_left_out():
 def test_two_metrics_of_a_task_do_not_give_one_number(monkeypatch):
     check_metrics([catalog.task(name) for name in (*catalog.list_tasks(), *catalog.list_dense_tasks())], ())
     task = replace(BINARY, metrics=("matthews",))
-    theirs = Metric("matthews", lambda references, predictions: {"mcc": 0.0}, None, {"mcc": True})
-    monkeypatch.setattr(metrics, "load_metric", lambda name: theirs if name == "matthews" else load_metric(name))
+    theirs = Metric("matthews", lambda references, predictions: {"mcc": 0.0}, {"mcc": Number("mcc")})
+    monkeypatch.setattr(load, "load_metric", lambda name: theirs if name == "matthews" else load_metric(name))
     with pytest.raises(
         BadConfig, match="two numbers are called 'mcc': metric matthews and metric classification_report"
     ):

@@ -6,12 +6,13 @@ import pytest
 
 from benchmarks.validity import __main__ as validity
 from benchmarks.validity import simulated
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import Estimate, Floor
 from cardiobench.results.verdict import Verdict
 from cardiobench.scoring.bounds import completed
 from cardiobench.scoring.families import Family, family_of, margin
 from cardiobench.scoring.information import Information
-from cardiobench.scoring.metrics import ScoringInput, load_metric
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from cardiobench.scoring.variability import training_spread, training_weights, widen

@@ -52,7 +52,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.data.catalog import is_own, list_datasets
     from cardiobench.hub import publish_datasets, publish_metrics, publish_models
     from cardiobench.hub.publish import publish
-    from cardiobench.scoring.metrics import own_metrics
+    from cardiobench.metrics.load import own_metrics
 
     names, private = arguments.names, arguments.private
     namespace = arguments.namespace or hub_namespace()

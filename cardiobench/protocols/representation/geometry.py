@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cardiobench.metrics.load import load_formula, load_metric
 from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.representation.sample import BalancedSample
-from cardiobench.scoring.metrics import load_formula, load_metric
 
 MEASURES = ("knn_agreement", "centroid_separation", "ari", "silhouette")
 NEIGHBOURS = 10

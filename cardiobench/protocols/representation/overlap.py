@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cardiobench.metrics.load import load_metric
 from cardiobench.protocols.cross_validation.classifiers import Fitted, classifier
 from cardiobench.protocols.cross_validation.folds import balanced_folds
 from cardiobench.protocols.cross_validation.grids import Grid, Params, param_grid
@@ -12,7 +13,6 @@ from cardiobench.protocols.cross_validation.search import best_by_median, flat_s
 from cardiobench.protocols.representation.sample import BalancedSample, DatasetSample
 from cardiobench.protocols.representation.shap_values import importance
 from cardiobench.scoring.bootstrap import patient_weights
-from cardiobench.scoring.metrics import load_metric
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cardiobench.metrics.load import load_metric
 from cardiobench.protocols.representation.sample import BalancedSample
-from cardiobench.scoring.metrics import load_metric
 
 ALL = "all"
 COLUMNS = ["model", "other", "dataset", "linear_cka", "records"]

@@ -11,13 +11,13 @@ from scipy.special import gammaln
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
+from cardiobench.metrics.load import load_formula
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.retrieval.captions import Caption, make_caption, statement
 from cardiobench.protocols.zero_shot import embed_texts, no_text_tower
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, resample
-from cardiobench.scoring.metrics import load_formula
 
 KS = (1, 5, 10)
 COSINES = 1 << 22  # held at once: 32 MB

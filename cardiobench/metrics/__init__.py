@@ -1,0 +1,1 @@
+"""Metrics: the formulas, and what each of their numbers is."""

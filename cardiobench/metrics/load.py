@@ -1,0 +1,95 @@
+"""Metrics by name: the formulas of `hf_metrics/` and of installed packages, without the library that wraps them there."""
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import ModuleType
+
+from cardiobench.core import plugins
+from cardiobench.core.errors import BadConfig
+from cardiobench.core.registry import unknown_name
+from cardiobench.core.resources import folder
+from cardiobench.metrics.metric import OPTIONAL, Metric
+from cardiobench.metrics.number import Number, match_number, read_numbers
+
+
+def own_metrics() -> list[str]:
+    """Return the names of the metrics that come with this package, sorted."""
+    return sorted(path.parent.name for path in folder("hf_metrics").glob("*/formula.py"))
+
+
+def list_metrics() -> list[str]:
+    """Return the names of all metrics, sorted."""
+    own = ((name, f"hf_metrics/{name}") for name in own_metrics())
+    return sorted(plugins.by_name("metric", [*own, *plugins.entry_points("metrics").items()]))
+
+
+def load_metrics(names: Sequence[str]) -> list[Metric]:
+    """Load the metrics of one result, whose numbers stand side by side.
+
+    Raises:
+        BadConfig: two of them give a number of one name, and one would take the place of the other.
+    """
+    loaded = [load_metric(name) for name in names]
+    plugins.by_name("number", ((key, f"metric {metric.name}") for metric in loaded for key in metric.numbers))
+    return loaded
+
+
+@cache
+def load_metric(name: str) -> Metric:
+    """Load the metric of that name.
+
+    Raises:
+        UnknownName: there is none.
+        BadConfig: its formula declares no numbers, or has no `compute`.
+    """
+    if name not in (known := list_metrics()):
+        raise unknown_name("metric", name, known)
+    formula = load_formula(name)
+    if not hasattr(formula, "compute"):
+        raise BadConfig(f"metric {name}: its formula has no function compute(references, predictions).")
+    functions = {function: getattr(formula, function, None) for function in OPTIONAL}
+    return Metric(
+        name, formula.compute, read_numbers(name, formula), version=getattr(formula, "VERSION", 1), **functions
+    )
+
+
+def load_formula(name: str) -> ModuleType:
+    """Import `hf_metrics/<name>/formula.py`, which needs neither the evaluate library nor this package, or a package's formula."""
+    return plugins.load("metrics", name) if name in plugins.entry_points("metrics") else _own_formula(name)
+
+
+@cache
+def _own_formula(name: str) -> ModuleType:
+    path = folder("hf_metrics") / name / "formula.py"
+    spec = importlib.util.spec_from_file_location(f"hf_metrics_{name}", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def find_numbers(key: str) -> tuple[Number, ...]:
+    """Return what a number of a result can be by its key alone: as each metric declares it, those of this package first."""
+    try:
+        installed = plugins.entry_points("metrics")
+    except BadConfig:  # Two packages have a metric of one name.
+        installed = {}
+    declared = _declared(tuple(installed))
+    return tuple(number for numbers in declared if (number := match_number(key, numbers)))
+
+
+@cache
+def _declared(installed: tuple[str, ...]) -> tuple[Mapping[str, Number], ...]:
+    """Return the numbers of each metric, without those of installed metrics that cannot be loaded.
+
+    A page shows stored results; a metric that is broken says so where it is used.
+    """
+    declared = [read_numbers(name, _own_formula(name)) for name in own_metrics()]
+    for name in installed:
+        try:
+            declared.append(read_numbers(name, plugins.load("metrics", name)))
+        except BadConfig:
+            continue
+    return tuple(declared)

@@ -1,0 +1,92 @@
+"""A metric: its formula, the numbers that it computes, and what else its formula can tell."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cardiobench.metrics.number import Number
+from cardiobench.metrics.scoring_input import ScoringInput
+
+OPTIONAL = ("compute_resamples", "from_tables", "influence", "support", "floor", "per_row", "per_class")
+"""Functions that a formula may have beside `compute`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """One folder of `hf_metrics/`, or one formula of an installed package.
+
+    Attributes:
+        name: Name of the folder or of the entry point.
+        compute: `(references, predictions, ...) -> {key: value}`.
+        numbers: Key -> what the number is.
+        version: Number that grows when the formula gives other values; it is part of the key of a result.
+        compute_resamples: `(references, predictions, weights, ...) -> {key: (B,)}` for weights (B, n); None where a
+            weighted row has no meaning.
+        from_tables: `(tables (..., K, K), present (K,)) -> {key: (...)}`; None for a metric that is no function of a
+            confusion table.
+        influence: `(references, predictions, ...) -> {key: (n,)}`, the derivative of each number in the weight of each
+            row; None where there is none.
+        support: `(references, predictions, ...) -> {key: bool (n,)}`, the rows that a share is taken over.
+        floor: `(references, classes) -> {key: (value, what reaches it)}`, the best expected score of answers that ignore
+            the recording, for K classes (0 for numbers); a key that is missing has the best constant as its floor.
+        per_row: `(references, predictions, ...) -> {key: (n,)}` for numbers that are means over rows.
+        per_class: `(references, predictions, ...) -> (truth (n, K), scores (n, K))` for areas under curves that are means
+            over classes: whether each row has each class (1, 0, NaN for unmeasured), and its score for it.
+    """
+
+    name: str
+    compute: Callable[..., dict[str, float]]
+    numbers: Mapping[str, Number]
+    version: int = 1
+    compute_resamples: Callable[..., dict[str, np.ndarray]] | None = None
+    from_tables: Callable[..., dict[str, np.ndarray]] | None = None
+    influence: Callable[..., dict[str, np.ndarray]] | None = None
+    support: Callable[..., dict[str, np.ndarray]] | None = None
+    floor: Callable[..., dict[str, tuple[float, str]]] | None = None
+    per_row: Callable[..., dict[str, np.ndarray]] | None = None
+    per_class: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None
+
+    @property
+    def primary_key(self) -> str:
+        """The key that carries the metric's name, else the first one: the number that ranks models."""
+        return self.name if self.name in self.numbers else next(iter(self.numbers))
+
+    @property
+    def primary(self) -> Number:
+        """The number that ranks models."""
+        return self.numbers[self.primary_key]
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Direction of the primary number; lower is better where it has none."""
+        return self.primary.higher_is_better
+
+    def of_counts(self, key: str) -> bool:
+        """Tell whether a number is a function of the confusion table alone."""
+        return self.numbers[key].method == "smoothed" and self.from_tables is not None
+
+    def inputs(self, sample: ScoringInput) -> dict[str, np.ndarray]:
+        """Return the arguments that this metric takes of a sample."""
+        given = {"references": sample.y_true, "predictions": sample.y_pred}
+        if sample.probabilities is not None and "probabilities" in inspect.signature(self.compute).parameters:
+            given["probabilities"] = sample.probabilities
+        return given
+
+    def value(self, sample: ScoringInput) -> dict[str, float]:
+        """Compute the metric of a sample."""
+        return self.compute(**self.inputs(sample))
+
+    def resamples(self, sample: ScoringInput, weights: np.ndarray) -> dict[str, np.ndarray]:
+        """Compute the metric of B resamples given as row multiplicities (B, n).
+
+        Returns:
+            {key: (B,)}; NaN for a resample without rows.
+        """
+        if self.compute_resamples is not None:
+            return self.compute_resamples(**self.inputs(sample), weights=weights)
+        rows = np.arange(len(sample))
+        drawn = [np.repeat(rows, counts) for counts in weights.astype(np.int64)]
+        values = [self.value(sample.take(chosen)) if len(chosen) else {} for chosen in drawn]
+        return {key: np.array([value.get(key, np.nan) for value in values]) for key in self.numbers}

@@ -1,0 +1,165 @@
+"""What a number of a metric is: direction, range, unit, interval; read from the table `NUMBERS` of its formula."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from types import ModuleType
+from typing import Any, Literal
+
+from cardiobench.core.errors import BadConfig
+
+Better = Literal["higher", "lower"]
+BETTER: Mapping[Any, Better | None] = {True: "higher", False: "lower", None: None}
+"""Direction as `HIGHER_IS_BETTER` has it -> as `NUMBERS` has it."""
+TOLERANCE = 1e-9
+"""Rounding error by which a value may lie outside its range."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number that a metric computes.
+
+    Attributes:
+        key: Name in results.
+        better: Better direction; None for a number without one.
+        range: Smallest and largest possible value.
+        perfect: Value of a perfect answer; None means the end of the range in the better direction.
+        unit: "fraction" for a share shown in percent, "label" for the unit of the task's label, or the unit itself, such as
+            "mm"; "" for none.
+        interval: Method of the interval, a name of `cardiobench.scoring.estimates.METHODS`; details follow a colon.
+        constant: Constant answer to choose from the train labels of a regression: their "mean" or "median".
+        one_class: Whether the number is defined on a test set of one class.
+        by_structure: Whether `<key>_<structure>` are numbers of the same kind, such as `dice_cavity`.
+    """
+
+    key: str
+    better: Better | None = "higher"
+    range: tuple[float, float] = (-math.inf, math.inf)
+    perfect: float | None = None
+    unit: str = ""
+    interval: str = "percentile"
+    constant: Literal["mean", "median"] = "mean"
+    one_class: bool = False
+    by_structure: bool = False
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether more is better; False for a number without a direction."""
+        return self.better == "higher"
+
+    @property
+    def method(self) -> str:
+        """Name of the method of its interval, without details."""
+        return self.interval.partition(":")[0]
+
+    @property
+    def method_detail(self) -> str:
+        """What follows the name of the method of its interval; empty where nothing does."""
+        return self.interval.partition(":")[2].strip()
+
+    @property
+    def best(self) -> float:
+        """Value of a perfect answer; NaN where none is known."""
+        if self.perfect is not None:
+            return self.perfect
+        end = math.nan if self.better is None else self.range[self.higher_is_better]
+        return end if math.isfinite(end) else math.nan
+
+    @property
+    def factor(self) -> float:
+        """Factor between a stored value and a shown one."""
+        return 100.0 if self.unit == "fraction" else 1.0
+
+    @property
+    def decimals(self) -> int:
+        """Decimals in tables of many numbers: 1 of a percentage, 2 of a value with a unit, 3 of one without."""
+        return {"fraction": 1, "": 3}.get(self.unit, 2)
+
+    def shown_unit(self, label_unit: str = "") -> str:
+        """Return the unit as it is shown, for a task whose label has this unit."""
+        return {"fraction": "%", "label": label_unit}.get(self.unit, self.unit)
+
+    def text(self, value: float, decimals: int = 2) -> str:
+        """Format a value as it is shown, without its unit."""
+        return "undefined" if math.isnan(value) else f"{self.factor * value:.{decimals}f}"
+
+    def possible(self, value: float) -> bool:
+        """Tell whether a value lies in the range; NaN does."""
+        low, high = self.range
+        return math.isnan(value) or low - TOLERANCE <= value <= high + TOLERANCE
+
+    def skill(self, value: float, floor: float) -> float:
+        """Return the share of the way from a floor (0) to a perfect value (1); NaN where there is no such way."""
+        sign = 1.0 if self.higher_is_better else -1.0
+        room = sign * (self.best - floor)
+        return sign * (value - floor) / room if room > 0 else math.nan
+
+
+FIELDS = tuple(field.name for field in fields(Number) if field.name != "key")
+
+
+def read_numbers(name: str, formula: ModuleType) -> dict[str, Number]:
+    """Return the numbers that a formula declares: in `NUMBERS`, or by `HIGHER_IS_BETTER` and `INTERVAL` alone.
+
+    Args:
+        name: Name of the metric, the key of a single number of `HIGHER_IS_BETTER`.
+        formula: Module of the formula.
+
+    Raises:
+        BadConfig: neither is declared, or with a field or a value that means nothing.
+    """
+    declared = getattr(formula, "NUMBERS", None)
+    declared = _from_directions(name, formula) if declared is None else declared
+    if not isinstance(declared, Mapping) or not declared:
+        raise BadConfig(f"metric {name}: NUMBERS is {declared!r}; give a table {{key: {{'better': 'higher', ...}}}}.")
+    return {str(key): _number(name, str(key), facts) for key, facts in declared.items()}
+
+
+def _from_directions(name: str, formula: ModuleType) -> dict[str, dict[str, Any]]:
+    """Return the table that `HIGHER_IS_BETTER` and `INTERVAL` stand for."""
+    if not hasattr(formula, "HIGHER_IS_BETTER"):
+        raise BadConfig(
+            f"metric {name}: its formula has no NUMBERS. Declare NUMBERS = {{'{name}': {{'better': ...}}}}."
+        )
+    directions, interval = formula.HIGHER_IS_BETTER, getattr(formula, "INTERVAL", "percentile")
+    if not isinstance(directions, Mapping):
+        directions = {name: directions}
+    intervals = interval if isinstance(interval, Mapping) else dict.fromkeys(directions, interval)
+    return {
+        key: {"better": BETTER.get(higher, higher), "interval": intervals.get(key, "percentile")}
+        for key, higher in directions.items()
+    }
+
+
+def _number(name: str, key: str, facts: Mapping[str, Any]) -> Number:
+    where = f"metric {name}, {key}"
+    if not isinstance(facts, Mapping):
+        raise BadConfig(f"{where}: {facts!r} is no table; give a dictionary with fields of {', '.join(FIELDS)}.")
+    if odd := sorted(set(facts) - set(FIELDS)):
+        raise BadConfig(f"{where}: no field {', '.join(odd)}. Fields: {', '.join(FIELDS)}.")
+    choices = {"better": ("higher", "lower", None), "constant": ("mean", "median")}
+    for field, allowed in choices.items():
+        if field in facts and facts[field] not in allowed:
+            raise BadConfig(f"{where}: {field} is {facts[field]!r}; give {' or '.join(map(repr, allowed))}.")
+    for field in ("unit", "interval"):
+        if not isinstance(facts.get(field, ""), str):
+            raise BadConfig(f"{where}: {field} is {facts[field]!r}; give text.")
+    return Number(key, **{**facts, "range": _range(where, facts.get("range", Number.range))})
+
+
+def _range(where: str, value: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in value)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not low < high:
+        raise BadConfig(f"{where}: range is {value!r}; give (smallest, largest), such as (0, 1) or (0, float('inf')).")
+    return low, high
+
+
+def match_number(key: str, declared: Mapping[str, Number]) -> Number | None:
+    """Return the number of a key: declared itself, or as `<stem>_<structure>` of the longest stem; None for neither."""
+    if key in declared:
+        return declared[key]
+    stems = [stem for stem, number in declared.items() if number.by_structure and key.startswith(f"{stem}_")]
+    return replace(declared[max(stems, key=len)], key=key) if stems else None
