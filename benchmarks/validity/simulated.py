@@ -40,7 +40,7 @@ def call(name: str, rows: Sampler) -> tuple[bool, bool, bool]:
     """Return whether the interval is above the floor, whether p < .05, and whether the verdict is "above the floor"."""
     metric = load_metric(name)
     estimate = estimate_metric(metric, rows, [name])[name]
-    floor = best_uninformed(name, rows.sample.y_true, rows.classes)
+    floor = best_uninformed(name, rows.sample.y_true, rows.classes, metric=metric)
     information = information_test(rows.sample, rows.clusters, rows.classes, DRAWS, rows.seed)
     verdict = judge(estimate, floor, information, None, metric.higher_is_better)
     return verdict.low > 0, information.p_value < 0.05, verdict.word == "above the floor"

@@ -59,6 +59,11 @@ def load_formula(name: str) -> ModuleType:
     return plugins.load("metrics", name) if name in plugins.entry_points("metrics") else _own_formula(name)
 
 
+def find_metric(key: str) -> Metric | None:
+    """Return the metric of this package that computes a number; None where none does."""
+    return next((metric for metric in map(load_metric, own_metrics()) if key in metric.numbers), None)
+
+
 @cache
 def _own_formula(name: str) -> ModuleType:
     path = folder("hf_metrics") / name / "formula.py"

@@ -71,7 +71,7 @@ class TaskScorer:
         truth = self.references.loc[self.references["split"] == "test", "y_true"]
         values = label_values(truth, self.task)
         constant = best_constant(self.metric, self.key, self.task, values)
-        return best_uninformed(self.key, values, len(self.task.classes), constant).value
+        return best_uninformed(self.key, values, len(self.task.classes), constant, self.metric).value
 
 
 class RecordingsScorer:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from cardiobench.core.config import RESAMPLES
+from cardiobench.core.errors import BadConfig
 from cardiobench.metrics.load import load_formula
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
@@ -174,6 +175,10 @@ def _intervals(
     for key in keys:
         if not np.isnan(values[key]):
             by_method.setdefault(metric.numbers[key].method, []).append(key)
+    if odd := sorted(set(by_method) - set(METHODS)):
+        raise BadConfig(
+            f"metric {metric.name}, {by_method[odd[0]][0]}: no interval '{odd[0]}'. Intervals: {', '.join(METHODS)}."
+        )
     found: dict[str, Interval] = {}
     for method, names in by_method.items():
         if method != "none":
@@ -233,27 +238,32 @@ def _newcombe(
 
 def _wilson(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> dict[str, Interval]:
     table = sampler.sample.probabilities
-    if table is None or table.shape[1] == 2 or not set(keys) <= {"auroc", "auprc"}:
+    if table is None or table.shape[1] == 2 or metric.per_class is None:
         return _of_influence(metric, values, keys, sampler)
-    each = _areas_of_classes(np.eye(table.shape[1])[sampler.sample.y_true], table, sampler.clusters)
-    return {key: each[key] for key in keys}
+    each = _areas_of_classes(*metric.per_class(**metric.inputs(sampler.sample)), sampler.clusters)
+    return {key: each[metric.numbers[key].method] for key in keys}
 
 
 def _class_mean(
     metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
 ) -> dict[str, Interval]:
-    del metric, values
-    each = _areas_of_classes(sampler.sample.y_true, sampler.sample.y_pred, sampler.clusters)
-    return {key: each[key.removesuffix("_macro")] for key in keys}
+    del values
+    if metric.per_class is None:
+        raise ValueError(f"{metric.name} names the interval 'class_mean' and has no per_class; name 'percentile'.")
+    each = _areas_of_classes(*metric.per_class(**metric.inputs(sampler.sample)), sampler.clusters)
+    return {key: each[metric.numbers[key].method_detail] for key in keys}
 
 
 def _areas_of_classes(truth: np.ndarray, scores: np.ndarray, clusters: Clusters) -> dict[str, Interval]:
-    """Compute the intervals of mean AUROC and mean average precision from those of the classes, Newcombe's and Wilson's.
+    """Compute the intervals of mean AUROC and mean average precision from those of the classes.
 
     Args:
         truth: 1, 0 or NaN for unmeasured, (n, K).
         scores: (n, K).
         clusters: patients of the rows.
+
+    Returns:
+        The interval of mean AUROC by Newcombe's method ("newcombe"), of mean average precision by Wilson's ("wilson").
     """
     values = load_formula("auroc_macro").compute(truth, scores, average=None)
     ranked = np.flatnonzero(~np.isnan(values["auroc"]))
@@ -269,14 +279,14 @@ def _areas_of_classes(truth: np.ndarray, scores: np.ndarray, clusters: Clusters)
         se = standard_error(of_rows[1], own)
         ends["auprc"].append(wilson_interval(values["auprc"][code], se, own.count_in(positive)))
     return {
-        key: mean_interval(
+        method: mean_interval(
             np.array(values[key])[ranked],
             np.array([one.low for one in ends[key]]),
             np.array([one.high for one in ends[key]]),
             influence[key],
             clusters.count,
         )
-        for key in values
+        for method, key in (("newcombe", "auroc"), ("wilson", "auprc"))
     }
 
 

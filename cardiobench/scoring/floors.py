@@ -5,6 +5,7 @@ import pandas as pd
 
 from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
+from cardiobench.metrics.load import find_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import Floor
@@ -15,8 +16,6 @@ EVEN = 0.5
 COLLAPSED_SPREAD = 0.01  # of the references' standard deviation
 SENTENCE = "Floor: the best score reachable on average without looking at the recording, by a constant or by guessing."
 
-RATES, ANY, MAJORITY = "guessing at the class rates", "any guessing", "always the most frequent class"
-ALONE = "always yes or always no reaches 1: read it with its partner"
 OF_CONSTANT = "no closed form is known for this metric: the best constant"
 
 
@@ -40,29 +39,26 @@ def floors(
     known = label_values(train, task)
     constant_floor = best_constant(metric, key, task, y_true)
     return {
-        "best_uninformed": best_uninformed(key, y_true, len(task.classes), constant_floor),
+        "best_uninformed": best_uninformed(key, y_true, len(task.classes), constant_floor, metric),
         "best_constant": constant_floor,
         "train_constant": train_constant(metric, key, task, y_true, known),
         "chance": chance(metric, key, y_true, known, seed),
     }
 
 
-def best_uninformed(key: str, y_true: np.ndarray, classes: int, constant_floor: Floor | None = None) -> Floor:
-    """Compute the best expected score of predictions that ignore the recording, in closed form.
-
-    Dealing m_c answers "c" at random over n rows with n_c of class c gives E F1_c = 2 n_c m_c / (n (n_c + m_c)), which is
-    concave in m_c; under sum m_c = n its mean over classes is largest at m_c = n_c, where it is 1 / K for any class mix.
+def best_uninformed(
+    key: str, y_true: np.ndarray, classes: int, constant_floor: Floor | None = None, metric: Metric | None = None
+) -> Floor:
+    """Compute the best expected score of predictions that ignore the recording, in the closed form of the metric.
 
     Args:
-        key: of the metric.
-        y_true: class codes or values of the scored rows, (n,), or their classes, (n, K).
+        key: Key of the number.
+        y_true: Class codes or values of the scored rows, (n,), or their classes, (n, K).
         classes: K of the task; 0 for numbers.
-        constant_floor: returned for a metric without a closed form; no floor where it is None too.
+        constant_floor: Floor of a number without a closed form; no floor where it is None too.
+        metric: Metric that computes the number; None means the one of this package.
     """
-    if y_true.ndim == 2:
-        value, by = _of_labels(key, y_true)
-    else:
-        value, by = _of_classes(key, y_true, classes) if classes else _of_numbers(key, y_true)
+    value, by = _closed_form(key, y_true, classes, metric or find_metric(key))
     if by == OF_CONSTANT and constant_floor is not None and not np.isnan(constant_floor.value):
         return Floor(constant_floor.value, constant_floor.prediction, reached_by=OF_CONSTANT)
     if np.isnan(value):
@@ -70,57 +66,20 @@ def best_uninformed(key: str, y_true: np.ndarray, classes: int, constant_floor: 
     return Floor(float(value), reached_by=by)
 
 
-def _of_classes(key: str, y_true: np.ndarray, classes: int) -> tuple[float, str]:
-    rates = np.bincount(y_true, minlength=classes) / len(y_true)
-    present = int((rates > 0).sum())
-    if present < 2:
+def _closed_form(key: str, y_true: np.ndarray, classes: int, metric: Metric | None) -> tuple[float, str]:
+    if y_true.ndim == 2:
+        shares = _shares(y_true)
+        if not ((shares > 0) & (shares < 1)).any():
+            return np.nan, "no class that some rows of the test set have and some have not"
+    elif classes and len(np.unique(y_true)) < 2:
         return np.nan, "one class in the test set: every answer of that class is right"
-    positive = rates[1] if classes == 2 else 1 / present  # mean rate of the classes, each against the rest
-    variance = (rates * (1 - rates)).sum()
-    table = {
-        "f1_macro": (1 / present, RATES),
-        "balanced_accuracy": (1 / present, ANY),
-        "accuracy": (rates.max(), MAJORITY),
-        "auroc": (0.5, "any order"),
-        "auprc": (positive, "any order"),
-        "mcc": (0.0, ANY),
-        "brier": (variance / (2 if classes == 2 else 1), "the class rates as probabilities"),
-        "nll": (-(rates[rates > 0] * np.log(rates[rates > 0])).sum(), "the class rates as probabilities"),
-        "ppv": (positive, ANY),
-        "npv": (1 - positive, ANY),
-        **dict.fromkeys(("sensitivity", "specificity"), (np.nan, ALONE)),
-        "ece": (np.nan, "the class rates as probabilities are calibrated perfectly and say nothing"),
-    }
-    return table.get(key, (np.nan, OF_CONSTANT))
-
-
-def _of_labels(key: str, y_true: np.ndarray) -> tuple[float, str]:
-    shares = _shares(y_true)
-    shares = shares[(shares > 0) & (shares < 1)]
-    if not len(shares):
-        return np.nan, "no class that some rows of the test set have and some have not"
-    table = {"auroc_macro": (0.5, "any order"), "auprc_macro": (float(shares.mean()), "any order")}
-    return table.get(key, (np.nan, OF_CONSTANT))
+    known = metric.floor(y_true, classes) if metric is not None and metric.floor is not None else {}
+    return known.get(key, (np.nan, OF_CONSTANT))
 
 
 def _shares(y_true: np.ndarray) -> np.ndarray:
     """Return the share of positives among the rows in which each class was measured, (K,); 0 where it never was."""
     return np.nansum(y_true, axis=0) / np.maximum((~np.isnan(y_true)).sum(axis=0), 1)
-
-
-def _of_numbers(key: str, y_true: np.ndarray) -> tuple[float, str]:
-    error, range_ = np.abs(y_true - np.median(y_true)).mean(), np.ptp(y_true)
-    table = {
-        "mae": (error, "the median of the test values"),
-        "rmse": (y_true.std(), "the mean of the test values"),
-        "nmae": (error / range_ if range_ > 0 else np.nan, "the median of the test values"),
-        "r2": (0.0, "the mean of the test values"),
-        **dict.fromkeys(("pearson", "spearman", "concordance"), (0.0, "any order")),
-        **dict.fromkeys(("bias", "agreement_low", "agreement_high"), (np.nan, "it has no direction")),
-    }
-    if key.startswith(("sensitivity", "specificity")):
-        return np.nan, ALONE
-    return table.get(key, (np.nan, OF_CONSTANT))
 
 
 def constant(y_true: np.ndarray, value: float) -> ScoringInput:
@@ -148,7 +107,7 @@ def best_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray) -> F
 
 
 def train_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray, train: np.ndarray) -> Floor:
-    """Score of the answer that the train split suggests: its majority class; its median for an absolute error, else its mean.
+    """Score of the answer that the train split suggests: its majority class, or the constant that the number names.
 
     Of a multilabel task all recordings get the same probabilities, whichever they are.
     """
@@ -159,7 +118,7 @@ def train_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray, tra
     elif task.classes:
         value = float(np.bincount(train).argmax())
     else:
-        value = float(np.median(train) if key in ("mae", "nmae") else train.mean())
+        value = float(np.median(train) if metric.numbers[key].constant == "median" else train.mean())
     score = metric.value(constant(y_true, value))[key]
     return Floor(float(score), _answer(task, value), reached_by="one answer to everything, chosen on the train labels")
 

@@ -329,18 +329,19 @@ def _of_numbers(
     metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, labels: np.ndarray, combinations: np.ndarray
 ) -> list[dict[str, np.ndarray]]:
     del present
-    error, count = sample.y_pred - sample.y_true, combinations.shape[1]
-    rows, errors, distances = (_sums(labels, count, weights) for weights in (None, error, np.abs(error)))
+    count = combinations.shape[1]
+    rows, errors = (_sums(labels, count, weights) for weights in (None, sample.y_pred - sample.y_true))
+    values = metric.per_row(**metric.inputs(sample)) if metric.per_row is not None else {}
+    totals = _sums(labels, count, values[key]) if key in values else None
     results = []
     for group in combinations:
         with np.errstate(invalid="ignore", divide="ignore"):
-            bias, mean = (_by_group(sums, group) / _by_group(rows, group) for sums in (errors, distances))
-        results.append(
-            {
-                key: mean if key == "mae" else _resampled(metric, key, sample, group[labels], group.max() + 1),
-                "bias": bias,
-            }
-        )
+            size = _by_group(rows, group)
+            if totals is None:
+                scores = _resampled(metric, key, sample, group[labels], group.max() + 1)
+            else:
+                scores = _by_group(totals, group) / size
+            results.append({key: scores, "bias": _by_group(errors, group) / size})
     return results
 
 

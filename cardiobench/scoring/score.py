@@ -191,7 +191,8 @@ def _judge(
         sampler = Sampler(worst, Clusters.of(patients), present, sampler.resamples, sampler.seed)
         estimate = estimate_metric(ranking, sampler, [key])[key]
         estimate = estimate if spread is None else widen(estimate, spread)
-        floor = best_uninformed(key, worst.y_true, len(task.classes), best_constant(ranking, key, task, worst.y_true))
+        constant = best_constant(ranking, key, task, worst.y_true)
+        floor = best_uninformed(key, worst.y_true, len(task.classes), constant, ranking)
         bounds = Bounds(len(missing), estimate.value, float(ranking.value(best)[key]))
     information = information_test(sampler.sample, sampler.clusters, sampler.classes, seed=sampler.seed)
     family = family_of(task.name, protocol, variant)

@@ -80,6 +80,18 @@ def _per_class(truth, scores, weights):
     return np.concatenate(blocks, axis=2)
 
 
+def floor(references, classes):
+    """Return the best expected scores of answers that ignore the recording, and what reaches them."""
+    shares = np.nansum(references, axis=0) / np.maximum((~np.isnan(references)).sum(axis=0), 1)
+    shares = shares[(shares > 0) & (shares < 1)]
+    return {"auroc_macro": (0.5, "any order"), "auprc_macro": (float(shares.mean()), "any order")}
+
+
+def per_class(references, predictions):
+    """Return whether each row has each class, and its scores for them, (n, K) each."""
+    return _tables(references, predictions)
+
+
 def _means(areas):
     known = ~np.isnan(areas)
     with np.errstate(invalid="ignore"):

@@ -25,6 +25,7 @@ NUMBERS = {
     },
 }
 BINS = 15
+ALONE = "always yes or always no reaches 1: read it with its partner"
 
 
 # copied: the same in every formula that needs it
@@ -188,6 +189,34 @@ def support(references, predictions, probabilities=None):
         1 if table is not None and table.shape[1] == 2 else int(np.argmin(np.where(sizes > 0, sizes, truth.size + 1)))
     )
     return {"auroc": truth == rarest, "auprc": truth == rarest}
+
+
+def per_class(references, predictions, probabilities):
+    """Return whether each row has each class, and its probabilities of them, (n, K) each."""
+    truth, _, table = _inputs(references, predictions, probabilities)
+    return np.eye(table.shape[1])[truth], table
+
+
+def floor(references, classes):
+    """Return the best expected scores of answers that ignore the recording, and what reaches them."""
+    rates = np.bincount(references, minlength=classes) / len(references)
+    known = rates[rates > 0]
+    positive = rates[1] if classes == 2 else 1 / len(known)  # Mean rate of the classes, each against the rest.
+    variance = (rates * (1 - rates)).sum()
+    return {
+        "accuracy": (rates.max(), "always the most frequent class"),
+        "balanced_accuracy": (1 / len(known), "any guessing"),
+        "mcc": (0.0, "any guessing"),
+        "sensitivity": (np.nan, ALONE),
+        "specificity": (np.nan, ALONE),
+        "ppv": (positive, "any guessing"),
+        "npv": (1 - positive, "any guessing"),
+        "auroc": (0.5, "any order"),
+        "auprc": (positive, "any order"),
+        "brier": (variance / (2 if classes == 2 else 1), "the class rates as probabilities"),
+        "nll": (-(known * np.log(known)).sum(), "the class rates as probabilities"),
+        "ece": (np.nan, "the class rates as probabilities are calibrated perfectly and say nothing"),
+    }
 
 
 def _rated(truth, table):

@@ -38,10 +38,22 @@ def _pair(references, predictions):
     return truth, guess
 
 
+def floor(references, classes=0):
+    """Return the best expected score of answers that ignore the recording, and what reaches it."""
+    if classes:
+        return {}
+    return {"mae": (np.abs(references - np.median(references)).mean(), "the median of the test values")}
+
+
+def per_row(references, predictions):
+    """Compute the absolute error of each row, (n,)."""
+    truth, guess = _pair(references, predictions)
+    return {"mae": np.abs(guess - truth)}
+
+
 def influence(references, predictions):
     """Compute the derivative of the MAE by the weight of each row, (n,), for its standard error."""
-    truth, guess = _pair(references, predictions)
-    error = np.abs(guess - truth)
+    error = per_row(references, predictions)["mae"]
     return {"mae": (error - error.mean()) / error.size}
 
 

@@ -18,6 +18,7 @@ NUMBERS = {
     "agreement_low": _DIFFERENCE,
     "agreement_high": _DIFFERENCE,
 }
+NO_DIRECTION = "it has no direction"
 LIMITS = 1.96  # standard deviations of the difference on either side of the bias (Bland and Altman 1986)
 
 
@@ -132,6 +133,24 @@ def compute_resamples(references, predictions, weights, value_range=None):
             "agreement_low": bias - reach,
             "agreement_high": bias + reach,
         }
+
+
+def floor(references, classes=0):
+    """Return the best expected scores of answers that ignore the recording, and what reaches them."""
+    if classes:
+        return {}
+    error, width = np.abs(references - np.median(references)).mean(), np.ptp(references)
+    return {
+        "rmse": (references.std(), "the mean of the test values"),
+        "nmae": (error / width if width > 0 else np.nan, "the median of the test values"),
+        "r2": (0.0, "the mean of the test values"),
+        "pearson": (0.0, "any order"),
+        "spearman": (0.0, "any order"),
+        "concordance": (0.0, "any order"),
+        "bias": (np.nan, NO_DIRECTION),
+        "agreement_low": (np.nan, NO_DIRECTION),
+        "agreement_high": (np.nan, NO_DIRECTION),
+    }
 
 
 def influence(references, predictions, value_range=None):
