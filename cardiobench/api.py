@@ -31,17 +31,18 @@ def evaluate(
         options: further fields of `RunConfig`, such as `data_dir`, `output_dir`, `allow_missing`, `limit`.
 
     Returns:
-        The results, new and cached; also saved below `output_dir`.
+        The results, new and cached, as a list that prints as a table; also saved below `output_dir`.
 
     Raises:
         CardioBenchError: the request is wrong, or nothing could be evaluated.
     """
+    from cardiobench.results.printing import ScoreResults
     from cardiobench.runner.run import run
 
     models = list(model) if isinstance(model, Sequence) and not isinstance(model, str) else [model]
     names = [str(one) for one in models if isinstance(one, str | Path)]
     config = make_config(RunConfig, {"models": names, "tasks": tasks, "protocols": protocols, **options})
-    return run(config, encoders=[one for one in models if not isinstance(one, str | Path)]).results
+    return ScoreResults(run(config, encoders=[one for one in models if not isinstance(one, str | Path)]).results)
 
 
 def score(

@@ -105,6 +105,12 @@ class Part:
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = _CLOSED
 
+    def __post_init__(self) -> None:
+        """Turn NumPy scalars into Python's numbers, which print as numbers."""
+        for name, value in vars(self).items():
+            if hasattr(value, "dtype") and hasattr(value, "item") and value.shape == ():
+                object.__setattr__(self, name, value.item())
+
 
 class Record(Part):
     """Base of the frozen dataclasses that are saved as one JSON file each.

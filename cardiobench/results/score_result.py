@@ -235,6 +235,16 @@ class ScoreResult(Record):
     predictions_sha256: str = ""
     stamp: Stamp = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        from cardiobench.results.printing import result_text
+
+        return result_text(self)
+
+    def __repr__(self) -> str:
+        from cardiobench.results.printing import result_repr
+
+        return result_repr(self)
+
     @property
     def label(self) -> str:
         """The protocol with its variant, as in file names and tables."""

@@ -1,7 +1,7 @@
 """Comparison of two models on the same patients: better, equivalent within a predefined margin, or neither."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -12,7 +12,10 @@ from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import BadPredictions, first_n
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.results.formatting import p_value
+from cardiobench.results.printing import text_table
 from cardiobench.scoring.bootstrap import MIN_PATIENTS, patient_weights
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.families import LEVEL, margin
@@ -44,6 +47,9 @@ class Comparison:
         higher_is_better: direction of the metric.
         n: rows.
         n_patients: patients.
+        names: Names of the two models.
+        unit: Unit of the task's label; empty for classes.
+        number: Direction, range and unit of the metric.
         p_adjusted: p corrected for the family of comparisons; the p-value itself where there is no family.
     """
 
@@ -62,7 +68,26 @@ class Comparison:
     higher_is_better: bool
     n: int
     n_patients: int
+    names: tuple[str, str]
+    unit: str
+    number: Number = field(repr=False)
     p_adjusted: float = np.nan
+
+    def __str__(self) -> str:
+        first, second = self.names
+        unit = " ".join(filter(None, (self.metric, self._unit, "↑" if self.higher_is_better else "↓")))
+        units = f"{self.n} units of {self.n_patients} patients" if self.n != self.n_patients else f"{self.n} patients"
+        ends = "none" if np.isnan(self.low) else f"{self._text(self.low)} – {self._text(self.high)}"
+        rows = [
+            (first, self._text(self.a), ""),
+            (second, self._text(self.b), ""),
+            ("difference", self._text(self.difference), ends),
+        ]
+        p = f"p = {p_value(self.p_value)}".replace("= <", "<")
+        if not np.isnan(self.p_adjusted) and self.p_adjusted != self.p_value:
+            p += f", {p_value(self.p_adjusted)} after the correction for its family"
+        table = text_table((unit, "score", "95 % CI"), rows)
+        return f"{self.task}, {units}\n{table}\n{p}: {self._words}"
 
     @property
     def outcome(self) -> Outcome:
@@ -82,16 +107,30 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """The outcome with its numbers."""
-        ends = f"difference {self.difference:.3g} [{self.low:.3g}, {self.high:.3g}]"
-        if self.outcome == "equivalent":
-            return f"equivalent within ±{self.margin:g}: {ends}"
-        if self.outcome == "undecided":
-            seen = f"only differences above about {self.detectable:.2g} are usually seen with these {self.n_patients} patients"
-            return f"undecided: {ends}; {seen}"
+        """The outcome with its numbers, as they are shown."""
         if self.outcome == "too few to say":
-            return f"too few to say: {self.n_patients} patients, {MIN_PATIENTS} needed"
-        return f"{self.outcome}: {ends}"
+            return self._words
+        ends = f"{self._text(self.difference)} [{self._text(self.low)}, {self._text(self.high)}] {self._unit}".rstrip()
+        return f"{self._words}; difference {ends}"
+
+    @property
+    def _words(self) -> str:
+        match self.outcome:
+            case "better" | "worse":
+                return f"{self.names[self.outcome == 'worse']} is better"
+            case "equivalent":
+                return f"equivalent within ±{self._text(self.margin or 0.0)} {self._unit}".rstrip()
+            case "undecided":
+                seen = f"{self._text(self.detectable)} {self._unit}".rstrip()
+                return f"undecided, only differences above about {seen} are usually seen with these {self.n_patients} patients"
+        return f"too few to say: {self.n_patients} patients, {MIN_PATIENTS} needed"
+
+    @property
+    def _unit(self) -> str:
+        return self.number.shown_unit(self.unit)
+
+    def _text(self, value: float) -> str:
+        return self.number.text(value)
 
 
 def compare(
@@ -116,28 +155,40 @@ def compare(
     loaded = mean_metric(name) if a.task.dense else load_metric(name)
     key = loaded.primary_key
     first, second, clusters = a.sample(), other.sample(), Clusters.of(a.patients)
-    scores = loaded.value(first)[key], loaded.value(second)[key]
+    scores = float(loaded.value(first)[key]), float(loaded.value(second)[key])
     difference = scores[0] - scores[1]
     ends, inner, se, p = (np.nan, np.nan), (np.nan, np.nan), np.nan, np.nan
     if clusters.count >= MIN_PATIENTS and not np.isnan(difference):
         ends, inner, se, p = paired_difference(
             loaded, key, first, second, clusters, len(a.task.classes), resamples, seed
         )
+    low, high, inner_low, inner_high = map(float, (*ends, *inner))
     return Comparison(
-        a.task.name,
-        key,
-        *scores,
-        difference,
-        *ends,
-        *inner,
-        p,
-        margin(key, a.task.unit),
-        DETECTABLE * se,
-        loaded.higher_is_better,
-        len(first),
-        clusters.count,
-        p,
+        task=a.task.name,
+        metric=key,
+        a=scores[0],
+        b=scores[1],
+        difference=difference,
+        low=low,
+        high=high,
+        inner_low=inner_low,
+        inner_high=inner_high,
+        p_value=float(p),
+        margin=margin(key, a.task.unit),
+        detectable=float(DETECTABLE * se),
+        higher_is_better=loaded.higher_is_better,
+        n=len(first),
+        n_patients=clusters.count,
+        names=_names(a.source, b.source),
+        unit=a.task.unit,
+        number=loaded.numbers[key],
+        p_adjusted=float(p),
     )
+
+
+def _names(first: str, second: str) -> tuple[str, str]:
+    """Return the sources as names; `a` and `b` are added where they are the same."""
+    return (first, second) if first != second else (f"{first} (a)", f"{second} (b)")
 
 
 Ends = tuple[float, float]

@@ -1,0 +1,72 @@
+"""Results as short tables of plain text, for `print` and for a Python prompt."""
+
+import textwrap
+from collections.abc import Sequence
+
+from cardiobench.metrics.load import find_numbers
+from cardiobench.metrics.number import Number
+from cardiobench.results import formatting
+from cardiobench.results.score_result import ScoreResult
+
+WIDTH = 110
+"""Characters of a line of text; tables are as wide as their cells."""
+LIST_COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "verdict", "n")
+
+
+class ScoreResults(list[ScoreResult]):
+    """A list of results that prints as a table, one row each."""
+
+    def __str__(self) -> str:
+        rows = [dict(zip(formatting.COLUMNS, formatting.row(result), strict=True)) for result in self]
+        return text_table(LIST_COLUMNS, [[row[name] for name in LIST_COLUMNS] for row in rows])
+
+    __repr__ = __str__
+
+
+def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table with aligned columns, two spaces between them."""
+    lines = [list(map(str, cells)) for cells in (columns, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip() for cells in lines
+    )
+
+
+def result_text(result: ScoreResult) -> str:
+    """Return a result as text: score and floor as a table, verdict, other metrics, number of patients, warnings."""
+    score, name = result.score, formatting.metric_name(result)
+    table = text_table(
+        (name, "score", "95 % CI"),
+        [
+            (result.model["name"], formatting.number(score.value, result), formatting.interval(score, result)),
+            ("floor", formatting.floor(result), ""),
+        ],
+    )
+    count = f"n = {score.n}" + (f" ({score.n_patients} patients)" if score.n_patients != score.n else " patients")
+    coverage = f"coverage {result.coverage['scored']}/{result.coverage['expected']}"
+    others = ", ".join(
+        _other(key, estimate.value, result) for key, estimate in result.overall.items() if key != result.metric
+    )
+    sentences = [
+        f"verdict: {formatting.verdict(result)}" + (f": {result.verdict.sentence}" if result.verdict.sentence else ""),
+        ", ".join((count, coverage, *formatting.flags(result))),
+        *([f"other metrics: {others}"] if others else []),
+        *(f"! {warning}" for warning in result.warnings if result.verdict.sentence not in warning),
+    ]
+    return "\n".join([f"{result.task}, protocol {result.label}", table, *map(_wrapped, sentences)])
+
+
+def result_repr(result: ScoreResult) -> str:
+    """Return a result in one line."""
+    score = formatting.number(result.score.value, result)
+    ends = formatting.interval(result.score, result)
+    return f"<{type(result).__name__} {result.task}, {result.model['name']}, {result.label}: {formatting.metric_name(result)} {score} [{ends}]>"
+
+
+def _other(key: str, value: float, result: ScoreResult) -> str:
+    number = next(iter(find_numbers(key)), Number(key))
+    return " ".join(filter(None, (key, number.text(value, number.decimals), number.shown_unit(result.unit))))
+
+
+def _wrapped(sentence: str) -> str:
+    return textwrap.fill(sentence, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,135 @@
+"""What `print` and a Python prompt show of results: short tables in the units of the metric, plain numbers."""
+
+import subprocess
+import sys
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+import cardiobench
+from cardiobench.data import catalog
+from cardiobench.results.printing import ScoreResults, text_table
+from cardiobench.results.score_result import Estimate
+from tests.report.example_results import answers, scored_example, truth
+
+
+def test_a_table_is_aligned():
+    assert text_table(("a", "b"), [("long", "1"), ("x", "")]) == "a     b\nlong  1\nx"
+
+
+@pytest.mark.parametrize(
+    ("task", "unit"),
+    [("phantom_echo/ef", "mae % ↓"), ("phantom_ecg/cd", "f1_macro % ↑"), ("phantom_ecg/findings", "%")],
+)
+def test_a_result_prints_as_a_short_table(task, unit):
+    _, result = scored_example(task, 0.9, 1)
+    text = str(replace(result, model={"name": "org/one"}))
+    lines = text.splitlines()
+    assert lines[0] == f"{task}, protocol predictions" and unit in lines[1]
+    factor = 1 if task.endswith("/ef") else 100
+    score, floor = result.score, result.floor
+    assert lines[2].split() == [
+        "org/one",
+        f"{factor * score.value:.2f}",
+        f"{factor * score.low:.2f}",
+        "–",
+        f"{factor * score.high:.2f}",
+    ]
+    assert lines[3].split()[:2] == ["floor", f"{factor * floor.value:.2f}"]
+    assert "verdict: above the floor" in text and "coverage 60/60" in text
+    assert len(lines) < 20 and max(map(len, lines)) <= 120
+    for shown in (text, repr(result), str([result])):
+        assert "np." not in shown and "float64" not in shown
+    assert repr(result).startswith(f"<ScoreResult {task}, ") and "\n" not in repr(result)
+
+
+def test_every_other_metric_is_named_with_its_value():
+    _, result = scored_example("phantom_ecg/cd", 0.9, 1)
+    text = " ".join(str(result).split())
+    assert all(f"{key} " in text for key in result.overall)
+    assert f"auroc {100 * result.overall['auroc'].value:.1f} %" in text
+    assert f"brier {result.overall['brier'].value:.3f}" in text
+
+
+def test_numbers_of_a_result_are_pythons():
+    _, result = scored_example("phantom_ecg/cd", 0.9, 1)
+    parts = [*result.overall.values(), *result.floors.values(), result.verdict]
+    for part in parts:
+        assert not any(isinstance(getattr(part, one.name), np.generic) for one in fields(part)), part
+        assert "np." not in repr(part)
+    assert type(Estimate(np.float32(0.5), np.float64(0), 1.0, np.int64(3), 3).value) is float
+
+
+def test_several_results_print_as_one_table():
+    results = ScoreResults(scored_example(task, 0.9, 1)[1] for task in ("phantom_ecg/cd", "phantom_echo/ef"))
+    lines = str(results).splitlines()
+    assert len(lines) == 3 and lines[0].split()[:3] == ["task", "model", "protocol"] and repr(results) == str(results)
+    assert lines[1].startswith("phantom_ecg/cd") and lines[2].startswith("phantom_echo/ef")
+    assert str(ScoreResults()) == "task  model  protocol  metric  score  95 % CI  floor  verdict  n"
+
+
+def test_evaluate_returns_results_that_print_as_a_table(tmp_path):
+    results = cardiobench.evaluate(
+        "cardiobench/constant",
+        "ptb_xl_sample/cd",
+        "probe",
+        output_dir=tmp_path / "r",
+        cache_dir=tmp_path / "c",
+        workers=0,
+        resamples=50,
+    )
+    assert isinstance(results, list) and "cardiobench/constant" in str(results).splitlines()[1]
+
+
+def compared(task, first, second):
+    found = catalog.task(task)
+    table = truth(found)
+    return cardiobench.compare(
+        answers(found, table, first, 1), answers(found, table, second, 2), task, table, resamples=200
+    )
+
+
+def test_a_comparison_prints_both_scores_the_difference_and_the_outcome():
+    comparison = compared("phantom_echo/ef", 0.95, 0.3)
+    lines = str(comparison).splitlines()
+    assert lines[0] == "phantom_echo/ef, 60 patients" and lines[1].split() == [
+        "mae",
+        "%",
+        "↓",
+        "score",
+        "95",
+        "%",
+        "CI",
+    ]
+    assert lines[2].startswith("predictions (a)") and lines[2].split()[-1] == f"{comparison.a:.2f}"
+    assert lines[4].split() == [
+        "difference",
+        f"{comparison.difference:.2f}",
+        f"{comparison.low:.2f}",
+        "–",
+        f"{comparison.high:.2f}",
+    ]
+    assert lines[5] == "p < 0.001: predictions (a) is better" and len(lines) == 6
+    assert "np." not in repr(comparison) + str(comparison)
+    assert comparison.sentence.startswith("predictions (a) is better; difference -") and comparison.sentence.endswith(
+        " %"
+    )
+    assert "predictions (b) is better" in str(compared("phantom_echo/ef", 0.3, 0.95))
+
+
+def test_shares_are_shown_in_percent_and_what_the_data_cannot_tell_is_said():
+    comparison = compared("phantom_ecg/cd", 0.8, 0.79)
+    assert f"{100 * comparison.a:.2f}" in str(comparison) and "f1_macro % ↑" in str(comparison)
+    assert "undecided, only differences above about " in str(
+        comparison
+    ) and "% are usually seen with these 60 patients" in str(comparison)
+    corrected = replace(comparison, p_value=0.011, p_adjusted=0.11)
+    assert "p = 0.011, 0.11 after the correction for its family: " in str(corrected)
+
+
+def test_printing_imports_nothing_heavy():
+    """The text of a result needs none of the libraries that draw tables, figures or train."""
+    code = "import sys, cardiobench.results.printing; print([m for m in ('rich', 'torch', 'matplotlib', 'datasets', 'sklearn') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
