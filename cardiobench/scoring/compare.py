@@ -152,7 +152,9 @@ def compare(
         raise BadPredictions(f"{a.source} answers {a.task.name} and {b.source} {b.task.name}: compare the same task.")
     other = replace(b, frame=_same_rows(a, b))
     name = metric or a.task.metrics[0]
-    loaded = mean_metric(name) if a.task.dense else load_metric(name)
+    loaded = load_metric(name)
+    if a.task.dense:
+        loaded = mean_metric(loaded.primary)
     key = loaded.primary_key
     first, second, clusters = a.sample(), other.sample(), Clusters.of(a.patients)
     scores = float(loaded.value(first)[key]), float(loaded.value(second)[key])

@@ -20,6 +20,7 @@ from cardiobench.scoring.estimates import Sampler, estimate_metric
 from cardiobench.scoring.families import family_of
 from cardiobench.scoring.floors import COLLAPSED_SPREAD
 from cardiobench.scoring.frame_coverage import FrameCoverage
+from cardiobench.scoring.frame_numbers import LENGTH_ERRORS, number_of, shown_by_structure, structure_columns
 from cardiobench.scoring.groups import adjust_gaps, breakdowns, split_rows
 from cardiobench.scoring.mask_volumes import MaskVolumes
 from cardiobench.scoring.predictions import Predictions
@@ -101,7 +102,7 @@ class DenseScorer:
         for length, (one, other) in LENGTHS.items():
             if {one, other} <= set(place):
                 spans = [(ends[place[other]] - ends[place[one]]) * sides[::-1] for ends in (points, prediction)]
-                numbers[f"{length}_error"] = abs(float(np.hypot(*spans[1]) - np.hypot(*spans[0])))
+                numbers[LENGTH_ERRORS[length].key] = abs(float(np.hypot(*spans[1]) - np.hypot(*spans[0])))
         return numbers
 
     @property
@@ -127,19 +128,15 @@ def unit_scores(task: Task, frame: pd.DataFrame) -> pd.DataFrame:
     """
     units = frame.groupby("id", sort=False)
     table = units[["patient_id"]].first()
-    columns = [
-        str(name) for name in frame if str(name).startswith(("dice_", "hausdorff95_", "landmark_error_", "within_"))
-    ]
-    means = units[columns].mean()
-    of_structure = {name: next(one for one in task.structures if name.endswith(f"_{one}")) for name in columns}
-    for metric in dict.fromkeys(name.removesuffix(f"_{of_structure[name]}") for name in columns):
-        names = [f"{metric}_{structure}" for structure in task.structures]
-        table[metric] = means[names].mean(axis=1)
-        if metric in ("dice", "hausdorff95", "landmark_error"):
-            table[names] = means[names]
-    for length in LENGTHS:
-        if f"{length}_error" in frame:
-            table[f"{length}_error"] = units[f"{length}_error"].mean()
+    by_structure = shown_by_structure(task)
+    for key, names in structure_columns(task, frame).items():
+        means = units[names].mean()
+        table[key] = means.mean(axis=1)
+        if key in by_structure:
+            table[names] = means
+    for number in LENGTH_ERRORS.values():
+        if number.key in frame:
+            table[number.key] = units[number.key].mean()
     first = task.metrics[0]
     names = [f"{first}_{structure}" for structure in task.structures]
     for column in ("view", "phase"):
@@ -200,10 +197,10 @@ def score_dense(
     task, table = scorer.task, scorer.unit_scores
     key = task.metrics[0]
     patients = table.pop("patient_id")
-    overall = {str(name): estimate_mean(str(name), table[name], patients) for name in table}
+    overall = {str(name): estimate_mean(number_of(task, str(name)), table[name], patients) for name in table}
     if ef is not None:
         overall |= scorer.volumes.estimates(ef, patients)
-    metric, sampler = mean_metric(key), mean_sampler(table[key], patients, seed)
+    metric, sampler = mean_metric(number_of(task, key)), mean_sampler(table[key], patients, seed)
     floor_scores = {name: other.unit_scores[key] for name, other in floors.items()}
     floor_table = {
         name: Floor(

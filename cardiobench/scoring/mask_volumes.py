@@ -1,5 +1,6 @@
 """Ejection fractions from the masks of a scorer: of the predictions, and of the true masks as the best that can be had."""
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -7,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data.dense import DenseLabel
+from cardiobench.metrics.number import Number
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.discs import (
     PIECES,
@@ -22,6 +24,14 @@ from cardiobench.scoring.unit_means import estimate_mean
 BIPLANE = ("A2C", "A4C")
 PHASES = ("ED", "ES")
 PREDICTED, LARGEST, TRUE = "predicted", "predicted (largest piece)", "true"
+ONE_STEP = "_camus"
+"""End of the keys of ejection fractions with one step for both phases, as CAMUS has them."""
+EF_ERRORS = {
+    (name, one_step): Number(key + ONE_STEP * one_step, "lower", (0, math.inf), unit="%", interval="log_t")
+    for one_step in (False, True)
+    for key, name in (("ef_mae", PREDICTED), ("ef_mae_largest", LARGEST), ("ef_oracle_mae", TRUE))
+}
+"""(Masks that it is measured on, whether with one step) -> mean absolute error of the ejection fraction, percentage points."""
 
 
 @dataclass
@@ -74,11 +84,11 @@ class MaskVolumes:
         """
         biplane = len({view for _, view, *_ in self.measured}) == len(BIPLANE)
         found = {}
-        for suffix, one_step in (("", False), ("_camus", True)) if biplane else (("", False),):
-            for key, name in (("ef_mae", PREDICTED), ("ef_mae_largest", LARGEST), ("ef_oracle_mae", TRUE)):
+        for (name, one_step), number in EF_ERRORS.items():
+            if self.measured and (biplane or not one_step):
                 errors = (self.fractions(name, one_step=one_step) - ef).abs().reindex(patients.index)
-                found[key + suffix] = estimate_mean(key + suffix, errors, patients)
-        return found if self.measured else {}
+                found[number.key] = estimate_mean(number, errors, patients)
+        return found
 
     def sentences(self) -> list[str]:
         """Return what kept masks from having a volume, counted."""

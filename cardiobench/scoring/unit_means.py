@@ -12,13 +12,12 @@ from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.estimates import Sampler, estimate_metric
 
 
-def mean_metric(key: str) -> Metric:
+def mean_metric(number: Number) -> Metric:
     """Return the metric whose value is the mean of scores that are computed already, one per unit.
 
     Its sample holds them as answers; the truth is 0.
     """
-    higher = key.startswith(("dice", "within_"))
-    interval = "log_t_complement" if key.startswith("dice") else "t" if key.startswith("within_") else "log_t"
+    key = number.key
 
     def compute(references: np.ndarray, predictions: np.ndarray) -> dict[str, float]:
         return {key: float(predictions.mean())}
@@ -31,7 +30,6 @@ def mean_metric(key: str) -> Metric:
     def influence(references: np.ndarray, predictions: np.ndarray) -> dict[str, np.ndarray]:
         return {key: (predictions - predictions.mean()) / len(predictions)}
 
-    number = Number(key, "higher" if higher else "lower", interval=interval)
     return Metric(key, compute, {key: number}, compute_resamples=compute_resamples, influence=influence)
 
 
@@ -43,9 +41,9 @@ def mean_sampler(values: pd.Series, patients: pd.Series, seed: int = 0) -> Sampl
     return Sampler(ScoringInput(np.zeros(len(numbers)), numbers), clusters, np.zeros(0, dtype=bool), RESAMPLES, seed)
 
 
-def estimate_mean(key: str, values: pd.Series, patients: pd.Series) -> Estimate:
+def estimate_mean(number: Number, values: pd.Series, patients: pd.Series) -> Estimate:
     """Return the mean of per-unit scores with its interval over patients; units without a value are left out."""
     sampler = mean_sampler(values, patients)
     if not len(sampler.sample):
         return Estimate(np.nan, np.nan, np.nan, 0, 0, "no unit has this number")
-    return estimate_metric(mean_metric(key), sampler)[key]
+    return estimate_metric(mean_metric(number), sampler)[number.key]
