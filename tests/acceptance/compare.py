@@ -1,0 +1,103 @@
+"""Compare two JSON records field by field."""
+
+import math
+import platform
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+CHANGING = {
+    "schema": "new fields get a new number",
+    "numbers": "facts of the metrics, which schema 3 did not hold",
+    "seal": "the checksum of the file itself",
+    "stamp.key": "composed of versions",
+    "stamp.code": "versions of the components",
+    "stamp.embeddings": "the key of the embeddings, composed of versions",
+    "stamp.tokens*": "the keys of the tokens, composed of versions",
+    "stamp.date": "when it was made",
+    "stamp.seconds": "how long it took",
+    "stamp.libraries": "what is installed",
+    "stamp.origin": "a digest of the temporary folder's path",
+    "stamp.commit": "of the checkout",
+    **dict.fromkeys(
+        (f"stamp.{name}" for name in ("cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch", "python")),
+        "what is installed",
+    ),
+}
+"""Pattern of a field that may differ -> why."""
+
+OF_FILES = {
+    "predictions_sha256": "bytes of a Parquet file, which its library's version changes",
+    "tables_sha256.*": "bytes of a CSV, in which the last digits of numbers stand",
+}
+"""Fields that may differ on another machine."""
+
+
+def machine() -> dict[str, str]:
+    """Describe what decides the last bits of a number."""
+    return {"processor": _processor(), "python": platform.python_version(), **_libraries()}
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text("utf-8").splitlines() if info.is_file() else []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor()
+
+
+def _libraries() -> dict[str, str]:
+    found = {}
+    for name in ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "torch", "umap-learn", "shap", "xgboost"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def differences(old: Any, new: Any, *, exact: bool, rtol: float) -> list[str]:
+    """List the fields in which two records differ.
+
+    Args:
+        old: Record that is right.
+        new: Record to check.
+        exact: Whether both come from one machine: numbers must then be equal to the last bit.
+        rtol: Relative tolerance of numbers otherwise.
+
+    Returns:
+        One line per field, with both values.
+    """
+    skipped = {**CHANGING, **({} if exact else OF_FILES)}
+    return [
+        f"{field}: {was!r} -> {now!r}"
+        for field, was, now in _pairs(old, new)
+        if not any(fnmatch(field, pattern) for pattern in skipped) and not _same(was, now, exact, rtol)
+    ]
+
+
+ABSENT = "(absent)"
+UNORDERED = ("", "stamp")
+"""Mappings whose order is shown nowhere."""
+
+
+def _pairs(old: Any, new: Any, field: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield each leaf of either record with both values."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        if field not in UNORDERED and old.keys() == new.keys() and list(old) != list(new):
+            yield f"{field}, order", list(old), list(new)
+        for name in {**old, **new}:
+            inner = f"{field}.{name}" if field else name
+            yield from _pairs(old.get(name, ABSENT), new.get(name, ABSENT), inner)
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for number, (was, now) in enumerate(zip(old, new, strict=True)):
+            yield from _pairs(was, now, f"{field}[{number}]")
+    else:
+        yield field, old, new
+
+
+def _same(was: Any, now: Any, exact: bool, rtol: float) -> bool:
+    if exact or not (type(was) is type(now) is float):
+        return type(was) is type(now) and was == now
+    return math.isclose(was, now, rel_tol=rtol, abs_tol=rtol)

@@ -1,0 +1,58 @@
+"""Every kind of task and every protocol writes the results that it wrote before scoring was rewritten, field by field."""
+
+import copy
+import json
+
+import pytest
+
+from cardiobench.data import catalog
+from cardiobench.protocols import list_protocols
+from tests.acceptance.compare import differences, machine
+from tests.acceptance.make import RECORDS
+from tests.acceptance.runs import RUNS, records
+
+QUICK = [name for name, one in RUNS.items() if not one.slow]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name, one in RUNS.items() if one.slow]
+
+
+def committed(name):
+    """What lies beside this file."""
+    return json.loads((RECORDS / f"{name}.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", QUICK + SLOW)
+def test_a_run_writes_what_it_wrote(name):
+    before = committed(name)
+    exact = before["machine"] == machine()
+    found = records(name)
+    assert sorted(found) == sorted(before["records"]), "other files"
+    wrong = [
+        f"{path}: {line}"
+        for path, record in before["records"].items()
+        for line in differences(record, found[path], exact=exact, rtol=RUNS[name].rtol)
+    ]
+    assert not wrong, "\n".join(wrong[:40])
+
+
+def test_every_kind_of_task_and_every_protocol_is_among_the_records():
+    together = [record for name in RUNS for record in committed(name)["records"].values()]
+    kinds = {catalog.task(record["task"]).kind for record in together if "task" in record}
+    assert kinds == {"regression", "binary", "multiclass", "multilabel", "segmentation", "landmarks"}
+    assert {record["protocol"] for record in together} >= {*list_protocols(), "predictions"}
+    words = {record["verdict"]["word"] for record in together if "verdict" in record}
+    assert len(words) >= 4, words
+    lacking = {catalog.task(r["task"]).kind for r in together if r.get("bounds")}
+    assert lacking >= {"regression", "binary", "multiclass", "multilabel", "segmentation"}
+
+
+def test_one_changed_digit_is_found():
+    (record, *_) = committed("binary")["records"].values()
+    changed = copy.deepcopy(record)
+    name = next(iter(changed["groups"]))
+    changed["groups"][name]["gap"]["value"] *= 1 + 1e-15
+    assert len(differences(record, changed, exact=True, rtol=0)) == 1
+    assert not differences(record, changed, exact=False, rtol=1e-9)
+    changed["groups"][name]["gap"]["value"] *= 1 + 1e-6
+    assert differences(record, changed, exact=False, rtol=1e-9)
+    assert differences(record, {**record, "warnings": [*record["warnings"], "more"]}, exact=False, rtol=1)
+    assert not differences(record, {**record, "stamp": {**record["stamp"], "key": "0"}}, exact=True, rtol=0)
