@@ -10,6 +10,7 @@ from typing import Any
 
 CHANGING = {
     "schema": "new fields get a new number",
+    "out_of_fold": "a field that results did not have",
     "numbers": "facts of the metrics, which schema 3 did not hold",
     "seal": "the checksum of the file itself",
     "stamp.key": "composed of versions",
