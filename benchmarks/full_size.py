@@ -165,6 +165,7 @@ def prepared(name: str, folder: Path, output: Path) -> Callable[[], str]:
             return f"embeddings {features.nbytes / 1e6:.0f} MB"
 
         return load
+    from cardiobench.scoring.context import ResultContext
     from cardiobench.scoring.predictions import Predictions
     from cardiobench.scoring.score import score
 
@@ -176,7 +177,7 @@ def prepared(name: str, folder: Path, output: Path) -> Callable[[], str]:
     joined = Predictions.join(references, predicted, task, source=MODEL)
 
     def scored() -> str:
-        result = score(joined, references, protocol="probe")
+        result = score(joined, references, ResultContext(protocol="probe"))
         return f"n = {len(test)}, {len(result.groups)} groups"
 
     return scored

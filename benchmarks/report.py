@@ -22,6 +22,7 @@ from cardiobench.data import catalog
 from cardiobench.report.page.write import write_report
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
@@ -55,7 +56,7 @@ def scored(kind: str, seed: int, units: int) -> tuple[Predictions, ScoreResult]:
     train = truth.assign(split="train", id=truth["id"] + "t", patient_id=truth["patient_id"] + "t")
     references = pd.concat([train, truth], ignore_index=True)
     joined = Predictions.join(references, answers, task)
-    return joined, score(joined, references, resamples=100, protocol="probe")
+    return joined, score(joined, references, ResultContext(resamples=100, protocol="probe"))
 
 
 def fill(folder: Path, models: int, tasks: int, units: int) -> None:

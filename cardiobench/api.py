@@ -54,15 +54,20 @@ def score(
         predictions: file or frame with id and y_pred or p_<class>, one row per test unit.
         task: name of the task.
         references: file made by `cardiobench references`, or a frame with id, patient_id, split, y_true.
-        options: of `cardiobench.scoring.score.score`, such as `resamples` and `seed`.
+        options: Fields of `cardiobench.scoring.context.ResultContext`, such as `resamples`, `seed`, `protocol` and `model`.
 
     Raises:
         BadPredictions: ids missing, extra or repeated; values that are none.
     """
+    from cardiobench.data import catalog
+    from cardiobench.scoring.context import ResultContext
     from cardiobench.scoring.score import score as score_joined
 
     joined, truth = _joined(predictions, task, references)
-    return score_joined(joined, truth, **options)
+    facts = options.get("dataset") or {}
+    known = joined.task.dataset in catalog.list_datasets() and catalog.spec(joined.task.dataset).generated
+    generated = known or bool(facts.get("twin") or facts.get("generated"))
+    return score_joined(joined, truth, ResultContext(**{"generated": generated, **options}))
 
 
 def compare(

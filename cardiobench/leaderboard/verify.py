@@ -20,6 +20,7 @@ from cardiobench.hub.results_dataset import predictions_path
 from cardiobench.leaderboard.source import read_entries
 from cardiobench.results.collect import Entry
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.metrics import narrow_metrics
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
@@ -139,12 +140,15 @@ def score_again(claimed: ScoreResult, answers: pd.DataFrame, data_dir: Path | No
     return score(
         replace(joined, expected=expected),
         references,
-        metrics=narrow_metrics(task),
-        resamples=resamples,
-        seed=seed,
-        protocol=claimed.protocol,
-        variant=claimed.variant,
-        dataset={**dataset.facts, "limit": None},
+        ResultContext(
+            dataset={**dataset.facts, "limit": None},
+            generated=dataset.generated,
+            protocol=claimed.protocol,
+            variant=claimed.variant,
+            metrics=narrow_metrics(task),
+            resamples=resamples,
+            seed=seed,
+        ),
     )
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import torch
 
     from cardiobench.data.media.types import Clip, FrameSampling
+    from cardiobench.models.cards import ModelCard
 
 
 @runtime_checkable
@@ -142,6 +143,7 @@ class LoadedModel:
         precision: "fp32" or "bf16".
         weight_files: every weights file that was read -> SHA-256 of its content.
         configuration: every configuration and tokenizer file of the model -> SHA-256 of its content.
+        card: Card of a registered model; None for any other.
         code: what made the encoder: classes and source files that, with what they import, hold its preprocessing and
             its network.
     """
@@ -156,6 +158,7 @@ class LoadedModel:
     weight_files: Mapping[str, str] = field(default_factory=dict)
     configuration: Mapping[str, str] = field(default_factory=dict)
     code: tuple[type | Path, ...] = ()
+    card: "ModelCard | None" = None
 
     @property
     def name(self) -> str:
@@ -166,6 +169,22 @@ class LoadedModel:
     def revision(self) -> str:
         """Commit, or digest of the weights where there is no commit."""
         return self.encoder.revision
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Name, revision, loader and preprocessing, as every record of the model holds them."""
+        return {
+            "name": self.name,
+            "revision": self.revision,
+            "loaded_by": self.loaded_by,
+            "pooling": self.pooling,
+            "token_pooling": self.token_pooling,
+            "preprocessing": dict(self.preprocessing),
+        }
+
+    def saw(self, dataset: str) -> bool | None:
+        """Return whether a dataset was in the pretraining data; None where that is not known, or without a card."""
+        return self.card.saw(dataset) if self.card else None
 
     @property
     def modalities(self) -> tuple[str, ...]:

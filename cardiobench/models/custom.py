@@ -14,7 +14,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.core.io import sha256_of_file
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.models.base import Encoder, LoadedModel
-from cardiobench.models.cards import list_models
+from cardiobench.models.cards import find_card, list_models
 
 if TYPE_CHECKING:
     import torch
@@ -136,5 +136,6 @@ def loaded(encoder: Any, rule: str, precision: str, device: "torch.device") -> L
         preprocessing=dict(encoder.preprocessing),
         warnings=tuple(encoder.warnings),
         precision=precision,
+        card=find_card(encoder.name),
         code=(type(encoder),),
     )

@@ -274,6 +274,7 @@ def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> Loade
             f"{key}-{value}" for key, value in named.items() if value and value not in defaults.get(key, ())
         ),
         precision=precision,
+        card=find_card(encoder.name),
         weight_files=dict(plan.source.used) if plan.source else {},
         configuration=plan.source.configuration() if plan.source else {},
         code=(type(encoder), Path(inspect.getfile(plan.adapter))),

@@ -17,7 +17,7 @@ from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.paths import folder_name, result_path
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.cell import KEY_DIGITS, SCORED, AnalysisCell, load_or_compute, model_facts, seen_in_pretraining
+from cardiobench.runner.cell import KEY_DIGITS, SCORED, AnalysisCell, load_or_compute
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import save_score
@@ -162,7 +162,7 @@ def open_analysis(cell: AnalysisCell) -> Analysis:
     return Analysis(
         cell.subject,
         cell.tasks,
-        model_facts(cell.model),
+        cell.model.facts,
         cell.config.seed,
         cell.config.resamples,
         open_task,
@@ -181,10 +181,10 @@ def _save(
         values=output.values,
         tables=output.tables,
         options={**first.protocol.get_params(), **output.options},
-        models=tuple(model_facts(cell.model) for cell in cells),
+        models=tuple(cell.model.facts for cell in cells),
         datasets=tuple(_dataset_facts(first)),
         generated=any(dataset.generated for dataset in first.datasets.values()),
-        seen_in_pretraining={name: seen_in_pretraining(first.model.name, name) for name in first.datasets},
+        seen_in_pretraining={name: first.model.saw(name) for name in first.datasets},
         warnings=(*output.warnings, *_warnings(cells)),
         stamp=stamp(seed=first.config.seed, resamples=first.config.resamples, **(first.provenance() | {"key": key})),
     )

@@ -18,8 +18,7 @@ from cardiobench.results.predictions_file import load_cached_score, load_predict
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import KEY_DIGITS, Cell
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.references import data_warnings, join_references
-from cardiobench.scoring.metrics import narrow_metrics
+from cardiobench.runner.references import join_references
 from cardiobench.scoring.score import score
 
 BEST = "best"
@@ -62,21 +61,9 @@ def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[S
         limit=first.config.limit,
         out_of_fold=first.protocol.out_of_fold,
     )
-    warnings = (*predictions.warnings, *first.model.warnings, *data_warnings(first.dataset, first.config.limit))
     template = next(iter(results.values()))
-    result = score(
-        replace(predictions, warnings=warnings),
-        references,
-        metrics=narrow_metrics(first.task, first.config.metrics),
-        resamples=first.config.resamples,
-        seed=first.config.seed,
-        protocol=first.protocol.name,
-        variant=f"{size}.{BEST}",
-        options={**first.protocol.get_params(), "size": size, "records": template.options["records"], **details},
-        dataset=template.dataset,
-        model=template.model,
-        seen_in_pretraining=template.seen_in_pretraining,
-    )
+    origin = first.context({"size": size, "records": template.options["records"], **details})
+    result = score(predictions, references, replace(origin, variant=f"{size}.{BEST}"))
     result = replace(result, stamp={**template.stamp, **result.stamp, **first.provenance(), "key": key})
     return save_scored(result, predictions.frame, path)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from inspect import getfile
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, Generic, TypeVar
 
 import pandas as pd
@@ -33,9 +33,11 @@ from cardiobench.runner import references
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.scoring import score
-from cardiobench.scoring.metrics import metrics_of
+from cardiobench.scoring.context import ResultContext
+from cardiobench.scoring.metrics import metrics_of, narrow_metrics
 
 KEY_DIGITS = 16
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 OWN_VIEWS = "own_views"
 SCORED = "scored"
 """Option of an analysis: (task, variant) of each result that was scored beside it."""
@@ -157,6 +159,14 @@ class TaskCell(BaseCell[ScoreResult]):
     def load_cached(self) -> ScoreResult | None:
         """Return the saved result if its key matches and its predictions are there, else None."""
         return load_cached_score(self.path, self.key)
+
+    def context(self, details: Mapping[str, Any] = NOTHING) -> ResultContext:
+        """Return the context of the cell's score.
+
+        Args:
+            details: What the protocol found out, beside its options.
+        """
+        return result_context(self, self.task, self.dataset, self.result_variant, details)
 
 
 @dataclass(frozen=True)
@@ -312,21 +322,35 @@ def code_digest(protocol: type, *datasets: str, scoring: ModuleType = score) -> 
     return source_digest(protocol, scoring, references, *builders, *package, *metrics, *installed)[:KEY_DIGITS]
 
 
-def model_facts(model: LoadedModel) -> dict[str, Any]:
-    """Return what a record says of its model."""
-    return {
-        "name": model.name,
-        "revision": model.revision,
-        "loaded_by": model.loaded_by,
-        "pooling": model.pooling,
-        "token_pooling": model.token_pooling,
-        "preprocessing": dict(model.preprocessing),
-    }
+def result_context(
+    cell: BaseCell[ScoreResult], task: Task, dataset: OpenDataset, variant: str, details: Mapping[str, Any]
+) -> ResultContext:
+    """Return the context of a score: the facts of its model, dataset, protocol and settings.
+
+    Args:
+        cell: Cell of the score.
+        task: Task that is predicted.
+        dataset: Dataset of the task.
+        variant: Variant of the protocol.
+        details: What the protocol found out, beside its options.
+    """
+    config, model = cell.config, cell.model
+    return ResultContext(
+        dataset=dataset_facts(dataset, config.limit),
+        generated=dataset.generated,
+        model=model.facts,
+        seen_in_pretraining=model.saw(dataset.spec.name),
+        protocol=cell.protocol.name,
+        variant=variant,
+        options={**cell.protocol.get_params(), **details},
+        metrics=narrow_metrics(task, config.metrics),
+        resamples=config.resamples,
+        seed=config.seed,
+        warnings=(*model.warnings, *references.data_warnings(dataset, config.limit)),
+    )
 
 
-def seen_in_pretraining(model: str, dataset: str) -> bool | None:
-    """Return whether the model's card says that it saw the dataset; None where it does not know, or without a card."""
-    from cardiobench.models.cards import find_card
-
-    card = find_card(model)
-    return card.saw(dataset) if card else None
+def dataset_facts(dataset: OpenDataset, limit: int | None) -> dict[str, Any]:
+    """Return the facts of a dataset that a result holds."""
+    masked = {"overlays": "masked"} if dataset.masked else {}
+    return {**dataset.facts, **masked, "limit": limit, **dataset.coverage()}

@@ -25,10 +25,9 @@ from cardiobench.protocols.dense.readouts import MeanMask
 from cardiobench.protocols.dense.variants import DenseVariant
 from cardiobench.results.predictions_file import load_cached_score, save_scored
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.cell import BaseCell, model_facts, seen_in_pretraining
+from cardiobench.runner.cell import BaseCell, result_context
 from cardiobench.runner.dense_tokens import TokenPlan
-from cardiobench.runner.evaluate import dataset_facts
-from cardiobench.runner.references import data_warnings, expected_units, limited_references
+from cardiobench.runner.references import expected_units, limited_references
 from cardiobench.scoring import dense
 from cardiobench.scoring.dense import DenseScorer, score_dense
 from cardiobench.scoring.mask_volumes import PREDICTED
@@ -110,20 +109,10 @@ def evaluate_dense(cell: DenseCell) -> tuple[ScoreResult, list[Path]]:
     result = score_dense(
         scorer,
         references,
+        result_context(cell, task, cell.dataset, cell.variant, {**fitted.details, **geometry}),
         floors=floors,
         expected=expected_units(cell.dataset, task, references, config.limit),
         ef=ef,
-        seed=config.seed,
-        protocol=cell.protocol.name,
-        variant=cell.variant,
-        options={**cell.protocol.get_params(), **fitted.details, **geometry},
-        dataset=dataset_facts(cell.dataset, config.limit),
-        model=model_facts(cell.model),
-        seen_in_pretraining=seen_in_pretraining(cell.model.name, cell.dataset.spec.name),
-        warnings=(
-            *cell.model.warnings,
-            *data_warnings(cell.dataset, config.limit),
-        ),
     )
     stamp = {
         **cell.provenance(),

@@ -9,21 +9,19 @@ from typing import Any
 import numpy as np
 
 from cardiobench.core.errors import BadConfig
-from cardiobench.data.dataset import OpenDataset
 from cardiobench.metrics.load import load_metric
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import EnsembleProtocol, PredictionProtocol, ProtocolOutput, TaskData, aggregate
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.cell import Cell, TaskCell, load_or_compute, model_facts, seen_in_pretraining
+from cardiobench.runner.cell import Cell, TaskCell, load_or_compute
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.members import NOTHING, Members, Trained, answers_of
 from cardiobench.runner.own_views import keep_own_views
 from cardiobench.runner.parallel import applicable, run_parallel
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.recent import RecentData
-from cardiobench.runner.references import data_warnings, join_references
-from cardiobench.scoring.metrics import narrow_metrics
+from cardiobench.runner.references import join_references
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
@@ -122,21 +120,9 @@ def save_score(
         limit=config.limit,
         out_of_fold=protocol.out_of_fold,
     )
-    warnings = (*predictions.warnings, *cell.model.warnings, *data_warnings(cell.dataset, config.limit))
-    result = score(
-        replace(predictions, warnings=warnings),
-        references,
-        metrics=narrow_metrics(cell.task, config.metrics),
-        resamples=config.resamples,
-        seed=config.seed,
-        protocol=protocol.name,
-        variant=cell.result_variant,
-        options={**protocol.get_params(), **output.details, **seed_scores(predictions, data, output)},
-        dataset=dataset_facts(cell.dataset, config.limit),
-        model=model_facts(cell.model),
-        seen_in_pretraining=seen_in_pretraining(cell.model.name, cell.dataset.spec.name),
-        refit_scores=ranking_scores(predictions, data, output, output.refits),
-    )
+    options = {**output.details, **seed_scores(predictions, data, output)}
+    refits = ranking_scores(predictions, data, output, output.refits)
+    result = score(predictions, references, replace(cell.context(options), refit_scores=refits))
     stamp = {
         **cell.provenance(),
         "embeddings": cell.plan.store.key,
@@ -169,9 +155,3 @@ def seed_scores(predictions: Predictions, data: TaskData, output: ProtocolOutput
     """Return the ranking metric of each training of a protocol that repeats it, and their standard deviation."""
     scores = ranking_scores(predictions, data, output, output.repeats)
     return {"seed_scores": scores, "seed_sd": float(np.std(scores, ddof=1))} if len(scores) > 1 else {}
-
-
-def dataset_facts(dataset: OpenDataset, limit: int | None) -> dict[str, Any]:
-    """Return what a result says of its dataset."""
-    masked = {"overlays": "masked"} if dataset.masked else {}
-    return {**dataset.facts, **masked, "limit": limit, **dataset.coverage()}

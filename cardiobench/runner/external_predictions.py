@@ -17,6 +17,7 @@ from cardiobench.data.spec import Task
 from cardiobench.results.paths import result_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.metrics import check_metrics, narrow_metrics
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
@@ -50,14 +51,14 @@ def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
         dataset = source.facts
     rows = read_predictions(config.predictions, task)
     predictions = Predictions.join(references, rows, task, source=config.predictions.name)
-    result = score(
-        predictions,
-        references,
+    context = ResultContext(
+        dataset=dataset,
+        generated=catalog.spec(task.dataset).generated or bool(dataset.get("twin")),
         metrics=narrow_metrics(task, config.metrics),
         resamples=config.resamples,
         seed=config.seed,
-        dataset=dataset,
     )
+    result = score(predictions, references, context)
     origin = sha256_of_json(str(config.predictions.resolve()))[:8]
     result = replace(result, stamp={**result.stamp, "origin": origin})
     return save_scored(result, predictions.frame, free_path(config, task, origin))

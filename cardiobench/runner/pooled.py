@@ -44,30 +44,29 @@ def _score(cells: Mapping[str, Cell]) -> tuple[ScoreResult, list[Path]]:
     missing = {name: _unanswered(cell, frames[name]) for name, cell in cells.items()}
     predictions = pool(frames, missing, sum(result.coverage["expected"] for result in results.values()))
     digest = sha256_of_json([result.dataset.get("digest") for result in results.values()])[:16]
+    generated = any(result.generated for result in results.values())
     facts = {
         "name": "echo",
         "version": " + ".join(f"{name} {result.dataset.get('version')}" for name, result in results.items()),
         "digest": digest,
         "twin": any(result.dataset.get("twin") for result in results.values()),
-        "generated": any(result.generated for result in results.values()),
+        "generated": generated,
         "limit": first.dataset.get("limit"),
         **{name: sum(result.dataset.get(name, 0) for result in results.values()) for name in INCOMPLETE},
     }
     warnings = [
         f"{name}: {line}" for name, member in cells.items() for line in data_warnings(member.dataset, cell.config.limit)
     ]
-    result = score(
-        replace(predictions, warnings=(*predictions.warnings, *warnings)),
-        predictions.frame.assign(split="test"),
-        metrics=narrow_metrics(POOLED, cell.config.metrics),
-        resamples=cell.config.resamples,
-        seed=cell.config.seed,
-        protocol=first.protocol,
-        variant=first.variant,
-        options=first.options,
+    context = replace(
+        cell.context(),
         dataset=facts,
-        model=first.model,
+        generated=generated,
+        seen_in_pretraining=None,
+        options=first.options,
+        metrics=narrow_metrics(POOLED, cell.config.metrics),
+        warnings=warnings,
     )
+    result = score(predictions, predictions.frame.assign(split="test"), context)
     key = sha256_of_json([member.key for member in cells.values()])[:KEY_DIGITS]
     result = replace(result, stamp={**result.stamp, **cell.provenance(), "key": key})
     return save_scored(result, predictions.frame, result_path(cell.folder, cell.label, POOLED.name))

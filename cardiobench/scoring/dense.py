@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.config import RESAMPLES
 from cardiobench.data.dense import LENGTHS, DenseLabel
 from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_formula
@@ -15,6 +14,7 @@ from cardiobench.metrics.metric import Metric
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, ScoreResult
 from cardiobench.results.verdict import Rank
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.dense_information import dealt_test, shrunk
 from cardiobench.scoring.estimates import Sampler, estimate_metric
 from cardiobench.scoring.families import family_of
@@ -24,7 +24,7 @@ from cardiobench.scoring.frame_numbers import LENGTH_ERRORS, number_of, shown_by
 from cardiobench.scoring.groups import adjust_gaps, breakdowns, split_rows
 from cardiobench.scoring.mask_volumes import MaskVolumes
 from cardiobench.scoring.predictions import Predictions
-from cardiobench.scoring.score import FEW_PATIENTS, GENERATED, MIN_PATIENTS, is_generated
+from cardiobench.scoring.score import FEW_PATIENTS, GENERATED, MIN_PATIENTS
 from cardiobench.scoring.unit_means import estimate_mean, mean_metric, mean_sampler
 from cardiobench.scoring.verdict import judge
 
@@ -163,36 +163,22 @@ def unit_predictions(task: Task, frame: pd.DataFrame, source: str) -> Prediction
 def score_dense(
     scorer: DenseScorer,
     references: pd.DataFrame,
+    context: ResultContext,
     *,
     floors: Mapping[str, DenseScorer],
     expected: int,
     ef: pd.Series | None = None,
-    protocol: str = "dense",
-    variant: str = "",
-    options: Mapping[str, Any] | None = None,
-    dataset: Mapping[str, Any],
-    model: Mapping[str, Any],
-    seen_in_pretraining: bool | None = None,
-    warnings: Sequence[str] = (),
-    seed: int = 0,
 ) -> ScoreResult:
     """Score the predictions of a dense task; its coverage counts labelled frames.
 
     Args:
         scorer: with every labelled test frame that was predicted.
         references: id, patient_id, split, y_true (labelled frames) and the columns of the task's groups, one row per unit.
+        context: Origin of the answers and seed of the draws.
         floors: name -> scorer of answers that need no model, on the same frames; `best_uninformed` is the mean mask or the
             mean points, by which the verdict is judged.
         expected: test units of the complete release.
         ef: listed ejection fraction of each unit, %; adds its error by the discs of the masks.
-        protocol: that predicted.
-        variant: of the protocol.
-        options: of the protocol.
-        dataset: name, version, digest.
-        model: name, revision, loaded_by, preprocessing.
-        seen_in_pretraining: whether the model saw the dataset before.
-        warnings: sentences for the reader.
-        seed: of every draw.
     """
     task, table = scorer.task, scorer.unit_scores
     key = task.metrics[0]
@@ -200,7 +186,7 @@ def score_dense(
     overall = {str(name): estimate_mean(number_of(task, str(name)), table[name], patients) for name in table}
     if ef is not None:
         overall |= scorer.volumes.estimates(ef, patients)
-    metric, sampler = mean_metric(number_of(task, key)), mean_sampler(table[key], patients, seed)
+    metric, sampler = mean_metric(number_of(task, key)), mean_sampler(table[key], patients, context.seed)
     floor_scores = {name: other.unit_scores[key] for name, other in floors.items()}
     floor_table = {
         name: Floor(
@@ -213,20 +199,20 @@ def score_dense(
     coverage = FrameCoverage.of(references, expected, scorer.frame)
     if coverage.missing:
         estimate, bounds = _worst_case(metric, table[key], coverage, floor_scores)
-    information = dealt_test(task, scorer.frame, scorer.truths, scorer.answers, seed=seed)
+    information = dealt_test(task, scorer.frame, scorer.truths, scorer.answers, seed=context.seed)
     verdict = judge(
         estimate,
         floor_table["best_uninformed"],
         information,
-        family_of(task.name, protocol, variant),
+        family_of(task.name, context.protocol, context.variant),
         metric.higher_is_better,
     )
-    generated, collapsed = is_generated(task, dataset), _collapsed(task, scorer.truths, scorer.answers)
+    collapsed = _collapsed(task, scorer.truths, scorer.answers)
     groups, skipped = _groups(metric, key, sampler, task, references, table.index[table[key].notna()])
     few = MIN_PATIENTS <= estimate.n_patients < FEW_PATIENTS
     sentences = [
-        *([GENERATED] if generated else []),
-        *warnings,
+        *([GENERATED] if context.generated else []),
+        *context.warnings,
         *coverage.sentences(),
         *(["collapsed: every answer is the same"] if collapsed else []),
         *([f"{verdict.word}: {verdict.sentence}"] if verdict.word.rank is not Rank.WINS else []),
@@ -243,18 +229,18 @@ def score_dense(
         verdict=verdict,
         collapsed=collapsed,
         coverage=coverage.counts,
-        protocol=protocol,
-        variant=variant,
-        options=dict(options or {}),
-        dataset=dict(dataset),
-        model=dict(model),
+        protocol=context.protocol,
+        variant=context.variant,
+        options=dict(context.options),
+        dataset=dict(context.dataset),
+        model=dict(context.model),
         groups=groups,
         skipped_groups=skipped,
         bounds=bounds,
-        generated=generated,
-        seen_in_pretraining=seen_in_pretraining,
+        generated=context.generated,
+        seen_in_pretraining=context.seen_in_pretraining,
         warnings=tuple(sentences),
-        stamp=stamp(seed=seed, resamples=RESAMPLES),
+        stamp=stamp(seed=context.seed, resamples=context.resamples),
     )
 
 

@@ -1,14 +1,11 @@
 """Predictions to a result: every metric with its interval, floor, verdict, groups and what its reader should know."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import first_n
-from cardiobench.data import catalog
 from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_metric, load_metrics
@@ -19,6 +16,7 @@ from cardiobench.results.verdict import Rank
 from cardiobench.scoring.bootstrap import MIN_PATIENTS
 from cardiobench.scoring.bounds import completed
 from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.context import DEFAULT_CONTEXT, ResultContext
 from cardiobench.scoring.estimates import Sampler, estimate_metric, estimate_metrics, score_classes
 from cardiobench.scoring.families import family_of
 from cardiobench.scoring.floors import best_constant, best_uninformed, floors, is_collapsed
@@ -41,43 +39,19 @@ FEW_PATIENTS = 20
 GENERATED = "generated recordings: the score says nothing about patients"
 
 
-def score(
-    predictions: Predictions,
-    references: pd.DataFrame,
-    *,
-    metrics: Sequence[str] | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    protocol: str = "predictions",
-    variant: str = "",
-    options: Mapping[str, Any] | None = None,
-    dataset: Mapping[str, Any] | None = None,
-    model: Mapping[str, Any] | None = None,
-    seen_in_pretraining: bool | None = None,
-    refit_scores: Sequence[float] = (),
-) -> ScoreResult:
+def score(predictions: Predictions, references: pd.DataFrame, context: ResultContext = DEFAULT_CONTEXT) -> ScoreResult:
     """Score predictions against their references.
 
     Args:
-        predictions: what the model answered, joined with the references.
+        predictions: Answers of the model, joined with the references.
         references: id, patient_id, split, y_true of all splits; the train rows give further floors.
-        metrics: folders of `hf_metrics/`, the first one ranks; None means those of the task and all of its kind.
-        resamples: B of the draws of patients.
-        seed: of every draw.
-        protocol: how the predictions came about.
-        variant: of the protocol.
-        options: of the protocol.
-        dataset: name, version, digest; `twin` where it is synthetic, `generated` where several hold a phantom or a twin.
-        model: name, revision, loaded_by, preprocessing; by default the source of the predictions.
-        seen_in_pretraining: whether the model saw this dataset before; None when nobody knows.
-        refit_scores: ranking metric of a probe refitted on reweighted training patients (`training_weights`), on the same
-            test rows; with them the interval covers test and training patients.
+        context: Origin of the answers, metrics and draws.
 
     Returns:
         The result. A number that cannot be had is NaN and says why.
     """
     task, sample, clusters = predictions.task, predictions.sample(), Clusters.of(predictions.patients)
-    loaded = load_metrics(metrics or metrics_of(task))
+    loaded = load_metrics(context.metrics or metrics_of(task))
     ranking, key = loaded[0], loaded[0].primary_key
     present = sample.present_classes(len(task.classes))
     if (
@@ -85,18 +59,17 @@ def score(
     ):  # nothing to tell apart: the share answered right, and no comparison
         ranking, key = load_metric("classification_report"), "accuracy"
         loaded = list(dict.fromkeys((*loaded, ranking)))
-    sampler = Sampler(sample, clusters, present, resamples, seed)
+    sampler = Sampler(sample, clusters, present, context.resamples, context.seed)
     overall = estimate_metrics(loaded, sampler)
-    spread = training_spread(refit_scores) if len(refit_scores) > 1 else None
+    spread = training_spread(context.refit_scores) if len(context.refit_scores) > 1 else None
     if spread is not None:
         overall[key] = widen(overall[key], spread)
-    table = floors(ranking, key, task, references, sample.y_true, seed)
+    table = floors(ranking, key, task, references, sample.y_true, context.seed)
     groups, skipped, notes = _groups(ranking, key, sampler, predictions)
     verdict, bounds = _judge(
-        ranking, key, sampler, overall[key], table["best_uninformed"], predictions, protocol, variant, spread
+        ranking, key, sampler, overall[key], table["best_uninformed"], predictions, context, spread
     )
-    facts = dict(dataset or {"name": task.dataset})
-    collapsed, generated = is_collapsed(task, sample), is_generated(task, facts)
+    collapsed = is_collapsed(task, sample)
     return ScoreResult(
         task=task.name,
         metric=key,
@@ -107,32 +80,27 @@ def score(
         verdict=verdict,
         collapsed=collapsed,
         coverage={"scored": len(sample), "expected": predictions.expected},
-        protocol=protocol,
-        variant=variant,
-        options=dict(options or {}),
-        dataset=facts,
-        model=dict(model or {"name": f"file: {predictions.source}"}),
+        protocol=context.protocol,
+        variant=context.variant,
+        options=dict(context.options),
+        dataset=dict(context.dataset or {"name": task.dataset}),
+        model=dict(context.model or {"name": f"file: {predictions.source}"}),
         groups=groups,
         skipped_groups=skipped,
         bounds=bounds,
         per_class=score_classes(sampler, task.classes) if sample.multilabel else {},
-        generated=generated,
+        generated=context.generated,
         out_of_fold=predictions.out_of_fold,
-        seen_in_pretraining=seen_in_pretraining,
+        seen_in_pretraining=context.seen_in_pretraining,
         warnings=(
-            *([GENERATED] if generated else []),
+            *([GENERATED] if context.generated else []),
             *predictions.warnings,
+            *context.warnings,
             *_warnings(predictions, overall[key], table, verdict, collapsed, clusters),
             *notes,
         ),
-        stamp=stamp(seed=seed, resamples=resamples),
+        stamp=stamp(seed=context.seed, resamples=context.resamples),
     )
-
-
-def is_generated(task: Task, dataset: Mapping[str, Any]) -> bool:
-    """Tell whether the recordings of a result are no patients': a phantom dataset, a synthetic twin of a release, or several with one."""
-    known = task.dataset in catalog.list_datasets() and catalog.spec(task.dataset).generated
-    return known or bool(dataset.get("twin") or dataset.get("generated"))
 
 
 def _groups(
@@ -176,8 +144,7 @@ def _judge(
     estimate: Estimate,
     floor: Floor,
     predictions: Predictions,
-    protocol: str,
-    variant: str,
+    context: ResultContext,
     spread: float | None,
 ) -> tuple[Judgement, Bounds | None]:
     """Judge the score; where answers are missing, with all of them as wrong as they can be."""
@@ -195,7 +162,7 @@ def _judge(
         floor = best_uninformed(key, worst.y_true, len(task.classes), constant, ranking)
         bounds = Bounds(len(missing), estimate.value, float(ranking.value(best)[key]))
     information = information_test(sampler.sample, sampler.clusters, sampler.classes, seed=sampler.seed)
-    family = family_of(task.name, protocol, variant)
+    family = family_of(task.name, context.protocol, context.variant)
     rarest = rarest_class(sampler, task)
     return judge(estimate, floor, information, family, ranking.higher_is_better, rarest), bounds
 

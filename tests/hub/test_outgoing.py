@@ -20,6 +20,7 @@ from cardiobench.hub.after_run import push_all
 from cardiobench.hub.outgoing import check_outgoing, clean_text, public_result
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.hub.conftest import ALICE
@@ -45,7 +46,7 @@ def marked(tmp_path, monkeypatch):
     answers = truth[["id"]].assign(y_pred=truth["y_true"] + 1.0)
     for name, rows in (("whole", answers), ("lacking", answers.iloc[:-1])):
         joined = Predictions.join(references, rows, task, allow_missing=True)
-        scored = score(joined, references, resamples=50, protocol="probe", variant=name)
+        scored = score(joined, references, ResultContext(resamples=50, protocol="probe", variant=name))
         folder = home / "results" / "m" / "r" / "probe"
         facts = {"name": str(home / "my_model"), "revision": "1", "loaded_by": f"weights in {home}/my_model/a.pt"}
         dataset = {"name": "camus", "version": "1.0.0", "digest": "d" * 16, "twin": False, "limit": None}

@@ -18,6 +18,7 @@ from cardiobench.results.paths import result_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.record import CHECKSUM, checksum
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.hub.conftest import ALICE, BOB, client, hub  # noqa: F401
@@ -39,7 +40,9 @@ def submission(tmp_path_factory):
     joined = Predictions.join(references, answers, task)
     facts = {**dataset.facts, "limit": None, **dataset.coverage()}
     model = {"name": "org/model", "revision": "1"}
-    scored = score(joined, references, resamples=50, seed=3, protocol="probe", dataset=facts, model=model)
+    scored = score(
+        joined, references, ResultContext(resamples=50, seed=3, protocol="probe", dataset=facts, model=model)
+    )
     scored = replace(scored, stamp={**scored.stamp, "suite": "quick", "key": "1"})
     folder = tmp_path_factory.mktemp("results")
     saved, _ = save_scored(scored, joined.frame, result_path(folder / "org__model/1", "probe", TASK))

@@ -14,6 +14,7 @@ from cardiobench.report import probe_gain
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.score_result import Estimate, Floor, Judgement, ScoreResult
 from cardiobench.runner.run import run
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.models.tiny import tiny_open_clip
@@ -162,7 +163,7 @@ def test_a_constant_on_tmed2_is_the_papers_number_and_is_flagged(shared):
     test = references[references["split"] == "test"]
     answers = pd.DataFrame({"id": test["id"], "y_pred": "AS"})
     task = catalog.task("tmed2/as")
-    result = score(Predictions.join(references, answers, task), references, resamples=50)
+    result = score(Predictions.join(references, answers, task), references, ResultContext(resamples=50))
     assert round(100 * result.score.value, 2) == 44.13 and result.score.n == 119
     assert (
         result.collapsed
@@ -184,7 +185,9 @@ def test_the_views_of_tmed2_are_scored_over_those_that_it_has(shared):
         }
     )
     answers = pd.DataFrame({"id": references["id"], "y_pred": "Other"})
-    result = score(Predictions.join(references, answers, catalog.task("tmed2/view")), references, resamples=20)
+    result = score(
+        Predictions.join(references, answers, catalog.task("tmed2/view")), references, ResultContext(resamples=20)
+    )
     assert result.score.n == 3602 and result.collapsed
     assert result.score.value == pytest.approx(2 * 1498 / (1498 + 3602) / 5)
 

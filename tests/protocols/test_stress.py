@@ -18,6 +18,7 @@ from cardiobench.protocols.stress.protocol import Stress
 from cardiobench.report.plots import stress as figure
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.scoring.compare import compare
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.protocols.analyses import study_of
@@ -225,7 +226,7 @@ def test_intervals_are_those_of_the_results_and_of_compare():
         )
     )
     row = found.tables["scores"].iloc[-1]
-    known = score(disturbed, references, resamples=100).score
+    known = score(disturbed, references, ResultContext(resamples=100)).score
     assert tuple(row[["score", "low", "high"]]) == pytest.approx((known.value, known.low, known.high), abs=1e-12)
     known = compare(disturbed, clean, resamples=100)
     columns = ["difference", "difference_low", "difference_high"]

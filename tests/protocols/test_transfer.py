@@ -15,6 +15,7 @@ from cardiobench.protocols.transfer import Transfer
 from cardiobench.report.plots import transfer as figure
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.scoring.compare import compare
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.protocols.conftest import BINARY, REGRESSION, task_data
@@ -94,7 +95,7 @@ def test_intervals_are_those_of_the_results_and_of_compare(task):
         for train, data in (("a", one), ("b", two))
     }
     for train, predictions in joined.items():
-        known = score(predictions, references, resamples=100).score
+        known = score(predictions, references, ResultContext(resamples=100)).score
         found = output.values[f"{train} -> b: {task.metrics[0]}"]
         assert (found.value, found.low, found.high) == pytest.approx((known.value, known.low, known.high), abs=1e-12)
     known, found = compare(joined["a"], joined["b"], resamples=100), output.values["a -> b: change"]

@@ -12,6 +12,7 @@ import pandas as pd
 from cardiobench.data import catalog
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
@@ -52,7 +53,9 @@ def scored_example(task: str, quality: float | None, seed: int) -> tuple[Predict
     found = catalog.task(task)
     references = truth(found)
     joined = Predictions.join(references, answers(found, references, quality, seed), found)
-    return joined, score(joined, references, resamples=60)
+    return joined, score(
+        joined, references, ResultContext(resamples=60, generated=catalog.spec(found.dataset).generated)
+    )
 
 
 def write_result(

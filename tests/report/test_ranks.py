@@ -15,6 +15,7 @@ from cardiobench.results.collect import collect
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import Judgement, ScoreResult
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.results.test_formatting import result
@@ -35,7 +36,9 @@ def results(tmp_path):
     for model, spread in (("org/one", 4), ("org/two", 4), ("org/bad", 20)):
         answers = truth[["id"]].assign(y_pred=truth["y_true"] + rng.normal(0, spread, 80))
         joined = Predictions.join(references, answers, TASK)
-        made = score(joined, references, resamples=100, protocol="probe", model={"name": model})
+        made = score(
+            joined, references, ResultContext(resamples=100, protocol="probe", model={"name": model}, generated=True)
+        )
         path = tmp_path / model.replace("/", "__") / "r1" / "probe" / "phantom_echo__ef.json"
         save_scored(made, joined.frame, path)
     return tmp_path

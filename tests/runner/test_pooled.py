@@ -21,6 +21,7 @@ from cardiobench.runner.analyze import subjects_apart
 from cardiobench.runner.plan import real_or_quick, resolve_tasks
 from cardiobench.runner.pooled import POOLED, pool
 from cardiobench.runner.run import run
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.score import score
 
 
@@ -94,7 +95,11 @@ def test_a_pooled_task_is_a_task_that_is_ranked_and_never_pushed(tmp_path):
     poor = {name: frame.assign(y_pred=np.resize(["A4C", "A2C", "PLAX"], 30)) for name, frame in frames.items()}
     for model, answers in (("x/good", frames), ("x/poor", poor)):
         joined = pool(answers, unanswered(answers), 90)
-        found = score(joined, joined.frame.assign(split="test"), protocol="probe", model={"name": model}, resamples=50)
+        found = score(
+            joined,
+            joined.frame.assign(split="test"),
+            ResultContext(protocol="probe", model={"name": model}, resamples=50),
+        )
         save_scored(found, joined.frame, result_path(tmp_path / model / "r", "probe", POOLED.name))
     entries = collect([tmp_path]).entries
     (pair,), left_out = compare_all_pairs(entries, resamples=50)

@@ -9,6 +9,7 @@ from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, Group
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.estimates import Sampler
 from cardiobench.scoring.groups import gap_tests, group_labels, split_rows
 from cardiobench.scoring.predictions import Predictions
@@ -50,7 +51,7 @@ def test_values_gap_and_difference_of_two_groups():
     truth = test_rows(table)
     error = np.where(truth["sex"] == "F", 3.0, 8.0) + np.random.default_rng(0).normal(0, 1, len(truth))
     joined = Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"] + error), VALUE)
-    found = score(joined, table, resamples=200, seed=4).groups["sex"]
+    found = score(joined, table, ResultContext(resamples=200, seed=4)).groups["sex"]
     size = np.abs(joined.sample().y_pred - joined.sample().y_true)
     female = (joined.frame["sex"] == "F").to_numpy()
     assert found.values["F"].value == pytest.approx(size[female].mean())
@@ -93,7 +94,7 @@ def test_women_over_eighty_are_a_group_of_their_own():
     table["age"] = np.where(np.arange(len(table)) % 4 < 2, 85.0, 50.0)
     truth = test_rows(table)
     joined = Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"] + 1), VALUE)
-    assert "F, >80" in score(joined, table, resamples=20).groups["sex x age"].values
+    assert "F, >80" in score(joined, table, ResultContext(resamples=20)).groups["sex x age"].values
 
 
 def test_the_oldest_group_is_there():
@@ -101,4 +102,4 @@ def test_the_oldest_group_is_there():
     table["age"] = np.where(np.arange(len(table)) % 3 == 0, 85.0, 50.0)
     truth = test_rows(table)
     joined = Predictions.join(table, truth[["id"]].assign(y_pred=50.0), VALUE)
-    assert set(score(joined, table, resamples=20).groups["age"].values) == {"46-65", ">80"}
+    assert set(score(joined, table, ResultContext(resamples=20)).groups["age"].values) == {"46-65", ">80"}

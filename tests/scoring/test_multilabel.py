@@ -11,6 +11,7 @@ from cardiobench.data.spec import SEX_GROUPS, Task
 from cardiobench.metrics.load import load_formula, load_metric
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.clusters import Clusters
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.information import p_of_labels
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
@@ -79,13 +80,13 @@ def test_hand_worked_example():
 
 def test_one_that_sees_the_labels_and_one_that_says_the_same_to_all():
     truth, _ = tables(unmeasured=0)
-    seen = score(joined(truth, truth)[0], joined(truth, truth)[1], resamples=200)
+    seen = score(joined(truth, truth)[0], joined(truth, truth)[1], ResultContext(resamples=200))
     assert seen.score.value == 1.0 and seen.overall["auprc_macro"].value == 1.0 and not seen.collapsed
     assert 0.9 < seen.score.low < 1.0 == seen.score.high, "a perfect mean is no certainty"
     assert seen.overall["auprc_macro"].low < 1.0
     assert seen.verdict.word == "above the floor" and seen.verdict.statistic == "auroc_macro"
     constant = np.full(truth.shape, 0.3)
-    blind = score(joined(truth, constant)[0], joined(truth, constant)[1], resamples=200)
+    blind = score(joined(truth, constant)[0], joined(truth, constant)[1], ResultContext(resamples=200))
     assert blind.score.value == 0.5 and blind.collapsed and blind.verdict.p_value == 1.0
     assert blind.overall["auprc_macro"].value == pytest.approx(truth.mean(axis=0).mean())
 
@@ -94,7 +95,7 @@ def test_a_result_holds_floors_each_class_and_the_classes_left_out():
     truth, scores = tables()
     truth[:, 3] = np.where(np.arange(60) < 3, 1, 0)
     predictions, references, _ = joined(truth, scores)
-    result = score(predictions, references, resamples=200)
+    result = score(predictions, references, ResultContext(resamples=200))
     assert result.floor.value == 0.5 and result.floors["best_constant"].value == 0.5
     assert result.floors["chance"].value == pytest.approx(0.5, abs=0.05)
     assert list(result.per_class) == list(CLASSES)
@@ -111,7 +112,7 @@ def test_a_class_that_no_row_has_is_left_out_of_the_mean():
     truth, scores = tables(unmeasured=0)
     truth[:, 3] = 0
     predictions, references, _ = joined(truth, scores)
-    result = score(predictions, references, resamples=50)
+    result = score(predictions, references, ResultContext(resamples=50))
     assert np.isnan(result.per_class["rare"].auroc.value) and result.per_class["rare"].auroc.reason == "no row has it"
     assert result.score.value == pytest.approx(sklearn_means(truth, scores)[0])
     assert any("left out of the mean" in sentence and "rare" in sentence for sentence in result.warnings)
@@ -122,7 +123,7 @@ def test_groups_are_compared_over_the_same_classes():
     truth[:, 3] = 0
     truth[:2, 3] = 1  # one man's
     predictions, references, _ = joined(truth, scores)
-    result = score(predictions, references, resamples=50)
+    result = score(predictions, references, ResultContext(resamples=50))
     men = np.arange(120) // 2 % 2 == 0
     for label, rows in (("M", men), ("F", ~men)):
         expected = sklearn_means(truth[rows][:, :3], scores[rows][:, :3])[0]
@@ -135,7 +136,7 @@ def test_missing_answers_are_judged_in_the_worst_case():
     truth, _ = tables(unmeasured=0)
     _, references, answers = joined(truth, truth)
     predictions = Predictions.join(references, answers.iloc[5:], TASK, allow_missing=True)
-    result = score(predictions, references, resamples=50)
+    result = score(predictions, references, ResultContext(resamples=50))
     worst = truth.copy()
     worst[:5] = 1 - worst[:5]
     assert result.bounds is not None

@@ -13,6 +13,7 @@ from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
 from cardiobench.scoring.bootstrap import NO_WIDTH
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.metrics import check_metrics, metrics_of, narrow_metrics
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
@@ -115,7 +116,7 @@ def test_one_patient_has_a_value_and_no_interval():
 
 def test_the_same_seed_gives_the_same_result_and_another_does_not():
     predictions, table = joined(BINARY, lambda truth: np.resize(["sick", "well", "well"], len(truth)))
-    first, again, other = (score(predictions, table, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (score(predictions, table, ResultContext(seed=seed)) for seed in (0, 0, 1))
     assert repr(first.overall) == repr(again.overall) and repr(first.groups) == repr(again.groups)
     assert first.floors == again.floors and first.verdict == again.verdict
     assert first.score.low != other.score.low and first.score.value == other.score.value
@@ -123,10 +124,7 @@ def test_the_same_seed_gives_the_same_result_and_another_does_not():
 
 def test_what_the_runner_knows_is_kept():
     predictions, table = joined(VALUE, lambda truth: truth["y_true"])
-    found = score(
-        predictions, table, protocol="probe", variant="linear", options={"c": 1.0}, dataset={"name": "toy"},
-        model={"name": "org/x", "revision": "abc"}, seen_in_pretraining=True, resamples=50, seed=9,
-    )  # fmt: skip
+    found = score(predictions, table, ResultContext(protocol="probe", variant="linear", options={"c": 1.0}, dataset={"name": "toy"}, model={"name": "org/x", "revision": "abc"}, seen_in_pretraining=True, resamples=50, seed=9))  # fmt: skip
     assert (found.protocol, found.variant, found.options, found.seen_in_pretraining) == (
         "probe",
         "linear",

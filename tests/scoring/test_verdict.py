@@ -11,6 +11,7 @@ from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import Estimate, Floor
 from cardiobench.results.verdict import Verdict
 from cardiobench.scoring.bounds import completed
+from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.families import Family, family_of, margin
 from cardiobench.scoring.information import Information
 from cardiobench.scoring.predictions import Predictions
@@ -99,7 +100,7 @@ def test_generated_recordings_say_so():
     table = references(VALUE)
     truth = test_rows(table)
     joined = Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"]), VALUE)
-    found = score(joined, table, dataset={"name": "toy", "twin": True})
+    found = score(joined, table, ResultContext(dataset={"name": "toy", "twin": True}, generated=True))
     assert found.generated and "say" in found.warnings[0] and "nothing about patients" in found.warnings[0]
     assert not score(joined, table).generated
 

@@ -1,0 +1,47 @@
+"""Context of a score: what a result says about its origin, and how its draws are made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cardiobench.core.config import RESAMPLES
+
+
+@dataclass(frozen=True)
+class ResultContext:
+    """Facts of a result that its answers do not hold.
+
+    Of these, only `metrics`, `resamples`, `seed` and `refit_scores` change a number; protocol and variant choose the family
+    that a p-value is adjusted for.
+
+    Attributes:
+        dataset: Name, version, digest and what is missing; empty for the name of the task's dataset alone.
+        generated: Whether the recordings are phantoms or a synthetic twin.
+        model: Name, revision, loader and preprocessing; empty for the source of the answers.
+        seen_in_pretraining: Whether the model saw the dataset before; None where that is not known.
+        protocol: Name of the protocol that gave the answers.
+        variant: Variant of the protocol.
+        options: Options of the protocol, and what it found out.
+        metrics: Folders of `hf_metrics/`, the first of which ranks; empty for those of the task and of its kind.
+        resamples: Number of draws of patients, at least 1.
+        seed: Seed of every draw.
+        warnings: Sentences on the model and the data for the reader of the score.
+        refit_scores: Ranking metric of probes refitted on reweighted training patients (`training_weights`), on the same
+            test rows; with two or more, the interval covers test and training patients.
+    """
+
+    dataset: Mapping[str, Any] = field(default_factory=dict)
+    generated: bool = False
+    model: Mapping[str, Any] = field(default_factory=dict)
+    seen_in_pretraining: bool | None = None
+    protocol: str = "predictions"
+    variant: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Sequence[str] = ()
+    resamples: int = RESAMPLES
+    seed: int = 0
+    warnings: Sequence[str] = ()
+    refit_scores: Sequence[float] = ()
+
+
+DEFAULT_CONTEXT = ResultContext()
