@@ -5,17 +5,17 @@ import sys
 from pathlib import Path
 
 from cardiobench.cli.entry import guarded
+from cardiobench.cli.file_permissions import check_permissions
 from cardiobench.cli.flags import Parser, add_common, add_settings, given
 from cardiobench.core.config import (
     RunConfig,
     ScoreConfig,
     flag_of,
     make_config,
-    merge,
-    read_config,
     settings_of,
     to_yaml,
 )
+from cardiobench.core.config_file import merge, read_config
 from cardiobench.core.errors import BadConfig
 from cardiobench.protocols import list_protocols
 
@@ -62,10 +62,13 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
     """Return the checked settings of the flags, laid over those of the file.
 
     Raises:
-        BadConfig: a value is out of range, settings are missing or contradict each other.
+        BadConfig: a value is out of range, settings are missing or contradict each other, or the file sets what only the
+            command line may set.
     """
     flags = given(arguments, RunConfig) | given(arguments, ScoreConfig)
-    values = merge(read_config(arguments.config), flags) if arguments.config else flags
+    values = flags
+    if arguments.config:
+        values = merge(check_permissions(arguments.config, read_config(arguments.config), flags), flags)
     if "predictions" in values or "task" in values or "references" in values:
         unused = [flag_of(RunConfig, name) for name in values if name not in settings_of(ScoreConfig)]
         if unused:

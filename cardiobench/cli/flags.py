@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
-from cardiobench.core.config import GROUPS, RunConfig, Settings, default_of, flag_of, settings_of
+from cardiobench.core.config import RunConfig, Settings, default_of, flag_of, settings_of
 from cardiobench.core.registry import nearest
+from cardiobench.core.setting import GROUPS
 
 
 class Parser(argparse.ArgumentParser):

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cardiobench.cli.file_permissions import flags_to_repeat
+from cardiobench.core.config_file import read_config
 from cardiobench.core.console import Console
 from cardiobench.results import formatting
 from cardiobench.results.collect import Problem
@@ -49,7 +51,8 @@ def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
         console.print(f"... and {len(summary.failures) - SHOWN_FAILURES} more failures, all in failures.csv")
     print_files(console, summary.files, folder)
     if summary.config_file:
-        console.print(f"repeat it with: cardiobench rerun {summary.config_file}")
+        flags = flags_to_repeat(summary.config_file, read_config(summary.config_file))
+        console.print(" ".join([f"repeat it with: cardiobench rerun {summary.config_file}", *flags]))
 
 
 def print_files(console: Console, files: Sequence[Path], folder: Path) -> None:

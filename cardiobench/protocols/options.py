@@ -3,7 +3,8 @@
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar, get_type_hints
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -14,6 +15,10 @@ Folds = Annotated[int, Field(ge=2)]
 """Number of folds of a cross-validation."""
 Penalty = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 """Weight of squared coefficients."""
+
+
+class InFile:
+    """Marker in the `Annotated` type of an option of free text that a settings file may set: it names no file, host or code."""
 
 
 class Named(Protocol):
@@ -29,6 +34,28 @@ def option_types(cls: type) -> dict[str, Any]:
     """Return the type of each option of a protocol's class, limits included."""
     hints = get_type_hints(cls, include_extras=True)
     return {field.name: hints[field.name] for field in fields(cls)}
+
+
+def in_file(cls: type, option: str) -> bool:
+    """Return whether a settings file may set an option: numbers, booleans and choices, and what is marked `InFile`.
+
+    Raises:
+        UnknownName: There is no such option.
+    """
+    known = option_types(cls)
+    if option not in known:
+        raise unknown_name(f"option of {getattr(cls, 'name', cls.__name__)}", option, known)
+    return _names_no_place(known[option])
+
+
+def _names_no_place(hint: Any) -> bool:
+    """Return whether no value of a type can name a file, a host or code."""
+    if get_origin(hint) is Annotated:
+        return InFile in hint.__metadata__ or _names_no_place(get_args(hint)[0])
+    if get_origin(hint) is Literal:
+        return True
+    parts = [part for part in get_args(hint) if part is not Ellipsis]
+    return all(map(_names_no_place, parts)) if parts else hint in (int, float, bool, NoneType)
 
 
 def validated(cls: type[Instance], options: Mapping[str, Any]) -> Instance:

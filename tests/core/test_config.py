@@ -10,13 +10,12 @@ from cardiobench.core.config import (
     ScoreConfig,
     absolute,
     make_config,
-    merge,
-    parse_options,
-    read_config,
     settings_of,
     to_yaml,
 )
+from cardiobench.core.config_file import merge, read_config
 from cardiobench.core.errors import BadConfig, UnknownName
+from cardiobench.core.setting import parse_options
 
 
 def test_every_field_says_what_it_is():

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 import cardiobench
-from cardiobench.core.config import RunConfig, make_config, read_config
+from cardiobench.core.config import RunConfig, make_config
+from cardiobench.core.config_file import read_config
 from cardiobench.data import catalog
 from cardiobench.data.prompts import COMMON, prompts
 from cardiobench.data.published_prompts import _CLASSES as CLASSES

@@ -13,6 +13,7 @@ from sklearn.model_selection import ParameterGrid
 
 from cardiobench.core.errors import BadData
 from cardiobench.core.registry import unknown_name
+from cardiobench.protocols.options import InFile
 
 Params = Mapping[str, Any]
 Grid = Mapping[str, Sequence[Any]]
@@ -59,7 +60,7 @@ def complete_grids(given: Mapping[str, Grid]) -> dict[str, Grid]:
     return {**GRIDS, **given}
 
 
-Grids = Annotated[Mapping[str, Grid], AfterValidator(complete_grids)]
+Grids = Annotated[Mapping[str, Grid], AfterValidator(complete_grids), InFile]
 """Classifier -> parameter -> values; a classifier that is left out keeps its own grid."""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisPro
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.linear.model import LinearModel
 from cardiobench.protocols.native import NativePrediction
+from cardiobench.protocols.options import InFile
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.stress import ecg, echo
 from cardiobench.protocols.task_scorer import TaskScorer
@@ -43,7 +44,7 @@ class Stress(AnalysisProtocol):
         patients: of the test split; None = all.
     """
 
-    kinds: tuple[str, ...] = ()
+    kinds: Annotated[tuple[str, ...], InFile] = ()
     patients: PositiveInt | None = 30
 
     name = "stress"

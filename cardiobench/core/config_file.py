@@ -1,0 +1,68 @@
+"""Settings from a YAML file, and flags laid over them."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cardiobench.core.config import RunConfig, make_config
+from cardiobench.core.errors import BadConfig
+
+MOST_BYTES = 1_000_000
+MOST_ENTRIES = 10_000
+
+
+def read_config(path: str | Path) -> dict[str, Any]:
+    """Read settings from a YAML file, unchecked; `make_config` checks them.
+
+    Raises:
+        BadConfig: there is no such file, it is not a YAML mapping, or it is larger than settings are.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES:,} bytes, too many for settings")
+        values = yaml.safe_load(content.decode("utf-8"))
+        # An alias repeats what its anchor names, so a short file can stand for billions of entries.
+        if sum(1 for _, _ in zip(_entries(values), range(MOST_ENTRIES + 1), strict=False)) > MOST_ENTRIES:
+            raise ValueError(f"it stands for more than {MOST_ENTRIES:,} entries, too many for settings")
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+        yaml.YAMLError,
+    ) as error:  # ValueError: no UTF-8, or thousands of digits
+        raise BadConfig(f"{path} cannot be read as YAML: {getattr(error, 'strerror', None) or error}") from error
+    if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
+        kind = "names that are no text" if isinstance(values, dict) else f"a {type(values).__name__}"
+        raise BadConfig(f"{path} holds {kind}, not a mapping of settings such as 'models: [org/name]'")
+    if "checksum" in values and "stamp" in values:
+        raise BadConfig(f"{path} is a result, not settings. Give the run.yaml below runs/ of the same results folder.")
+    return values
+
+
+def _entries(value: Any) -> Iterator[Any]:
+    """Yield a value and all that it holds, as often as it is referred to."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        if isinstance(one, dict):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, (list, tuple, set)):
+            waiting += one
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay settings over others; options of protocols one by one, everything else whole.
+
+    Raises:
+        BadConfig: options that are no mapping of protocols to mappings.
+    """
+    merged = {**base, **over}
+    if base.get("options") and over.get("options"):
+        options, above = (make_config(RunConfig, {"options": one["options"]}).options for one in (base, over))
+        merged["options"] = {**options, **{name: {**options.get(name, {}), **above[name]} for name in above}}
+    return merged

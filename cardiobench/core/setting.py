@@ -1,0 +1,99 @@
+"""What a settings field is made of: its metadata for the command line, its type and limits, and texts read as values."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+WHAT, DATA, HOW, FOLDS, EXTERNAL = GROUPS = (
+    "what to evaluate",
+    "data",
+    "how to run",
+    "cross-validation",
+    "score predictions from elsewhere",
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Metadata of a settings field: its help text, the spelling of its flag, and whether a settings file may set it.
+
+    Attributes:
+        help: The field in a few words; its default is added.
+        group: Heading under which it stands, one of `GROUPS`.
+        metavar: Placeholder of its value.
+        flag: Spelling without the dashes, where it is not the field's name.
+        in_file: Whether a settings file may set it, or a function that decides it for the value. It is False for whatever
+            runs code, reaches a network, writes outside the folder of the results or publishes: a file may be a stranger's,
+            the command line is the user's own.
+    """
+
+    help: str
+    group: str
+    metavar: str | None = None
+    flag: str = ""
+    in_file: bool | Callable[[Any], bool] = field(kw_only=True)
+
+
+def code_location(model: str) -> tuple[str, str] | None:
+    """Return location and attribute of a model given as `module:Class` or `file.py:Class`, which is imported; else None."""
+    location, colon, attribute = model.rpartition(":")
+    return (location, attribute) if colon and location and attribute.isidentifier() else None
+
+
+def names_no_code(models: Sequence[str]) -> bool:
+    """Return whether none of these models is Python code of the user's own."""
+    return not any(map(code_location, models))
+
+
+def parse_options(value: Any) -> Any:
+    """Read options of protocols from texts `protocol.option=value`, each value JSON or a word; a mapping stays as it is.
+
+    >>> parse_options(["representation.refit=true", "cross_validation.search=flat"])
+    {'representation': {'refit': True}, 'cross_validation': {'search': 'flat'}}
+    """
+    if not isinstance(value, (list, tuple)) or not all(isinstance(text, str) for text in value):
+        return value
+    options: dict[str, dict[str, Any]] = {}
+    for text in value:
+        name, equals, word = text.partition("=")
+        protocol, dot, option = name.partition(".")
+        if not (equals and dot and protocol and option):
+            raise ValueError("expected PROTOCOL.OPTION=VALUE, such as representation.refit=true")
+        options.setdefault(protocol, {})[option] = _json_or_word(word)
+    return options
+
+
+def parse_facts(value: Any) -> Any:
+    """Read facts from texts `key=value`, each value JSON or a word; a mapping stays as it is.
+
+    >>> parse_facts(["fs=500", 'leads=["II", "V1"]', "layout=time_first"])
+    {'fs': 500, 'leads': ['II', 'V1'], 'layout': 'time_first'}
+    """
+    if not isinstance(value, (list, tuple)) or not all(isinstance(text, str) for text in value):
+        return value
+    facts: dict[str, Any] = {}
+    for text in value:
+        key, equals, word = text.partition("=")
+        if not (equals and key):
+            raise ValueError("expected KEY=VALUE, such as fs=500")
+        facts[key] = _json_or_word(word)
+    return facts
+
+
+def _json_or_word(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+Name = Annotated[str, Field(min_length=1)]
+# One name is as good as a list of one.
+Names = Annotated[tuple[Name, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
+Positive = Annotated[int, Field(ge=1)]
+NotNegative = Annotated[int, Field(ge=0)]
+Options = Annotated[Mapping[str, Mapping[str, Any]], BeforeValidator(parse_options)]
+Facts = Annotated[Mapping[str, Any], BeforeValidator(parse_facts)]
