@@ -13,6 +13,9 @@ from cardiobench.models.base import Encoder, LoadedModel, SpatialEncoder
 from cardiobench.models.device import device_of
 from cardiobench.models.tokens import NO_TOKENS
 
+COMPONENT = "frame tokens"
+VERSION = 1
+
 MAX_GRID = 16
 """Rows or columns above which a grid is pooled to half its size."""
 

@@ -9,6 +9,7 @@ from cardiobench.core import plugins
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.registry import unknown_name
 from cardiobench.core.resources import folder
+from cardiobench.core.versions import component_version
 from cardiobench.metrics.metric import OPTIONAL, Metric
 from cardiobench.metrics.number import Number, match_number, read_numbers
 
@@ -49,9 +50,14 @@ def load_metric(name: str) -> Metric:
     if not hasattr(formula, "compute"):
         raise BadConfig(f"metric {name}: its formula has no function compute(references, predictions).")
     functions = {function: getattr(formula, function, None) for function in OPTIONAL}
-    return Metric(
-        name, formula.compute, read_numbers(name, formula), version=getattr(formula, "VERSION", 1), **functions
-    )
+    return Metric(name, formula.compute, read_numbers(name, formula), **functions)
+
+
+def formula_version(name: str) -> str:
+    """Return the version that a formula states, 1 for one of ours that states none; else the digest of its code."""
+    formula = load_formula(name)
+    version = getattr(formula, "VERSION", None if name in plugins.entry_points("metrics") else 1)
+    return str(version) if isinstance(version, int) else component_version(formula)
 
 
 def load_formula(name: str) -> ModuleType:

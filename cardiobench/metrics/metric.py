@@ -21,7 +21,6 @@ class Metric:
         name: Name of the folder or of the entry point.
         compute: `(references, predictions, ...) -> {key: value}`.
         numbers: Key -> what the number is.
-        version: Number that grows when the formula gives other values; it is part of the key of a result.
         compute_resamples: `(references, predictions, weights, ...) -> {key: (B,)}` for weights (B, n); None where a
             weighted row has no meaning.
         from_tables: `(tables (..., K, K), present (K,)) -> {key: (...)}`; None for a metric that is no function of a
@@ -39,7 +38,6 @@ class Metric:
     name: str
     compute: Callable[..., dict[str, float]]
     numbers: Mapping[str, Number]
-    version: int = 1
     compute_resamples: Callable[..., dict[str, np.ndarray]] | None = None
     from_tables: Callable[..., dict[str, np.ndarray]] | None = None
     influence: Callable[..., dict[str, np.ndarray]] | None = None

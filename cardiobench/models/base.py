@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -144,8 +143,7 @@ class LoadedModel:
         weight_files: every weights file that was read -> SHA-256 of its content.
         configuration: every configuration and tokenizer file of the model -> SHA-256 of its content.
         card: Card of a registered model; None for any other.
-        code: what made the encoder: classes and source files that, with what they import, hold its preprocessing and
-            its network.
+        code: Classes and functions that made the encoder: components with a version, or the user's own.
     """
 
     encoder: Encoder
@@ -157,7 +155,7 @@ class LoadedModel:
     precision: str = "fp32"
     weight_files: Mapping[str, str] = field(default_factory=dict)
     configuration: Mapping[str, str] = field(default_factory=dict)
-    code: tuple[type | Path, ...] = ()
+    code: tuple[type | Callable[..., Any], ...] = ()
     card: "ModelCard | None" = None
 
     @property

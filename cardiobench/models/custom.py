@@ -5,19 +5,21 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from inspect import getfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_type_hints
 
 from cardiobench.core import plugins
+from cardiobench.core.code_digest import code_digest
 from cardiobench.core.errors import BadModel
-from cardiobench.core.io import sha256_of_file
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.models.cards import find_card, list_models
 
 if TYPE_CHECKING:
     import torch
+
+COMPONENT = "encoder base"
+VERSION = 1
 
 
 class BaseEncoder(ABC):
@@ -50,8 +52,8 @@ class BaseEncoder(ABC):
 
     @property
     def revision(self) -> str:
-        """Digest of the source file; give a `revision` of your own where other files hold the weights."""
-        return sha256_of_file(getfile(type(self)))[:12]
+        """Digest of the code, without comments and formatting, and of the local modules that it imports."""
+        return code_digest(type(self))
 
     @property
     def modalities(self) -> tuple[str, ...]:

@@ -24,6 +24,9 @@ from cardiobench.models.safe_folder import (
 from cardiobench.models.tokens import last_map
 from cardiobench.models.weights import load_exactly, read_weights, refuse_larger
 
+COMPONENT = "adapter open_clip"
+VERSION = 1
+
 CONFIG = "open_clip_config.json"
 RULES = {CONFIG: open_clip_config, **TOKENIZER_RULES}
 WEIGHTS = (

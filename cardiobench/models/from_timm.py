@@ -14,6 +14,9 @@ from cardiobench.models.safe_folder import safe_folder, timm_config
 from cardiobench.models.tokens import last_map
 from cardiobench.models.weights import difference, read_weights, refuse_difference, refuse_larger, with_tied
 
+COMPONENT = "adapter timm"
+VERSION = 1
+
 CONFIG = "config.json"
 RULES = {CONFIG: timm_config}
 WEIGHTS = ("model.safetensors", "pytorch_model.bin", "pytorch_model.pth", "model.pth")

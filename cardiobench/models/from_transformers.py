@@ -33,6 +33,9 @@ from cardiobench.models.safe_folder import LIBRARY_ERRORS, TRANSFORMERS_RULES, s
 from cardiobench.models.transformers_tokens import grid_tokens, last_hidden_state
 from cardiobench.models.weights import refuse_difference, refuse_larger, refuse_not_finite, refuse_unreadable
 
+COMPONENT = "adapter transformers"
+VERSION = 1
+
 CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 TWO_TOWERS = ("clip", "siglip", "siglip2")

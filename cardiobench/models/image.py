@@ -13,6 +13,9 @@ from cardiobench.models.frames import KEY_FRAMES, WHOLE, FrameSettings
 from cardiobench.models.network_encoder import NetworkEncoder
 from cardiobench.models.tokens import spatial_tokens
 
+COMPONENT = "encoder image"
+VERSION = 1
+
 Prepare = Callable[[np.ndarray], torch.Tensor]
 
 

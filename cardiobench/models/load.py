@@ -1,6 +1,5 @@
 """From a name or a folder to an encoder: which loader, by which rule, with which pooling and preprocessing."""
 
-import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -277,5 +276,5 @@ def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> Loade
         card=find_card(encoder.name),
         weight_files=dict(plan.source.used) if plan.source else {},
         configuration=plan.source.configuration() if plan.source else {},
-        code=(type(encoder), Path(inspect.getfile(plan.adapter))),
+        code=tuple(dict.fromkeys((type(encoder), plan.adapter))),
     )

@@ -7,6 +7,9 @@ import torch
 from cardiobench.models.device import to_device
 from cardiobench.models.tokens import spatial_tokens
 
+COMPONENT = "encoder network"
+VERSION = 1
+
 
 class NetworkEncoder:
     """A frozen network behind an encoder.

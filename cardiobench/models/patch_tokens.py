@@ -14,6 +14,9 @@ from cardiobench.models.device import device_of
 from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.models.tokens import NO_TOKENS
 
+COMPONENT = "patch tokens"
+VERSION = 1
+
 MAX_TIMES, MAX_SIDE = 16, 7
 LONG_CLIP = 64  # frames of a recording long enough to be cut into as many clips as a model ever takes
 

@@ -5,10 +5,12 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-from scipy.signal import firwin, resample_poly
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import Ecg
+
+COMPONENT = "resampling"
+VERSION = 1
 
 
 def checked(ecg: Ecg) -> np.ndarray:
@@ -39,6 +41,8 @@ def resample(signal: np.ndarray, fs: float, target: float) -> np.ndarray:
         fs: rate of the signal in Hz.
         target: wanted rate in Hz.
     """
+    from scipy.signal import resample_poly  # Its import takes a second.
+
     ratio = Fraction(round(target * 100), round(fs * 100))
     if ratio == 1:
         return signal
@@ -81,6 +85,8 @@ def windows(signal: np.ndarray, samples: int) -> np.ndarray:
 @cache
 def _low_pass(rate: int) -> np.ndarray:
     """Design the filter that `resample_poly` would otherwise design on every call."""
+    from scipy.signal import firwin
+
     return firwin(20 * rate + 1, 1 / rate, window=("kaiser", 5.0))
 
 

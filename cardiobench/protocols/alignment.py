@@ -21,6 +21,9 @@ from cardiobench.scoring.bootstrap import estimate, resample
 from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.information import p_of_correlation
 
+COMPONENT = "protocol alignment"
+VERSION = 1
+
 
 def formula() -> ModuleType:
     """Load the metric's formula, which also computes the axis."""

@@ -27,6 +27,9 @@ from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, patient_weights
 
+COMPONENT = "protocol confound"
+VERSION = 1
+
 HOSPITAL = "hospital"
 """Column of a dataset's rows that names the hospital of a record."""
 PROBE: ClassifierName = "logistic"

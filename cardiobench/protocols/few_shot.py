@@ -20,6 +20,9 @@ from cardiobench.protocols.task_scorer import ScoreDraws, TaskScorer
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate
 
+COMPONENT = "protocol few_shot"
+VERSION = 1
+
 
 @dataclass(frozen=True)
 class FewShot(AnalysisProtocol):

@@ -14,6 +14,9 @@ from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.scoring.bootstrap import estimate, resample
 
+COMPONENT = "protocol frame_similarity"
+VERSION = 1
+
 BETWEEN = "between patients"
 
 

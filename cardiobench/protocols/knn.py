@@ -22,6 +22,9 @@ from cardiobench.protocols.options import Folds
 from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.scoring.metrics import macro_auroc
 
+COMPONENT = "protocol knn"
+VERSION = 1
+
 PAPER_SEED = 42
 
 

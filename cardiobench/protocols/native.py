@@ -9,6 +9,9 @@ from cardiobench.data.spec import VIEWS, Task
 from cardiobench.models.base import Encoder, NativeHeads
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 
+COMPONENT = "protocol native"
+VERSION = 1
+
 
 @dataclass(frozen=True)
 class NativePrediction(PredictionProtocol):

@@ -20,6 +20,9 @@ from cardiobench.protocols.options import Penalty
 from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.scoring.metrics import macro_auroc
 
+COMPONENT = "protocol probe"
+VERSION = 1
+
 TIE = 1e-4
 """Share of the stiffest penalty's loss; losses nearer than that are equal, and the stiffer penalty is chosen.
 

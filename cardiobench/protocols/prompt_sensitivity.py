@@ -16,6 +16,9 @@ from cardiobench.protocols.task_scorer import TaskScorer
 from cardiobench.protocols.zero_shot import ZeroShot, no_text_tower
 from cardiobench.results.analysis_result import point_estimate
 
+COMPONENT = "protocol prompt_sensitivity"
+VERSION = 1
+
 # Spellings of the same words; the released prompts of arXiv:2510.00520 are capitals with a blank before the full stop.
 SPELLINGS: Mapping[str, Callable[[str], str]] = {
     "lower case": str.lower,

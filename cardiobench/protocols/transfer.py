@@ -18,6 +18,9 @@ from cardiobench.protocols.representation.subjects import tasks_by_label
 from cardiobench.protocols.task_scorer import TaskScorer
 from cardiobench.results.score_result import Estimate
 
+COMPONENT = "protocol transfer"
+VERSION = 1
+
 COLUMNS = ("train", "test", "score", "low", "high", "change", "change_low", "change_high", "floor", "n_patients")
 
 

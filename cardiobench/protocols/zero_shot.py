@@ -18,6 +18,9 @@ from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, aggregate
 from cardiobench.protocols.numeric_prompts import RULES
 
+COMPONENT = "protocol zero_shot"
+VERSION = 1
+
 PLACEHOLDER = "<#>"
 THRESHOLD = "threshold"
 MEAN_COSINE = "mean_cosine"

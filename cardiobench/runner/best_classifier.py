@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.io import sha256_of_json
-from cardiobench.core.source_digest import source_digest
+from cardiobench.core.versions import component_version
 from cardiobench.protocols.cross_validation.protocol import CrossValidation
 from cardiobench.protocols.cross_validation.search import median_and_iqr
 from cardiobench.results.paths import predictions_path, result_path
@@ -20,6 +20,9 @@ from cardiobench.runner.cell import KEY_DIGITS, Cell
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.references import join_references
 from cardiobench.scoring.score import score
+
+COMPONENT = "best classifier"
+VERSION = 1
 
 BEST = "best"
 """Stands in a variant where the name of one classifier would be: `XS.best`."""
@@ -43,7 +46,7 @@ def score_best_classifiers(cells: Iterable[Cell], context: RunContext) -> None:
 
 def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[ScoreResult, list[Path]]:
     first = cells[0]
-    key = sha256_of_json([source_digest(Path(__file__)), *(cell.key for cell in cells)])[:KEY_DIGITS]
+    key = sha256_of_json([component_version(score_best_classifiers), *(cell.key for cell in cells)])[:KEY_DIGITS]
     path = result_path(first.folder, f"{first.protocol.name}.{size}.{BEST}", first.subject)
     cached = None if context.config.overwrite else load_cached_score(path, key)
     if cached is not None:

@@ -3,24 +3,23 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
-from inspect import getfile
+from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType, ModuleType
-from typing import Any, ClassVar, Generic, TypeVar
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
 
 import pandas as pd
 
-from cardiobench.core import plugins, resources
+from cardiobench import scoring
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.core.io import sha256_of_json
-from cardiobench.core.source_digest import source_digest
-from cardiobench.data import catalog
+from cardiobench.core.versions import component_version
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.prompts import prompt_files
 from cardiobench.data.spec import Task
-from cardiobench.metrics.load import load_formula
+from cardiobench.data.task_facts import task_facts
+from cardiobench.metrics.load import formula_version
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import AnalysisProtocol, Perturbation
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
@@ -32,13 +31,14 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner import references
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.plan import DatasetPlan
-from cardiobench.scoring import score
 from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.metrics import metrics_of, narrow_metrics
 
 KEY_DIGITS = 16
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 OWN_VIEWS = "own_views"
+OWN_VIEWS_VERSION = 1
+"""Version of `own_views.py`; count it up when its answers change."""
 SCORED = "scored"
 """Option of an analysis: (task, variant) of each result that was scored beside it."""
 
@@ -62,9 +62,6 @@ class BaseCell(ABC, Generic[Result]):
     config: RunConfig
     subject: str
     tasks: tuple[Task, ...]
-
-    scoring: ClassVar[ModuleType] = score
-    """Module that turns predictions into scores."""
 
     @property
     def label(self) -> str:
@@ -95,13 +92,17 @@ class BaseCell(ABC, Generic[Result]):
         return result_path(self.folder, self.label, self.subject)
 
     @cached_property
-    def code(self) -> str:
-        """Digest of the code that makes the record: protocol, scoring, metrics and the builders of the datasets."""
-        datasets = dict.fromkeys(task.dataset for task in self.tasks)
-        return code_digest(type(self.protocol), *datasets, scoring=self.scoring)
+    def code(self) -> dict[str, str]:
+        """Component -> version of what makes the record: protocol, scoring and metrics."""
+        names = {name for task in self.tasks for name in metrics_of(task)}
+        return {
+            "protocol": component_version(type(self.protocol)),
+            "scoring": component_version(scoring),
+            **{f"metric {name}": formula_version(name) for name in sorted(names)},
+        }
 
     def provenance(self) -> dict[str, Any]:
-        """Return what the stamp of the record says of the run: suite, key and digest of the code."""
+        """Return what the stamp of the record says of the run: suite, key and versions of the components."""
         suite = {"suite": self.config.suite} if self.config.suite else {}
         return {**suite, "key": self.key, "code": self.code}
 
@@ -110,7 +111,7 @@ class BaseCell(ABC, Generic[Result]):
         """Digest of everything that can change the record."""
         facts = {
             "code": self.code,
-            "tasks": [repr(task) for task in self.tasks],
+            "tasks": [task_facts(task) for task in self.tasks],
             "options": self.protocol.get_params(),
             "pooling": self.model.pooling,
             "prompts": [
@@ -203,7 +204,7 @@ class Cell(TaskCell):
             "variant": self.result_variant,
             "unreadable": sorted(self.unreadable & set(self.rows["id"])),
             "metrics": self.config.metrics,
-            **({"views_code": source_digest(Path(__file__).with_name("own_views.py"))} if self.own_views else {}),
+            **({"own_views": OWN_VIEWS_VERSION} if self.own_views else {}),
         }
 
 
@@ -308,18 +309,6 @@ def check_not_given(cell: BaseCell[Any]) -> None:
 def not_applicable(cell: BaseCell[Any], reason: str, context: RunContext) -> None:
     """Note that a protocol does not apply."""
     context.summary.not_applicable.append((cell.model.name, cell.subject, cell.label, reason))
-
-
-@cache
-def code_digest(protocol: type, *datasets: str, scoring: ModuleType = score) -> str:
-    """Return the digest of the code that makes results, found by its imports; modules loaded by name are given here."""
-    builders = map(catalog.builder, datasets)
-    names = {name for dataset in datasets for task in catalog.spec(dataset).tasks for name in metrics_of(task)}
-    installed = [load_formula(name) for name in sorted(names & plugins.entry_points("metrics").keys())]
-    file = Path(getfile(protocol))
-    package = file.parent.rglob("*.py") if file.parent.parent.name == "protocols" else ()
-    metrics = (path for path in resources.folder("hf_metrics").glob("*/*.py") if path.name != "app.py")
-    return source_digest(protocol, scoring, references, *builders, *package, *metrics, *installed)[:KEY_DIGITS]
 
 
 def result_context(

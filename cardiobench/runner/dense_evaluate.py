@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
-from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +27,6 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import BaseCell, result_context
 from cardiobench.runner.dense_tokens import TokenPlan
 from cardiobench.runner.references import expected_units, limited_references
-from cardiobench.scoring import dense
 from cardiobench.scoring.dense import DenseScorer, score_dense
 from cardiobench.scoring.mask_volumes import PREDICTED
 
@@ -49,8 +47,6 @@ class DenseCell(BaseCell[ScoreResult]):
     plans: Mapping[str, TokenPlan]
     unreadable: Mapping[str, frozenset[str]]
     floors: dict[str, DenseScorer]
-
-    scoring: ClassVar[ModuleType] = dense
 
     @property
     def task(self) -> Task:

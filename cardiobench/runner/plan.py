@@ -1,10 +1,7 @@
 """Plan a run: which tasks, which recordings of them, and what is encoded already."""
 
-import inspect
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +9,7 @@ import numpy as np
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import MissingData
 from cardiobench.core.registry import unknown_name
-from cardiobench.core.source_digest import source_digest
+from cardiobench.core.versions import component_version, is_own
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
@@ -136,10 +133,8 @@ def real_or_quick(
 def perturbed_key(key: Mapping[str, Any], perturbation: Perturbation, seed: int) -> dict[str, Any]:
     """Return the key of the embeddings of perturbed recordings: that of the recordings as they are, and the perturbation."""
     apply = perturbation.apply
-    while isinstance(apply, partial):
-        apply = apply.func
-    code = source_digest(Path(inspect.getfile(apply)))
-    return {**key, "change": perturbation.key, "change_code": code, "seed": seed}
+    code = {} if is_own(apply) else {"change_code": component_version(apply)}
+    return {**key, "change": perturbation.key, **code, "seed": seed}
 
 
 def plan_dataset(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from cardiobench.core.io import sha256_of_json
+from cardiobench.core.versions import component_version
 from cardiobench.data import catalog
 from cardiobench.results.paths import predictions_path, result_path
 from cardiobench.results.predictions_file import load_predictions, save_scored
@@ -17,6 +18,9 @@ from cardiobench.runner.references import data_warnings, limited_references
 from cardiobench.scoring.metrics import narrow_metrics
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
+
+COMPONENT = "pooled views"
+VERSION = 1
 
 INCOMPLETE = ("missing_files", "absent_rows")
 POOLED = catalog.task("echo/view")
@@ -67,7 +71,7 @@ def _score(cells: Mapping[str, Cell]) -> tuple[ScoreResult, list[Path]]:
         warnings=warnings,
     )
     result = score(predictions, predictions.frame.assign(split="test"), context)
-    key = sha256_of_json([member.key for member in cells.values()])[:KEY_DIGITS]
+    key = sha256_of_json([component_version(pool_views), *(member.key for member in cells.values())])[:KEY_DIGITS]
     result = replace(result, stamp={**result.stamp, **cell.provenance(), "key": key})
     return save_scored(result, predictions.frame, result_path(cell.folder, cell.label, POOLED.name))
 

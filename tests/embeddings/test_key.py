@@ -1,24 +1,23 @@
-"""The embedding key: an edit of whatever can change a vector changes it, and nothing else does."""
+"""The embedding key: versions of components, settings and contents; a library or a file of the package alone does not count."""
 
 import json
-import shutil
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-import cardiobench
-from cardiobench.core import source_digest
 from cardiobench.data import catalog
-from cardiobench.embeddings import key as module
-from cardiobench.embeddings.key import embedding_key, library_versions, reader_sources
+from cardiobench.data.media import ecg_wfdb, overlays, video
+from cardiobench.embeddings.key import READERS, embedding_key
+from cardiobench.models import from_transformers, image, network_encoder
 from cardiobench.models.base import LoadedModel
+from cardiobench.models.baselines import minirocket
+from cardiobench.models.ecg import ecg_jepa_weimann, encoder
 from cardiobench.models.load import load_model
 from tests.models.ecg import fake
 from tests.models.tiny import tiny_siglip
 
-PACKAGE = Path(cardiobench.__file__).parent
+SETS = {"siglip": "camus", "weimann": "ptb_xl", "minirocket": "ptb_xl", "pixel-motion": "echonet_dynamic"}
 
 
 @pytest.fixture(scope="module")
@@ -29,86 +28,84 @@ def models(tmp_path_factory) -> dict[str, LoadedModel]:
         "siglip": load_model(str(tiny_siglip(folder / "siglip"))),
         "weimann": load_model("kweimann/ECG-JEPA", weights=fake.jepa_weimann(folder / "weimann")),
         "minirocket": load_model("cardiobench/minirocket"),
+        "pixel-motion": load_model("cardiobench/pixel-motion"),
     }
 
 
-def dataset(name):
-    return SimpleNamespace(spec=catalog.spec(name), masked=False)
+def dataset(name, masked=False):
+    return SimpleNamespace(spec=catalog.spec(name), masked=masked)
 
 
-@pytest.fixture
-def edited(tmp_path, monkeypatch):
-    """Gives a function that edits one source file of the package, in a copy of it that the digests are taken of."""
-    copy = tmp_path / "cardiobench"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+def keys(models):
+    return {name: embedding_key(model, dataset(SETS[name])) for name, model in models.items()}
 
-    def moved(path: Path) -> Path:
-        return copy / path.relative_to(PACKAGE) if path.is_relative_to(PACKAGE) else path
 
-    real = source_digest.source_digest
-
-    def of_copy(*sources):
-        files = [moved(path) for path in source_digest.source_files(*sources)]
-        return real(*files)
-
-    monkeypatch.setattr(source_digest, "PACKAGE", copy)
-    source_digest._file.cache_clear()
-    source_digest.import_statements.cache_clear()
-    monkeypatch.setattr(module, "source_digest", of_copy)
-
-    def edit(file: str) -> None:
-        with (copy / file).open("a") as source:
-            source.write("\nEDITED = True\n")
-
-    yield edit
-    source_digest._file.cache_clear()
-    source_digest.import_statements.cache_clear()
+ECG, ECHO = {"weimann", "minirocket"}, {"siglip", "pixel-motion"}
 
 
 @pytest.mark.parametrize(
-    ("file", "changed"),
+    ("module", "changed"),
     [
-        ("models/processors.py", {"siglip"}),
-        ("models/image.py", {"siglip"}),
-        ("models/echo/crop.py", {"siglip"}),
-        ("models/ecg/ecg_jepa_weimann.py", {"weimann"}),
-        ("models/nets/vit_block.py", {"weimann"}),
-        ("models/signal.py", {"siglip", "weimann", "minirocket"}),  # transformers may bring an ECG model
-        ("models/baselines/ecg_like.py", {"minirocket"}),
-        ("data/media/ecg_wfdb.py", {"siglip", "weimann", "minirocket"}),
-        ("data/media/video.py", {"siglip", "weimann", "minirocket"}),
-        ("models/ecg/ecg_fm.py", set()),
-        ("report/markdown.py", set()),
-        ("scoring/score.py", set()),
-        ("cli/main.py", set()),
+        (video, ECHO),
+        (ecg_wfdb, ECG),
+        (from_transformers, {"siglip"}),
+        (image, {"siglip"}),
+        (network_encoder, {"siglip"}),
+        (encoder, {"weimann"}),
+        (ecg_jepa_weimann, {"weimann"}),
+        (minirocket, {"minirocket"}),
+        (overlays, set()),
     ],
 )
-def test_an_edit_changes_the_keys_of_the_models_it_can_change(models, edited, file, changed):
-    sets = {"siglip": "camus", "weimann": "ptb_xl", "minirocket": "ptb_xl"}
-    before = {name: embedding_key(model, dataset(sets[name])) for name, model in models.items()}
-    assert (PACKAGE / file).is_file()
-    edited(file)
-    after = {name: embedding_key(model, dataset(sets[name])) for name, model in models.items()}
+def test_a_version_changes_the_keys_of_the_models_that_the_component_serves(models, monkeypatch, module, changed):
+    before = keys(models)
+    monkeypatch.setattr(module, "VERSION", module.VERSION + 1)
+    after = keys(models)
     assert {name for name in models if before[name] != after[name]} == changed
 
 
-def test_the_builder_of_a_dataset_counts():
-    assert catalog.builder("camus") in reader_sources("camus")
-    assert reader_sources("camus") != reader_sources("ptb_xl")
+def test_overlays_count_where_they_are_masked(models, monkeypatch):
+    before = embedding_key(models["siglip"], dataset("camus", masked=True))
+    monkeypatch.setattr(overlays, "VERSION", 2)
+    assert embedding_key(models["siglip"], dataset("camus", masked=True)) != before
 
 
-def test_versions_of_the_libraries_that_the_code_imports(models, monkeypatch):
-    key = embedding_key(models["siglip"], dataset("camus"))
-    assert {"av", "numpy", "PIL", "torch", "torchvision", "transformers"} <= key["libraries"].keys()
-    assert "timm" not in key["libraries"]
-    real = module.version
-    module._version.cache_clear()
-    monkeypatch.setattr(module, "version", lambda name: "99" if name == "av" else real(name))
-    try:
-        assert embedding_key(models["siglip"], dataset("camus")) != key
-    finally:
-        module._version.cache_clear()
-    assert library_versions([]) == {}
+def test_every_kind_of_media_has_its_readers():
+    assert {catalog.spec(name).media for name in catalog.list_datasets()} <= READERS.keys()
+
+
+def test_the_key_holds_neither_a_path_nor_a_class_nor_a_library(models):
+    """A moved module, a renamed class and another version of numpy leave the key as it is."""
+    for name, key in keys(models).items():
+        components = json.dumps([key["adapter"], key["readers"]])
+        classes = {type(models[name].encoder).__name__, *(one.__name__ for one in models[name].code)}
+        assert "cardiobench" not in components and "numpy" not in json.dumps(key)
+        assert not [word for word in classes - {"load"} if word in components]
+
+
+BUILDER = """
+from cardiobench.data import CardioBuilder, DatasetSpec, Task
+
+class Mine(CardioBuilder):
+    SPEC = DatasetSpec(
+        name="mine_of_key", title="", version="1.0.0", modality="echo", media="video", licence="", access="",
+        redistributable=True, columns={}, tasks=(Task("mine_of_key/ef", "regression", "ef", ("mae",)),),
+    )
+    LIMIT = 1
+"""
+
+
+def test_a_builder_of_the_users_counts_by_its_code(models, tmp_path, monkeypatch):
+    path = tmp_path / "mine_of_key" / "builder.py"
+    path.parent.mkdir()
+    path.write_text(BUILDER)
+    monkeypatch.setenv("CARDIOBENCH_DATASETS_DIR", str(tmp_path))
+    before = embedding_key(models["siglip"], dataset("mine_of_key"))
+    assert before["builder"].startswith("Mine ") and "builder" not in embedding_key(models["siglip"], dataset("camus"))
+    path.write_text(BUILDER + "# a comment\n")
+    assert embedding_key(models["siglip"], dataset("mine_of_key")) == before
+    path.write_text(BUILDER.replace("LIMIT = 1", "LIMIT = 2"))
+    assert embedding_key(models["siglip"], dataset("mine_of_key")) != before
 
 
 def test_a_commit_that_leaves_weights_and_configuration_as_they_are_changes_nothing(models):

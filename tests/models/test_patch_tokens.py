@@ -75,7 +75,7 @@ def test_every_number_that_shapes_the_tokens_is_in_the_key(tmp_path):
     assert model.preprocessing["pooling"] == "tokens" and model.preprocessing["tokens"]["grid"][:3] == [1, 4, 4]
     phantom = open_dataset("phantom_echo")
     keys = [embedding_key(one, phantom) for one in (whole, model)]
-    assert [key["dtype"] for key in keys] == ["float32", "float16"] and keys[0]["code"] != keys[1]["code"]
+    assert [key["dtype"] for key in keys] == ["float32", "float16"] and keys[0]["adapter"] != keys[1]["adapter"]
     recording = clip(3, 40, 56)
     tokens = model.encoder.encode(model.encoder.transform(recording))
     own = whole.encoder.encode_tokens(whole.encoder.transform(recording))

@@ -1,72 +1,86 @@
-"""The key of a result: the code that makes it counts, what prints, draws or sends it does not."""
+"""The key of a result: the versions of what makes it count, what prints, draws or sends it does not."""
 
-from types import SimpleNamespace
+import json
+from dataclasses import replace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from cardiobench.core import resources
+from cardiobench import scoring
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
-from cardiobench.core.source_digest import source_files
 from cardiobench.data import catalog
-from cardiobench.protocols import list_protocols, protocol
-from cardiobench.runner import cell
-from cardiobench.runner.dense_evaluate import DenseCell
+from cardiobench.data.task_facts import task_facts
+from cardiobench.metrics import load
+from cardiobench.protocols import knn, list_protocols, protocol
+from cardiobench.runner.cell import BaseCell
 from cardiobench.runner.evaluate import evaluate_cell
+from cardiobench.scoring.metrics import metrics_of
 
-ROOT = resources.PACKAGE.parent
-NEVER = (
-    "report/",
-    "hub/",
-    "cli/",
-    "leaderboard/",
-    "reproduction/",
-    "runner/run.py",
-    "core/console.py",
-    "models/cards.py",
-)
+TASK = catalog.task("camus/ef")
 
 
-@pytest.fixture
-def files_of(monkeypatch):
-    """Protocol -> the files whose edit makes a result of bundled ECGs be made again (tests/core/test_source_digest.py)."""
+class Keyed(BaseCell):
+    """A cell without data."""
 
-    def files(name: str) -> set[str]:
-        monkeypatch.setattr(cell, "source_digest", lambda *sources: source_files(*sources))
-        scoring = DenseCell.scoring if name == "dense" else cell.Cell.scoring
-        found = cell.code_digest.__wrapped__(type(protocol(name)), "ptb_xl_sample", scoring=scoring)
-        return {str(path.relative_to(ROOT)) for path in source_files(*found)}
+    def inputs(self):
+        return {}
 
-    monkeypatch.setattr(cell, "KEY_DIGITS", None)
-    return files
+    def load_cached(self):
+        return None
+
+
+def cell(name: str = "knn", task=TASK) -> Keyed:
+    model = SimpleNamespace(pooling="mean", revision="1", setting="", name="org/model")
+    return Keyed(model, protocol(name), RunConfig(), task.name, (task,))
 
 
 @pytest.mark.parametrize("name", list_protocols())
-def test_what_makes_a_result_counts_and_what_shows_it_does_not(name, files_of):
-    files = files_of(name)
-    assert {
-        "cardiobench/scoring/score.py",
-        "cardiobench/scoring/bootstrap.py",
-        "cardiobench/runner/references.py",
-        "cardiobench/protocols/base.py",
-        "hf_metrics/f1_macro/formula.py",
-        "hf_datasets/ptb_xl_sample/builder.py",
-        "cardiobench/data/builder.py",
-    } <= files
-    assert not [file for file in files for part in NEVER if file.startswith(f"cardiobench/{part}")]
-    assert not [file for file in files if file.endswith(".md") or "app.py" in file or "hf_datasets/camus" in file]
+def test_the_components_of_a_result_are_its_protocol_scoring_and_metrics(name):
+    code = cell(name).code
+    assert code.keys() == {"protocol", "scoring", *(f"metric {one}" for one in metrics_of(TASK))}
+    assert code["protocol"].startswith(f"protocol {name} ") and "cardiobench" not in json.dumps(code)
 
 
-def test_a_protocol_counts_for_itself_only_with_the_modules_that_it_loads_by_name(files_of):
-    assert "cardiobench/protocols/probe.py" in files_of("probe") - files_of("knn")
-    assert "cardiobench/protocols/cross_validation/classifiers/tree.py" in files_of("cross_validation") - files_of(
-        "knn"
-    )
+def test_a_version_scores_again_what_it_is_about(monkeypatch):
+    before = {name: cell(name).key for name in ("knn", "probe")}
+    monkeypatch.setattr(knn, "VERSION", 2)
+    assert cell("knn").key != before["knn"] and cell("probe").key == before["probe"]
+    monkeypatch.setattr(scoring, "VERSION", 2)
+    assert cell("probe").key != before["probe"]
 
 
-def test_the_scores_of_masks_count_for_dense_alone(files_of):
-    own = {f"cardiobench/scoring/{name}.py" for name in ("dense", "discs", "frame_coverage", "mask_volumes")}
-    assert own <= files_of("dense") - files_of("knn")
+def test_a_metric_s_version_scores_again_the_tasks_that_hold_it(monkeypatch):
+    tasks = [TASK, catalog.task("ptb_xl_sample/cd")]
+    before = [cell(task=task).key for task in tasks]
+    monkeypatch.setattr(load.load_formula("regression_report"), "VERSION", 2, raising=False)
+    assert [cell(task=task).key != key for task, key in zip(tasks, before, strict=True)] == [True, False]
+
+
+def test_a_formula_of_the_users_counts_by_its_code_and_ours_by_its_version(tmp_path, monkeypatch):
+    path = tmp_path / "within.py"
+    path.write_text("HIGHER_IS_BETTER = True\n")
+    module = ModuleType("within")
+    module.__file__ = str(path)
+    monkeypatch.setattr(load, "load_formula", lambda name: module)
+    assert load.formula_version("mae") == "1"
+    monkeypatch.setattr(load.plugins, "entry_points", lambda group: {"within": None})
+    before = load.formula_version("within")
+    path.write_text("HIGHER_IS_BETTER = True  # a comment\n")
+    assert load.formula_version("within") == before
+    path.write_text("HIGHER_IS_BETTER = False\n")
+    assert load.formula_version("within") != before
+    module.VERSION = 4
+    assert load.formula_version("mae") == load.formula_version("within") == "4"
+
+
+def test_words_about_a_task_and_fields_at_their_defaults_do_not_count():
+    facts = task_facts(TASK)
+    assert task_facts(replace(TASK, description="reworded", expected={"rows": {"total": 7}})) == facts
+    assert {"classes", "structures", "partially_labelled"}.isdisjoint(facts)
+    assert json.loads(json.dumps(facts)) == facts
+    for change in ({"unit": "cm"}, {"where": {"view": ("A4C",)}}, {"groups": ()}, {"label_range": (0, 1)}):
+        assert task_facts(replace(TASK, **change)) != facts
 
 
 @pytest.mark.parametrize(

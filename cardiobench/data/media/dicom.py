@@ -13,6 +13,9 @@ from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.types import Clip, FrameSampling
 
+COMPONENT = "reader dicom"
+VERSION = 1
+
 # Converted to RGB by pydicom (YBR_FULL) or by the codec itself (the JPEG 2000 transforms).
 COLOUR = frozenset({"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT"})
 GREY = frozenset({"MONOCHROME1", "MONOCHROME2"})

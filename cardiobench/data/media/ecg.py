@@ -9,6 +9,9 @@ from cardiobench.data.media.ecg_wfdb import header_path, read_wfdb
 from cardiobench.data.media.file import COPY_AGAIN, refuse_special
 from cardiobench.data.media.types import Ecg
 
+COMPONENT = "reader ecg"
+VERSION = 1
+
 
 def read_ecg(source: Path, record: int | str | None = None, *, leads: Sequence[str] | None = None) -> Ecg:
     """Read a 12-lead ECG in mV with the leads I II III aVR aVL aVF V1-V6, from WFDB or from HDF5 in the layout of CODE-15%.

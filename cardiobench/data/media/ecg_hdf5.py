@@ -18,6 +18,9 @@ from cardiobench.data.media.optional import require
 from cardiobench.data.media.signal import lead_order, twelve_leads
 from cardiobench.data.media.types import LEADS, Ecg
 
+COMPONENT = "reader hdf5"
+VERSION = 1
+
 MAGIC = b"\x89HDF\r\n\x1a\n"
 
 # The file itself says neither. 400 Hz is the release's description; sources disagree about the unit, and real records

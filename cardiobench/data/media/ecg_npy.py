@@ -9,6 +9,9 @@ from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.file import COPY_AGAIN, refuse_special
 from cardiobench.data.media.limits import check_size
 
+COMPONENT = "reader npy"
+VERSION = 1
+
 
 def open_array(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
     """Return the array of a file as a memory map, which is let go with the array: what was read does not pile up in memory.

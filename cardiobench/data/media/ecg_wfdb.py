@@ -19,6 +19,9 @@ from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.signal import lead_order, millivolts, twelve_leads
 from cardiobench.data.media.types import Ecg
 
+COMPONENT = "reader wfdb"
+VERSION = 1
+
 BITS = {16: 16, 80: 8, 212: 12}  # a sample, by signal format
 _FORMAT = re.compile(r"(?P<format>\d+)(x(?P<per_frame>\d+))?(:(?P<skew>\d+))?(\+(?P<offset>\d+))?")
 _GAIN = re.compile(r"(?P<gain>[-+.\deE]+)(\((?P<baseline>-?\d+)\))?(/(?P<unit>\S+))?")

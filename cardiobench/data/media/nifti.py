@@ -13,6 +13,9 @@ from cardiobench.data.media.limits import check_size, max_bytes
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.types import Clip, FrameSampling
 
+COMPONENT = "reader nifti"
+VERSION = 1
+
 HEADER_BYTES = 348
 AXES = "Expected axes (x, y), (x, y, time) or (x, y, 1, time)."
 

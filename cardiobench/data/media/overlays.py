@@ -7,6 +7,9 @@ import numpy as np
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import Clip
 
+COMPONENT = "overlays"
+VERSION = 1
+
 STATIC = 8
 """Levels by which a compressed picture flickers where nothing moves."""
 

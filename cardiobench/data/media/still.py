@@ -15,6 +15,9 @@ from cardiobench.data.media.types import Clip
 if TYPE_CHECKING:
     from PIL import Image
 
+COMPONENT = "reader still"
+VERSION = 1
+
 
 def read_still(file: MediaFile) -> Clip:
     """Read a picture as a clip of one RGB frame, upright where its EXIF data says how it was held.

@@ -12,6 +12,9 @@ from cardiobench.data.media.limits import check_size, max_bytes
 from cardiobench.data.media.optional import require
 from cardiobench.data.media.types import Clip, FrameSampling
 
+COMPONENT = "reader video"
+VERSION = 1
+
 # Every packet of these is a picture of its own, so the packets in between need not be decoded.
 INTRA_ONLY = frozenset({"mjpeg", "rawvideo"})
 

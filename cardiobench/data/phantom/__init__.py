@@ -1,1 +1,5 @@
 """Recordings that are drawn, not measured, so that what they show is known exactly."""
+
+COMPONENT = "phantoms"
+VERSION = 1
+"""Covers all recordings that this folder draws; count it up when one of them changes."""

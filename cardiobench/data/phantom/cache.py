@@ -18,7 +18,7 @@ def cached_bytes(name: str, generator: str, make: Callable[[], bytes]) -> bytes:
 
     Args:
         name: of the file.
-        generator: digest of everything that the bytes depend on.
+        generator: Version of the code that draws them (`CardioBuilder.generator`).
         make: draws them.
     """
     path: Path = default_cache() / "phantom" / generator / name

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
     from cardiobench.data.media.types import Clip, Ecg
 
+COMPONENT = "adapter constant"
+VERSION = 1
+
 
 class Constant:
     """Gives 1.0 for every echo clip and every ECG, so that a probe on it can only learn the best constant."""

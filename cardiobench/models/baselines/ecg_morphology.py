@@ -11,7 +11,9 @@ from cardiobench.models.baselines.ecg_beats import BEFORE, FS, Beats, activity, 
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.signal import checked, resample
 
-VERSION = "1"
+COMPONENT = "adapter ecg-morphology"
+VERSION = 1
+
 MS = FS / 1000  # samples per millisecond
 
 Features = dict[str, Any]  # a number or an array of fixed shape, by name
@@ -219,7 +221,7 @@ def feature_vector(ecg: Ecg) -> np.ndarray:
 class EcgMorphology:
     """Training-free measurements of an ECG: the floor that a model of the 12-lead ECG has to beat."""
 
-    revision = VERSION
+    revision = str(VERSION)
     modalities = ("ecg",)
     pooling = "mean"
     sampling = None

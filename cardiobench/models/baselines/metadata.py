@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from cardiobench.data.media.types import Clip
 
+COMPONENT = "adapter metadata"
+VERSION = 1
+
 SEXES = {"f": 0, "female": 0, "m": 1, "male": 1}
 MACHINES = 16
 """Buckets that the names of machines are dealt to."""

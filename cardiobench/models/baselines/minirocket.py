@@ -19,6 +19,9 @@ from cardiobench.models.baselines.ecg_like import ecg_like
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.signal import checked, fit_length, resample, standardise
 
+COMPONENT = "adapter minirocket"
+VERSION = 1
+
 FS = 100
 SAMPLES = 1000
 LENGTH = 9

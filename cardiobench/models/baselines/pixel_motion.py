@@ -9,10 +9,12 @@ from scipy import ndimage
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.cards import ModelCard
 
+COMPONENT = "adapter pixel-motion"
+VERSION = 1
+
 SIZE = 64  # frames are brought to SIZE x SIZE before anything is measured
 GRID = 8  # and measured in GRID x GRID equal blocks
 SMOOTH = 1.0  # standard deviation in pixels of the filter against speckle
-VERSION = "1"
 
 # Parts of the frame, as slices of rows and columns of blocks.
 REGIONS = {
@@ -200,7 +202,7 @@ def feature_vector(frames: np.ndarray) -> np.ndarray:
 class PixelMotion:
     """Training-free features of an echo clip: the floor that a model of motion and shape has to beat."""
 
-    revision = VERSION
+    revision = str(VERSION)
     modalities = ("echo",)
     pooling = "mean"
     sampling = FrameSampling(count=64, start="uniform")

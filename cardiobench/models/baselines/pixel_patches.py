@@ -10,6 +10,9 @@ from cardiobench.data.media.types import Clip
 from cardiobench.models.base import LoadedModel
 from cardiobench.models.custom import BaseEncoder, loaded
 
+COMPONENT = "adapter pixel-patches"
+VERSION = 1
+
 SIZE, PATCH = 224, 16
 
 
@@ -17,6 +20,7 @@ class PixelPatches(BaseEncoder):
     """Raw pixels as tokens: the 16 x 16 grey levels of each patch of a frame of 224 x 224."""
 
     name = "cardiobench/pixel-patches"
+    revision = str(VERSION)
     frame_wise = True
     preprocessing: Mapping[str, Any] = {"size": SIZE, "patch": PATCH, "colour": "grey"}
 

@@ -10,6 +10,9 @@ from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.tokens import last_map
 
+COMPONENT = "adapter random-vit"
+VERSION = 1
+
 SEED = 0
 SIZE = 112
 

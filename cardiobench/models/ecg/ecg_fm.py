@@ -14,6 +14,9 @@ from cardiobench.models.nets.wav2vec2_cmsc import Wav2Vec2Cmsc, published_keys
 from cardiobench.models.signal import interpolate, windows
 from cardiobench.models.weights import read_weights
 
+COMPONENT = "adapter ecg-fm"
+VERSION = 1
+
 FS = 500
 WINDOW = 5 * FS
 PRETRAINED = "mimic_iv_ecg_physionet_pretrained.pt"

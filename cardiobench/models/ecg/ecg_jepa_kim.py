@@ -14,6 +14,9 @@ from cardiobench.models.nets.ecg_jepa_kim import EcgJepaKim
 from cardiobench.models.signal import windows
 from cardiobench.models.weights import read_weights
 
+COMPONENT = "adapter ecg-jepa-kim"
+VERSION = 1
+
 FS = 500
 WINDOW = 10 * FS
 SAMPLES = 2500

@@ -17,6 +17,9 @@ from cardiobench.models.nets.ecg_jepa_weimann import SAMPLES, SIZES, EcgJepaWeim
 from cardiobench.models.signal import standardise, windows
 from cardiobench.models.weights import below, read_weights
 
+COMPONENT = "adapter ecg-jepa-weimann"
+VERSION = 1
+
 FS = 500
 LIMIT = 5.0  # standard deviations
 WANDER = 0.5  # Hz; what is slower was taken out of CODE-15 % and St Petersburg before pretraining

@@ -19,6 +19,9 @@ from cardiobench.models.nets.net1d import Net1D
 from cardiobench.models.signal import interpolate, windows
 from cardiobench.models.weights import read_weights
 
+COMPONENT = "adapter ecgfounder"
+VERSION = 1
+
 FS = 500
 WINDOW = 10 * FS
 MAINS = 50.0  # Hz

@@ -11,6 +11,9 @@ from scipy.special import expit
 
 from cardiobench.models.ecg.encoder import SignalEncoder
 
+COMPONENT = "heads ecgfounder"
+VERSION = 1
+
 # Target -> labels any of which makes it. CD follows the superclass CD of PTB-XL (Wagner et al. 2020): blocks of the AV
 # node, of the bundles and of the fascicles, intraventricular conduction disturbance, pre-excitation. Left out is what
 # only suggests one of them (RSR' patterns) or is a rhythm (AV dissociation, sinoatrial block).

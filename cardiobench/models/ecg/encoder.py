@@ -15,6 +15,9 @@ from cardiobench.models.pooling import pool
 from cardiobench.models.signal import checked
 from cardiobench.models.weights import load_exactly
 
+COMPONENT = "encoder ecg"
+VERSION = 1
+
 SHORTEST = 1.0  # seconds: filters need something to run over
 
 Network = TypeVar("Network", bound=torch.nn.Module)

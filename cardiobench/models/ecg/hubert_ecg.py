@@ -21,6 +21,9 @@ from cardiobench.models.safe_folder import plain
 from cardiobench.models.signal import windows
 from cardiobench.models.weights import read_weights
 
+COMPONENT = "adapter hubert-ecg"
+VERSION = 1
+
 FS = 500
 WINDOW = 5 * FS
 BAND = (0.05, 47.0)  # Hz

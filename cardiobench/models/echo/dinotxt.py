@@ -15,6 +15,9 @@ from cardiobench.models.image import ImageTextEncoder, Normalised
 from cardiobench.models.nets.dinotxt import CONTEXT, DinoTxt
 from cardiobench.models.weights import load_exactly, read_weights
 
+COMPONENT = "adapter dinotxt"
+VERSION = 1
+
 BACKBONE = ("dinov3_vitl16_pretrain_lvd1689m-8aa4cbdd.pth",)
 HEADS = ("dinov3_vitl16_dinotxt_vision_head_and_text_encoder-a442d8f5.pth",)
 RESIZED, SIZE = 256, 224

@@ -16,6 +16,9 @@ from cardiobench.models.pooling import pool
 from cardiobench.models.tokens import on_grid
 from cardiobench.models.weights import load_exactly, read_settings, read_weights
 
+COMPONENT = "adapter echofm"
+VERSION = 1
+
 WEIGHTS = ("echofm_vitl.pth", "model.safetensors")
 POOLINGS = ("mean", "cls", "max")
 # What `model_args` of the published checkpoint says about the encoder; its other entries are about pretraining.

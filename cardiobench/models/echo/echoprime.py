@@ -21,6 +21,9 @@ from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.echoprime import FRAMES, WIDTH, video_encoder, video_tokens, view_classifier
 from cardiobench.models.weights import load_exactly, read_weights
 
+COMPONENT = "adapter echoprime"
+VERSION = 1
+
 log = logging.getLogger(__name__)
 
 VIDEO = ("echo_prime_encoder.pt", "echo_prime_encoder.safetensors")

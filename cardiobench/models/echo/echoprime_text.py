@@ -17,6 +17,9 @@ from cardiobench.models.nets.echoprime_text import EchoPrimeText
 from cardiobench.models.safe_folder import TOKENIZER_RULES, safe_folder
 from cardiobench.models.weights import load_exactly, read_weights
 
+COMPONENT = "adapter echoprime-text"
+VERSION = 1
+
 TEXT = ("echo_prime_text_encoder.pt", "echo_prime_text_encoder.safetensors")
 VOCABULARY = "vocab.txt"
 TOKENIZER = "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract"

@@ -11,6 +11,9 @@ from cardiobench.data.media.types import FrameSampling
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.network_encoder import NetworkEncoder
 
+COMPONENT = "encoder clip"
+VERSION = 1
+
 
 @dataclass(eq=False, kw_only=True)
 class ClipEncoder(NetworkEncoder):

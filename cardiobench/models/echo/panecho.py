@@ -15,6 +15,9 @@ from cardiobench.models.nets.panecho import DIM, FRAMES, PanEcho, time_code
 from cardiobench.models.nets.panecho_heads import activated, by_head, head
 from cardiobench.models.weights import load_exactly, read_weights
 
+COMPONENT = "adapter panecho"
+VERSION = 1
+
 WEIGHTS = ("panecho.pt", "model.safetensors")
 TIME_TABLE = "encoder.time_encoder.pe"  # fixed by a formula; the authors leave it out when they load
 RESIZED, SIZE = 256, 224

@@ -16,6 +16,9 @@ from cardiobench.protocols.learnable import check_learnable, two_answers
 if TYPE_CHECKING:
     from cardiobench.protocols.attention.training import AttentionTraining
 
+COMPONENT = "protocol attention_probe"
+VERSION = 1
+
 
 @dataclass(frozen=True)
 class AttentionProbe(AttentionRecipe, EnsembleProtocol):

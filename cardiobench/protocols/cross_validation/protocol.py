@@ -20,6 +20,9 @@ from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, Grids, gri
 from cardiobench.protocols.cross_validation.search import FoldScores, flat_search, median_and_iqr, nested_search
 from cardiobench.protocols.options import Folds
 
+COMPONENT = "protocol cross_validation"
+VERSION = 1
+
 
 @dataclass(frozen=True)
 class CrossValidation(PredictionProtocol):

@@ -19,6 +19,9 @@ from cardiobench.protocols.options import Penalty
 if TYPE_CHECKING:
     from cardiobench.protocols.dense.readouts import MeanMask, MeanPoints, ReadOut
 
+COMPONENT = "protocol dense"
+VERSION = 1
+
 PATIENCE = 2  # penalties in a row
 HELD_OUT = 0.15  # share of the training patients that stand in for validation patients where a release has none
 

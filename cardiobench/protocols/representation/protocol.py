@@ -24,6 +24,9 @@ from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import percentile_interval
 
+COMPONENT = "protocol representation"
+VERSION = 1
+
 KS = (25, 50, 100)
 
 

@@ -19,6 +19,9 @@ from cardiobench.protocols.zero_shot import embed_texts, no_text_tower
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.bootstrap import estimate, resample
 
+COMPONENT = "protocol retrieval"
+VERSION = 1
+
 KS = (1, 5, 10)
 COSINES = 1 << 22  # held at once: 32 MB
 TO_TEXT, TO_IMAGE = "image to text", "text to image"

@@ -25,6 +25,9 @@ from cardiobench.protocols.task_scorer import TaskScorer
 from cardiobench.protocols.zero_shot import ZeroShot
 from cardiobench.results.score_result import Estimate
 
+COMPONENT = "protocol stress"
+VERSION = 1
+
 Predictor = Callable[[TaskData], ProtocolOutput]
 KINDS: dict[str, Mapping[str, tuple[Callable[..., Any], tuple[float, ...]]]] = {"echo": echo.KINDS, "ecg": ecg.KINDS}
 NONE = "none"

@@ -84,6 +84,6 @@ def test_the_text_above_a_spectrum_is_masked_and_the_result_stands_apart(twin, m
     assert masked.table.digest != plain.table.digest
     model = load_model("cardiobench/random-vit")
     keys = [embedding_key(model, one) for one in (plain, masked)]
-    assert keys[1] == {**keys[0], "overlays": "masked"}
+    assert keys[1] == {**keys[0], "overlays": "overlays 1"}
     ecg = open_dataset("phantom_ecg")
     assert ecg.with_masked_overlays() is ecg

@@ -1,0 +1,126 @@
+"""Versions of the components that make a number: what the keys of embeddings and results are composed of.
+
+A component of this package is a module that states a stable id, a text that no move and no renaming changes, and a version,
+an integer that grows whenever the output may change:
+
+    COMPONENT = "reader video"
+    VERSION = 1
+
+Readers of media, adapters and the base classes of encoders, protocols and the scoring rules are such modules. A class counts
+by the module that it is defined in and by those of its base classes: a version on a base class, such as "encoder network",
+encodes the recordings of all its models again, so count up the leaf where that is enough. Two kinds have an id already: a
+metric states `VERSION` in its `formula.py`, 1 by default (`cardiobench.metrics.load.formula_version`), a dataset states
+`SPEC.version`.
+
+Enumeration: `stated_versions()` gives id -> version of all modules of the first kind, without importing them; metrics are
+listed by `cardiobench.metrics.load.own_metrics()`, datasets by `cardiobench.data.catalog.list_datasets()`.
+
+A component of the user's may state `version = 1` on its class, or both constants in its module; without a version it is known
+by its code (`cardiobench.core.code_digest`).
+"""
+
+import ast
+import functools
+import inspect
+import sys
+from collections.abc import Iterator
+from types import FunctionType, ModuleType
+from typing import Any
+
+from cardiobench.core.code_digest import code_digest, is_library, source_file
+from cardiobench.core.resources import PACKAGE
+
+
+def component_version(component: Any) -> str:
+    """Return ids and versions of a class with its bases, of a function or of a module: `adapter panecho 1 < encoder clip 1`.
+
+    Raises:
+        TypeError: A component of this package that states no version.
+    """
+    component = _unwrapped(component)
+    if isinstance(component, type):
+        stated = [_of_class(base, component) for base in component.__mro__]
+    else:
+        stated = [_of_module(component)]
+    return " < ".join(dict.fromkeys(filter(None, stated)))
+
+
+def is_own(component: Any) -> bool:
+    """Return whether a class, a function or a module comes with this package."""
+    name = component.__name__ if isinstance(component, ModuleType) else _unwrapped(component).__module__
+    return name == PACKAGE.name or name.startswith(f"{PACKAGE.name}.")
+
+
+def states_version(component: Any) -> bool:
+    """Return whether a class, a function or a module is known by a version that it states, and not by its code."""
+    component = _unwrapped(component)
+    return is_own(component) or _is_version(vars(component).get("version")) or bool(_stated(_module(component)))
+
+
+def stated_versions() -> dict[str, int]:
+    """Return id -> version of every module of this package that states them, sorted by id.
+
+    Raises:
+        ValueError: Two modules state one id.
+    """
+    stated: dict[str, int] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        constants = dict(_literals(ast.parse(path.read_bytes())))
+        if "COMPONENT" not in constants:
+            continue
+        name = constants["COMPONENT"]
+        if name in stated:
+            raise ValueError(f"{path} states the id '{name}' of another component. Give it an id of its own.")
+        stated[name] = constants["VERSION"]
+    return dict(sorted(stated.items()))
+
+
+def _literals(tree: ast.Module) -> Iterator[tuple[str, Any]]:
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            yield from ((target.id, node.value.value) for target in node.targets if isinstance(target, ast.Name))
+
+
+def _unwrapped(component: Any) -> Any:
+    while isinstance(component, functools.partial):
+        component = component.func
+    if isinstance(component, type | ModuleType):
+        return component
+    component = getattr(component, "__func__", component)  # A bound method stands for its function.
+    return inspect.unwrap(component) if isinstance(component, FunctionType) else type(component)
+
+
+def _module(component: Any) -> ModuleType:
+    return component if isinstance(component, ModuleType) else sys.modules[component.__module__]
+
+
+def _is_version(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _stated(module: ModuleType) -> str:
+    """Return what a module states, such as `reader video 1`; "" if it states nothing."""
+    name, version = getattr(module, "COMPONENT", None), getattr(module, "VERSION", None)
+    return f"{name} {version}" if isinstance(name, str) and _is_version(version) else ""
+
+
+def _of_class(base: type, leaf: type) -> str:
+    """Return what one class of a line of inheritance contributes; "" for one that states nothing, such as `object`."""
+    version = vars(base).get("version")
+    if _is_version(version) and not is_own(base):  # `vars`: nobody inherits a version as his own.
+        return f"{base.__qualname__} {version}"
+    if base is leaf or base.__module__ == leaf.__module__ or _stated(_module(base)):
+        return _of_module(base, required=base is leaf)
+    file = source_file(base)
+    return "" if is_own(base) or file is None or is_library(file) else _of_module(base)
+
+
+def _of_module(component: Any, required: bool = True) -> str:
+    """Return what a component's module states, or the digest of the component's code."""
+    if stated := _stated(_module(component)):
+        return stated
+    if not is_own(component):
+        return f"{getattr(component, '__qualname__', '')} {code_digest(component)}".strip()
+    if required:
+        raise TypeError(f"{component} of this package states no version. Give its module a COMPONENT and VERSION = 1.")
+    return ""

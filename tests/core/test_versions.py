@@ -1,0 +1,88 @@
+"""Components state a version and a stable id; a user's own is known by its code."""
+
+import sys
+from functools import partial
+from types import ModuleType
+
+import pytest
+
+from cardiobench.core.resources import PACKAGE
+from cardiobench.core.versions import component_version, is_own, stated_versions
+from cardiobench.data.media import video
+from cardiobench.models.base import Encoder
+from cardiobench.models.custom import BaseEncoder
+from cardiobench.models.echo import panecho
+from cardiobench.protocols import list_protocols, protocol_class
+from cardiobench.protocols.knn import NearestNeighbours
+from cardiobench.protocols.linear import ridge
+
+
+def test_a_module_a_class_with_its_bases_and_a_function_of_ours():
+    assert component_version(video) == "reader video 1"
+    assert component_version(panecho.PanEchoEncoder) == "adapter panecho 1 < encoder clip 1 < encoder network 1"
+    assert component_version(panecho.load) == component_version(partial(panecho.load, None)) == "adapter panecho 1"
+
+
+def test_a_version_counts_when_it_is_raised(monkeypatch):
+    monkeypatch.setattr(video, "VERSION", 2)
+    assert component_version(video) == "reader video 2"
+
+
+@pytest.mark.parametrize("component", [ridge, Encoder])
+def test_a_component_of_ours_without_a_version_is_refused(component):
+    with pytest.raises(TypeError, match="states no version"):
+        component_version(component)
+
+
+def test_ids_are_text_that_no_move_changes():
+    """An id that repeats a module's path or a class's name would be renamed with it."""
+    stated = stated_versions()
+    assert {"reader video", "adapter panecho", "protocol probe", "scoring", "phantoms"} <= stated.keys()
+    assert all(isinstance(version, int) and version >= 1 for version in stated.values())
+    assert not [name for name in stated if PACKAGE.name in name or "." in name or ":" in name]
+
+
+def test_two_modules_of_one_id_are_refused(tmp_path, monkeypatch):
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text('COMPONENT = "reader x"\nVERSION = 1\n')
+    monkeypatch.setattr("cardiobench.core.versions.PACKAGE", tmp_path)
+    with pytest.raises(ValueError, match=r"b\.py states the id 'reader x' of another component"):
+        stated_versions()
+
+
+@pytest.mark.parametrize("name", list_protocols())
+def test_every_protocol_states_a_version(name):
+    assert component_version(protocol_class(name)).startswith(f"protocol {name} ")
+
+
+def test_a_subclass_of_the_users_never_inherits_our_version_as_its_own(monkeypatch):
+    class Mine(NearestNeighbours):
+        name = "mine"
+
+    stated = component_version(Mine)
+    assert stated.endswith("< protocol knn 1") and Mine.__qualname__ in stated
+    monkeypatch.setattr(sys.modules[NearestNeighbours.__module__], "VERSION", 2)
+    assert component_version(Mine) == stated.replace("knn 1", "knn 2")
+
+
+def test_a_version_that_the_user_states_stands_for_the_code():
+    class Stated(BaseEncoder):
+        version = 3
+
+    class Unstated(Stated):
+        pass
+
+    assert component_version(Stated) == f"{Stated.__qualname__} 3 < encoder base 1"
+    assert component_version(Unstated).split(" < ")[1:] == component_version(Stated).split(" < ")
+    assert component_version(Unstated).split(" < ")[0] != f"{Unstated.__qualname__} 3"
+
+
+def test_a_module_of_the_users_needs_an_id_beside_its_version(tmp_path):
+    module = ModuleType("somebody")
+    path = tmp_path / "somebody.py"
+    path.write_text("VERSION = 1\n")
+    module.__file__, module.VERSION = str(path), 1
+    assert component_version(module) != "None 1"  # Many modules have such a constant that means something else.
+    module.COMPONENT = "reader x"
+    assert component_version(module) == "reader x 1"
+    assert not is_own(module) and is_own(video) and is_own(panecho.load)
