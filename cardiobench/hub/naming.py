@@ -7,7 +7,6 @@ from cardiobench.core.config import hub_namespace
 from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
 from cardiobench.data.eval_file import entry_id
-from cardiobench.metrics.load import load_metric
 from cardiobench.results.formatting import flags, verdict
 from cardiobench.results.score_result import ScoreResult
 
@@ -53,7 +52,7 @@ def listed_metrics(result: ScoreResult) -> list[str]:
 
 def higher_is_better(result: ScoreResult, metric: str) -> bool:
     """Return the direction of a metric: of the one that ranks as the result says, of another as its module says."""
-    return result.higher_is_better if metric == result.metric else load_metric(metric).numbers[metric].higher_is_better
+    return result.higher_is_better if metric == result.metric else result.number(metric).higher_is_better
 
 
 def notes(result: ScoreResult, metric: str) -> str:

@@ -91,6 +91,11 @@ def find_numbers(key: str) -> tuple[Number, ...]:
     return tuple(number for numbers in declared if (number := match_number(key, numbers)))
 
 
+def find_number(key: str) -> Number:
+    """Return what a number is by its key alone; one that no metric declares has no direction, range or unit."""
+    return next(iter(find_numbers(key)), Number(key, None))
+
+
 @cache
 def _declared(installed: tuple[str, ...]) -> tuple[Mapping[str, Number], ...]:
     """Return the numbers of each metric, without those of installed metrics that cannot be loaded.

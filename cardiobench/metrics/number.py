@@ -70,10 +70,9 @@ class Number:
         """Factor between a stored value and a shown one."""
         return 100.0 if self.unit == "fraction" else 1.0
 
-    @property
-    def decimals(self) -> int:
-        """Decimals in tables of many numbers: 1 of a percentage, 2 of a value with a unit, 3 of one without."""
-        return {"fraction": 1, "": 3}.get(self.unit, 2)
+    def decimals(self, label_unit: str = "") -> int:
+        """Return the decimals in tables of many numbers: 1 of a percentage, 2 of a value with a unit, 3 of one without."""
+        return 1 if self.unit == "fraction" else 2 if self.shown_unit(label_unit) else 3
 
     def shown_unit(self, label_unit: str = "") -> str:
         """Return the unit as it is shown, for a task whose label has this unit."""

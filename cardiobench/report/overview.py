@@ -116,12 +116,10 @@ class OverviewTable:
 def skill(result: ScoreResult) -> float:
     """Return the share of the way from the floor (0) to a perfect score (1), the same for every metric.
 
-    Errors: 1 - score / floor. Fractions: (score - floor) / (1 - floor). NaN where the floor is perfect or undefined.
+    Errors: 1 - score / floor. Fractions: (score - floor) / (1 - floor). NaN where the floor is perfect or undefined, and
+    where no perfect score is known.
     """
-    value, floor = result.score.value, result.floor.value
-    room = 1.0 - floor if result.higher_is_better else floor
-    gained = value - floor if result.higher_is_better else floor - value
-    return gained / room if room > 0 else math.nan
+    return result.number().skill(result.score.value, result.floor.value)
 
 
 def marks(result: ScoreResult) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.results.formatting import FRACTIONS
+from cardiobench.metrics.load import find_number
 
 FILE = Path(__file__).parent / "ceilings.csv"
 
@@ -35,9 +35,10 @@ class Ceiling:
     @property
     def text(self) -> str:
         """The value, or from the lowest to the highest."""
-        factor, unit = (100, " %") if self.metric in FRACTIONS else (1, "")
-        low, high = (f"{factor * value:.1f}" if unit else f"{value:.3g}" for value in (self.low, self.high))
-        return (low if low == high else f"{low} to {high}") + unit
+        number = find_number(self.metric)
+        share = number.unit == "fraction"
+        low, high = (number.text(value, 1) if share else f"{value:.3g}" for value in (self.low, self.high))
+        return (low if low == high else f"{low} to {high}") + " %" * share
 
 
 def human_ceilings(task: str) -> tuple[Ceiling, ...]:

@@ -1,13 +1,16 @@
 """Consistency checks of a result, which detect one that was edited by hand."""
 
 import math
+from collections.abc import Sequence
 
-from cardiobench.results.formatting import FRACTIONS
+from cardiobench.metrics.load import find_numbers
+from cardiobench.metrics.number import TOLERANCE, Number
 from cardiobench.results.score_result import Estimate, ScoreResult
 from cardiobench.results.verdict import Rank
 
-TOLERANCE = 1e-9
 LEVEL = 0.05
+BEYOND = {"t": "both", "log_t": "high", "log_t_complement": "low"}
+"""Method of an interval -> the ends that may lie outside the range of the number."""
 
 
 def check_consistency(result: ScoreResult) -> list[str]:
@@ -17,7 +20,7 @@ def check_consistency(result: ScoreResult) -> list[str]:
     wrong = [
         f"{name} {estimate.value:g} [{estimate.low:g}, {estimate.high:g}] is no score"
         for name, estimate in result.overall.items()
-        if not _possible(name, estimate)
+        if not _possible(estimate, find_numbers(name) or (result.number(name),))
     ]
     scored, expected = result.coverage["scored"], result.coverage["expected"]
     if scored > expected or result.score.n > expected:
@@ -32,9 +35,12 @@ def check_consistency(result: ScoreResult) -> list[str]:
     return wrong
 
 
-def _possible(metric: str, estimate: Estimate) -> bool:
-    top = 1 + TOLERANCE if metric in FRACTIONS else math.inf
-    bottom = -TOLERANCE if metric in FRACTIONS or metric == "mae" else -math.inf
-    numbers = (estimate.value, estimate.low, estimate.high)
-    inside = all(math.isnan(number) or bottom <= number <= top for number in numbers)
+def _possible(estimate: Estimate, numbers: Sequence[Number]) -> bool:
+    """Tell whether an estimate can be one of a number, or of one of several that share a key."""
+    beyond = "" if estimate.covers == Estimate.covers else "both"
+    beyond = beyond or BEYOND.get(estimate.method, "")
+    values = [estimate.value]
+    values += [estimate.low] if beyond not in ("low", "both") else []
+    values += [estimate.high] if beyond not in ("high", "both") else []
+    inside = any(all(number.possible(value) for value in values) for number in numbers)
     return inside and not estimate.low > estimate.high and estimate.n_patients <= estimate.n

@@ -7,14 +7,6 @@ from collections.abc import Iterable, Sequence
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, ScoreResult
 
-FRACTIONS = {
-    *("f1_macro", "accuracy", "balanced_accuracy", "sensitivity", "specificity", "ppv", "npv", "auroc", "auprc"),
-    *("auroc_macro", "auprc_macro"),
-    *("dice", "within_2", "within_5", "within_10"),
-    *(f"dice_{part}" for part in ("cavity", "myocardium", "atrium", "ed", "es", "a2c", "a4c", "psax")),
-    *("sensitivity_le_40", "specificity_le_40", "sensitivity_lt_50", "specificity_lt_50"),
-}
-
 FLOOR_MEANING = "the best score reachable on average without looking at the recording, by a constant or by guessing"
 """What the report, the leaderboard and the command line say wherever a floor is shown."""
 
@@ -23,14 +15,12 @@ COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "
 
 def number(value: float, result: ScoreResult) -> str:
     """Format a value of the ranking metric with two decimals: fractions in percent, measurements in their unit."""
-    if math.isnan(value):
-        return "undefined"
-    return f"{100 * value:.2f}" if result.metric in FRACTIONS else f"{value:.2f}"
+    return result.number().text(value)
 
 
 def metric_name(result: ScoreResult) -> str:
     """Format the ranking metric's name, its unit and the direction in which it is better."""
-    unit = "%" if result.metric in FRACTIONS else result.unit
+    unit = result.number().shown_unit(result.unit)
     return f"{result.metric} {unit} {'↑' if result.higher_is_better else '↓'}".replace("  ", " ")
 
 

@@ -3,8 +3,6 @@
 import textwrap
 from collections.abc import Sequence
 
-from cardiobench.metrics.load import find_numbers
-from cardiobench.metrics.number import Number
 from cardiobench.results import formatting
 from cardiobench.results.score_result import ScoreResult
 
@@ -64,8 +62,10 @@ def result_repr(result: ScoreResult) -> str:
 
 
 def _other(key: str, value: float, result: ScoreResult) -> str:
-    number = next(iter(find_numbers(key)), Number(key))
-    return " ".join(filter(None, (key, number.text(value, number.decimals), number.shown_unit(result.unit))))
+    number = result.number(key)
+    return " ".join(
+        filter(None, (key, number.text(value, number.decimals(result.unit)), number.shown_unit(result.unit)))
+    )
 
 
 def _wrapped(sentence: str) -> str:

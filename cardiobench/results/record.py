@@ -26,14 +26,17 @@ _DIGITS = 16
 _ERRORS_SHOWN = 3
 
 
-class NullIsNaN:
-    """Read null as NaN, which JSON lacks."""
+class NullIs:
+    """Read null as a number that JSON lacks: NaN or an infinity."""
+
+    def __init__(self, meaning: float) -> None:
+        self.meaning = meaning
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         from pydantic_core import core_schema
 
         return core_schema.no_info_before_validator_function(
-            lambda value: math.nan if value is None else value, handler(source)
+            lambda value: self.meaning if value is None else value, handler(source)
         )
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
@@ -56,7 +59,9 @@ class ValidatedAs:
         return core_schema.no_info_wrap_validator_function(check, handler.generate_schema(self.kind))
 
 
-Number = Annotated[float, NullIsNaN()]
+Number = Annotated[float, NullIs(math.nan)]
+Range = tuple[Annotated[float, NullIs(-math.inf)], Annotated[float, NullIs(math.inf)]]
+"""Smallest and largest possible value; null for no limit."""
 Count = Annotated[int, Ge(0)]
 Name = Annotated[str, MinLen(1)]
 

@@ -3,10 +3,24 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from cardiobench.core.errors import BadData
-from cardiobench.results.record import Count, Coverage, DatasetFacts, ModelFacts, Name, Number, Part, Record, Stamp
+from cardiobench.metrics.load import find_numbers
+from cardiobench.metrics.number import BETTER, Better
+from cardiobench.metrics.number import Number as MetricNumber
+from cardiobench.results.record import (
+    Count,
+    Coverage,
+    DatasetFacts,
+    ModelFacts,
+    Name,
+    Number,
+    Part,
+    Range,
+    Record,
+    Stamp,
+)
 from cardiobench.results.verdict import Verdict
 
 OLDER_RULES = "scored by older rules, score again"
@@ -174,6 +188,26 @@ class ClassScore(Part):
 
 
 @dataclass(frozen=True)
+class NumberFacts(Part):
+    """What a number of a result is, for a reader who has no metric that computes it.
+
+    Attributes:
+        better: Better direction; None for a number without one.
+        range: Smallest and largest possible value; null for no limit.
+        unit: "fraction" for a share shown in percent, "label" for the unit of the task's label, else the unit itself.
+    """
+
+    better: Better | None
+    range: Range
+    unit: str
+
+    @classmethod
+    def of(cls, number: MetricNumber) -> Self:
+        """Return the facts of a number of a metric."""
+        return cls(number.better, number.range, number.unit)
+
+
+@dataclass(frozen=True)
 class ScoreResult(Record):
     """One model on one task under one protocol.
 
@@ -183,6 +217,7 @@ class ScoreResult(Record):
         higher_is_better: direction of that metric.
         unit: of a regression label; empty for fractions.
         overall: metric key -> estimate.
+        numbers: Metric key -> what the number is; empty in a result of schema 3 or older, which did not record it.
         floors: of the ranking metric: `best_uninformed`, which the verdict is judged by, and as further rows
             `best_constant` (chosen on the test labels), `train_constant`, `chance`.
         verdict: what may be said of the score.
@@ -234,6 +269,7 @@ class ScoreResult(Record):
     warnings: tuple[str, ...] = ()
     predictions_sha256: str = ""
     stamp: Stamp = field(default_factory=dict)
+    numbers: Mapping[str, NumberFacts] = field(default_factory=dict)
 
     def __str__(self) -> str:
         from cardiobench.results.printing import result_text
@@ -255,6 +291,22 @@ class ScoreResult(Record):
         """The number that ranks models."""
         return self.overall[self.metric]
 
+    def number(self, key: str = "") -> MetricNumber:
+        """Return what a number of the result is: as recorded, else as a metric declares it, else by its direction alone.
+
+        Args:
+            key: Key of `overall`; empty for the number that ranks models.
+        """
+        key = key or self.metric
+        declared, facts = find_numbers(key), self.numbers.get(key)
+        if facts is not None:
+            known = (number for number in declared if NumberFacts.of(number) == facts)
+            return next(known, MetricNumber(key, facts.better, facts.range, unit=facts.unit))
+        if key != self.metric:
+            return next(iter(declared), MetricNumber(key, None))
+        known = (number for number in declared if number.higher_is_better == self.higher_is_better)
+        return next(known, MetricNumber(key, BETTER[self.higher_is_better]))
+
     @property
     def floor(self) -> Floor:
         """The floor that the verdict is judged by: the best score without looking at the recording."""
@@ -269,7 +321,7 @@ class ScoreResult(Record):
     def upgrade(cls, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a result of an older schema.
 
-        Schemas 2 and 3 did not record `out_of_fold`, and schema 2 had no multilabel task. A result of schema 1 keeps its
+        Schemas 2 and 3 recorded neither `out_of_fold` nor `numbers`, and schema 2 had no multilabel task. A result of schema 1 keeps its
         scores, loses its verdict, and says that it has to be scored again.
         """
         record = {**record, "out_of_fold": None}

@@ -12,7 +12,7 @@ from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_formula
 from cardiobench.metrics.metric import Metric
 from cardiobench.results.provenance import stamp
-from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, ScoreResult
+from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, NumberFacts, ScoreResult
 from cardiobench.results.verdict import Rank
 from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.dense_information import dealt_test, shrunk
@@ -225,6 +225,7 @@ def score_dense(
         higher_is_better=metric.higher_is_better,
         unit=task.unit,
         overall=overall,
+        numbers={key: NumberFacts.of(number_of(task, key)) for key in overall},
         floors=floor_table,
         verdict=verdict,
         collapsed=collapsed,

@@ -11,7 +11,7 @@ from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_metric, load_metrics
 from cardiobench.metrics.metric import Metric
 from cardiobench.results.provenance import stamp
-from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, Judgement, ScoreResult
+from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, Judgement, NumberFacts, ScoreResult
 from cardiobench.results.verdict import Rank
 from cardiobench.scoring.bootstrap import MIN_PATIENTS
 from cardiobench.scoring.bounds import completed
@@ -76,6 +76,7 @@ def score(predictions: Predictions, references: pd.DataFrame, context: ResultCon
         higher_is_better=ranking.higher_is_better,
         unit=task.unit,
         overall=overall,
+        numbers={key: NumberFacts.of(number) for metric in loaded for key, number in metric.numbers.items()},
         floors=table,
         verdict=verdict,
         collapsed=collapsed,

@@ -49,7 +49,8 @@ def test_a_value_is_shown_in_its_unit():
     assert (error.text(0.52), error.shown_unit("cm"), error.shown_unit("")) == ("0.52", "cm", "")
     assert (plain.text(0.52), plain.shown_unit("cm")) == ("0.52", "")
     assert Number("d", unit="mm").shown_unit("cm") == "mm"
-    assert [number.text(0.52, number.decimals) for number in (share, error, plain)] == ["52.0", "0.52", "0.520"]
+    assert [number.text(0.52, number.decimals("cm")) for number in (share, error, plain)] == ["52.0", "0.52", "0.520"]
+    assert (error.decimals(""), Number("d", unit="mm").decimals("")) == (3, 2)
     assert share.text(np.nan) == "undefined"
 
 

@@ -57,7 +57,7 @@ def test_masks_on_their_frames():
     })  # fmt: skip
     shown = list(dense_examples(stand_in(labels), MASKS, frame))
     assert [row[0] for row in shown] == ["bad", "gone", "good"]  # the worst first
-    assert [row[2] for row in shown] == ["dice 0.300", "dice 0.500", "dice 0.800"]
+    assert [row[2] for row in shown] == ["dice 30.0 %", "dice 50.0 %", "dice 80.0 %"]
     assert "truncated" in shown[0][4]
     assert "not here" in shown[1][4]
     assert shown[2][4].startswith('<img alt="" src="data:image/jpeg')
@@ -89,7 +89,7 @@ def test_points_on_their_frames():
     numbers = {f"landmark_error_{name}": [2.0] for name in POINTS.structures}
     frame = pd.DataFrame({"id": ["one"], "recording": ["one"], "frame": 0, "answer": [[1.0] * 8], **numbers})
     (row,) = dense_examples(stand_in([label]), POINTS, frame)
-    assert row[2] == "landmark_error 2.000 mm"
+    assert row[2] == "landmark_error 2.00 mm"
     assert row[4].startswith("<img")
 
 

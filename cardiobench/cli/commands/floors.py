@@ -78,9 +78,10 @@ def print_floors(table: "pd.DataFrame", console: "Console") -> None:
 def _number(value: float, row: dict[str, Any]) -> str:
     if value != value:  # NaN
         return "not known"
-    from cardiobench.results.formatting import FRACTIONS
+    from cardiobench.metrics.load import find_number
 
-    return f"{100 * value:.2f} %" if row["metric"] in FRACTIONS else f"{value:.2f} {row['unit']}"
+    number = find_number(row["metric"])
+    return f"{number.text(value)} {number.shown_unit(row['unit'])}"
 
 
 def _floors(row: dict[str, Any]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from cardiobench.core.errors import BadMedia
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.dense import DenseLabel
 from cardiobench.data.spec import Task
+from cardiobench.metrics.load import load_metric
 from cardiobench.report.plots.style import figure_style, subplots
 
 SHOWN = 4  # frames of each kind
@@ -33,9 +34,9 @@ def dense_examples(
     Yields:
         Unit, its frame, its score, its place, the picture or why there is none, and what the picture shows.
     """
-    metric = task.metrics[0]
-    score = frame[[f"{metric}_{name}" for name in task.structures]].mean(axis=1)
-    order = frame.assign(score=score).dropna(subset=["score"]).sort_values("score", ascending=metric == "dice")
+    number = load_metric(task.metrics[0]).primary
+    score = frame[[f"{number.key}_{name}" for name in task.structures]].mean(axis=1)
+    order = frame.assign(score=score).dropna(subset=["score"]).sort_values("score", ascending=number.higher_is_better)
     chosen = pick(len(order))
     rows = dataset.task_rows(task)
     wanted = {(row.recording, row.frame) for row in order.iloc[list(chosen)].itertuples()}
@@ -47,9 +48,9 @@ def dense_examples(
         row = order.iloc[position]
         label = labels.get((row["recording"], row["frame"]))
         described = f"{row['recording']}, frame {row['frame']}"
-        unit = "" if metric == "dice" else f" {task.unit}"
+        value = f"{number.text(row['score'], number.decimals(task.unit))} {number.shown_unit(task.unit)}".strip()
         picture = picture_of(dataset, label, row["answer"]) if label else "its label is not here"
-        yield str(row["id"]), described, f"{metric} {row['score']:.3f}{unit}", place, picture, DESCRIPTION
+        yield str(row["id"]), described, f"{number.key} {value}", place, picture, DESCRIPTION
 
 
 def pick(count: int) -> dict[int, str]:

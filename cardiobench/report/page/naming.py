@@ -17,8 +17,6 @@ COVERS = {"test and training patients": " (test and training patients)"}
 """What an interval varies -> what is said of it; the usual one is said once on the page."""
 CEILING_COLUMNS = ("metric", "people", "n", "setting", "source")
 GAP_COLUMNS = {"gap": "value", "expected": "expected", "excess": "excess"}
-IN_UNIT = {"mae", "rmse", "bias", "agreement_low", "agreement_high"}
-"""Metrics in the label's unit."""
 LONG = 60  # characters of a name that are shown; the whole one is in the model's part
 
 
@@ -127,10 +125,10 @@ def metric_text(name: str, estimate: Estimate | None, result: ScoreResult) -> tu
     if estimate is None:
         return "–", "not computed", math.nan
 
+    number = result.number(name)
+
     def text(value: float) -> str:
-        if name in tables.FRACTIONS:
-            return f"{100 * value:.1f}"
-        return f"{value:.2f}" if result.unit and name in IN_UNIT else f"{value:.3f}"
+        return number.text(value, number.decimals(result.unit))
 
     if math.isnan(estimate.value):
         return "undefined", estimate.reason, math.nan

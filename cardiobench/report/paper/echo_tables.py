@@ -11,7 +11,7 @@ from cardiobench.data import catalog
 from cardiobench.report.overview import ranked
 from cardiobench.report.paper.grid import Block, Grid, GridCell, mark_best
 from cardiobench.results.ceilings import human_ceilings
-from cardiobench.results.formatting import FLOOR_MEANING, FRACTIONS
+from cardiobench.results.formatting import FLOOR_MEANING
 from cardiobench.results.published import PublishedScore, published_scores
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.floor_table import task_floors
@@ -171,7 +171,7 @@ def _ours(result: ScoreResult | None) -> GridCell:
     if result is None or math.isnan(result.score.value):
         return GridCell("–" if result is None else "undefined")
     marks = "∅" * result.collapsed + "S" * bool(result.seen_in_pretraining) + "†" * (not ranked(result))
-    factor = 100.0 if result.metric in FRACTIONS else 1.0
+    factor = result.number().factor
     value = round(factor * result.score.value, 2) if ranked(result) else math.nan
     return GridCell(f"{_number(result.task, result.score.value)} {marks}".strip(), value)
 

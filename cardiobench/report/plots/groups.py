@@ -87,7 +87,7 @@ def groups_figure(
     """
     full = group_table(results)
     drawn = full[(full["model"] == best.model["name"]) & (full["protocol"] == best.label)]
-    factor = 100.0 if best.metric in tables.FRACTIONS else 1.0
+    factor = best.number().factor
     labels = [f"{r.breakdown.replace('_', ' ')}: {shorten(r.group, 24)} (n={r.n})" for r in drawn.itertuples()]
     rows = (drawn[["value", "low", "high"]] * factor).assign(label=labels, hollow=drawn["worst"], published=False)
     boxes = task is not None and task.kind == "regression"

@@ -48,7 +48,7 @@ def scores_figure(results: Sequence[ScoreResult], published: Sequence[PublishedS
     if len(full) > MAX_ROWS:
         shown = full[full["published"] | ~full.duplicated("model")]
         note = " Of each model its best protocol is drawn; the table has all."
-    factor = 100.0 if first.metric in tables.FRACTIONS else 1.0
+    factor = first.number().factor
     labels = [
         f"{shorten(row.model, 32)} · {'published' if row.published else shorten(row.protocol, 22)}"
         for row in shown.itertuples()
