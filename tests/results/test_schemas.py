@@ -1,0 +1,52 @@
+"""Files of results that earlier versions wrote, one of each schema, are read: `schemas/` has them as they were written."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cardiobench.results.collect import collect
+from cardiobench.results.score_result import OLDER_RULES, ScoreResult
+
+FILES = {int(path.stem.removeprefix("score_")): path for path in Path(__file__).with_name("schemas").glob("*.json")}
+
+
+def test_every_older_schema_has_a_file():
+    assert set(FILES) >= {1, 2, 3, *ScoreResult.older}
+
+
+@pytest.mark.parametrize("schema", sorted(FILES))
+def test_a_file_of_an_earlier_version_keeps_its_numbers(schema):
+    written, result = json.loads(FILES[schema].read_text("utf-8")), ScoreResult.load(FILES[schema])
+    assert written["schema"] == schema
+    for name in ("task", "metric", "higher_is_better", "protocol", "variant", "options", "dataset", "model", "stamp"):
+        assert getattr(result, name) == written[name], name
+    assert {name: one.value for name, one in result.overall.items()} == pytest.approx(
+        {name: one["value"] for name, one in written["overall"].items()}, rel=0, abs=0, nan_ok=True
+    )
+    assert (result.score.low, result.score.high) == tuple(written["overall"][result.metric][e] for e in ("low", "high"))
+    assert result.coverage == written["coverage"]
+    assert result.groups.keys() == written["groups"].keys() and result.floors.keys() >= written["floors"].keys()
+
+
+@pytest.mark.parametrize("schema", sorted(FILES))
+def test_verdicts_are_kept_except_those_of_rules_that_no_longer_hold(schema):
+    written, result = json.loads(FILES[schema].read_text("utf-8")), ScoreResult.load(FILES[schema])
+    if schema == 1:
+        assert result.outdated and result.verdict.sentence == OLDER_RULES and OLDER_RULES in result.warnings
+        return
+    assert (result.verdict.word, result.verdict.sentence) == (
+        written["verdict"]["word"],
+        written["verdict"]["sentence"],
+    )
+    assert result.verdict.p_value == written["verdict"]["p_value"] and not result.outdated
+
+
+@pytest.mark.parametrize("schema", sorted(FILES))
+def test_a_folder_with_such_a_file_is_collected(schema, tmp_path):
+    place = tmp_path / "m" / "r" / "knn" / "ptb_xl_sample__cd.json"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(FILES[schema].read_bytes())
+    found = collect([tmp_path])
+    assert [entry.result.task for entry in found.entries] == ["ptb_xl_sample/cd"]
+    assert not [problem for problem in found.problems if problem.kind in ("unreadable", "another schema")]
