@@ -85,7 +85,8 @@ model, task and protocol stands beside the older one (`date`). Push yours with
 `result` is the whole result as JSON, which `cardiobench.results.score_result.ScoreResult.from_json` reads.
 
 To submit, push with `--with-predictions`: a pull request is opened, `cardiobench verify {repository} --pull-requests` scores its
-predictions again, and `.github/workflows/submissions.yml` does so every hour on a mirror of this dataset on GitHub.
+predictions again and compares every field, and `.github/workflows/submissions.yml` does so every hour on a mirror of this dataset on
+GitHub. A pull request may only add files of its author below `data/` and `predictions/`.
 """
 
 
@@ -177,7 +178,7 @@ def workflow(repository: str) -> str:
 def plan_changes(
     results: Sequence[ScoreResult], repository: str, user: str, predictions: Mapping[str, bytes]
 ) -> PlanChanges:
-    """Return the card and the workflow where there are none, and one file with the results that the user's files lack.
+    """Return one file with the results that the user's files lack, and, unless for a pull request, card and workflow where there are none.
 
     Args:
         results: of any models.
@@ -188,7 +189,7 @@ def plan_changes(
 
     def files(snapshot: Snapshot) -> dict[str, bytes]:
         wanted: dict[str, bytes] = dict(predictions)
-        if "README.md" not in snapshot.files:
+        if "README.md" not in snapshot.files and not snapshot.target.pull_request:  # Verify refuses it in a submission.
             rows = "\n".join(f"| `{name}` | {kind} |" for name, kind in COLUMNS.items())
             wanted["README.md"] = CARD.format(repository=repository, rows=rows).encode()
             wanted[WORKFLOW] = workflow(repository).encode()

@@ -1,49 +1,80 @@
-"""Submissions to a dataset of results: their predictions are scored again, and every number has to come out as claimed."""
+"""Submissions to a dataset of results: their predictions are scored again, and every field has to come out as claimed."""
 
 import io
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cardiobench.core.errors import BadData, CardioBenchError
+from cardiobench.core.errors import CardioBenchError
 from cardiobench.data import catalog
-from cardiobench.data.open import open_dataset
-from cardiobench.hub.api import call, connect, whoami
-from cardiobench.hub.commit import MAIN, Target, read_snapshot
+from cardiobench.hub.api import Account, call, connect, whoami
+from cardiobench.hub.commit import MAIN, Snapshot, Target, read_snapshot
 from cardiobench.hub.outgoing import not_a_benchmark_score
 from cardiobench.hub.results_dataset import predictions_path
+from cardiobench.leaderboard.differences import (
+    DECLARED,
+    OF_MODEL,
+    Leaf,
+    differences,
+    leaves,
+    missing_sentences,
+    trusted,
+)
+from cardiobench.leaderboard.pull_request import ANSWERS, DATA, digests, owner, read_base, refused_files
+from cardiobench.leaderboard.rebuild import Rules, rebuild
+from cardiobench.leaderboard.rows import differing_rows
 from cardiobench.leaderboard.source import read_entries
 from cardiobench.results.collect import Entry
-from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.context import ResultContext
-from cardiobench.scoring.metrics import narrow_metrics
-from cardiobench.scoring.predictions import Predictions
-from cardiobench.scoring.score import score
+from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 
-TOLERANCE = 1e-6
-"""Largest difference between two computations of a number; rounding by another processor is far smaller."""
-OUT_OF_FOLD = "cross_validation"
 MAX_UNITS = 2_000_000
 """Rows of a file of predictions; no release has as many."""
-MAX_RESAMPLES = 100_000
+SHARED = {"task", "metric", "higher_is_better", "unit", "coverage", "dataset"}
+VALUES = {"value", "n", "n_patients", "positives", "patients", "auprc"}
+"""Fields that a result of older rules shares with one of today, and the numbers of its scores."""
+ADDED = {"out_of_fold", "numbers"}
+"""Fields that results of schema 3 and older lack."""
+REFITS = (
+    "its interval and verdict cover refits of the probe; that they are no narrower than over test patients is checked"
+)
 
 
 @dataclass(frozen=True)
 class Check:
-    """The outcome of one result of a submission.
+    """The outcome of one result of a submission, or of one file that may not be in it.
 
     Attributes:
-        name: who pushed it, of which model, task and protocol; or the file that cannot be read.
-        problems: what is wrong with it; empty where every number came out as claimed.
+        name: who pushed it, of which model, task and protocol; or the file.
+        problems: what is wrong with it; empty where everything that can be compared came out as claimed.
+        not_verifiable: what its predictions do not show, and why; empty where they show everything.
+        older_rules: whether it was scored by older rules, so that only its values were compared.
+        on_trust: what is taken on trust for this result beside the fields of `differences.TRUSTED`.
     """
 
     name: str
     problems: tuple[str, ...]
+    not_verifiable: str = ""
+    older_rules: bool = False
+    on_trust: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader has to know of a result in which nothing is wrong."""
+        older = [f"older rules: {OLDER_RULES}; its values were compared"] if self.older_rules else []
+        rest = [f"not verifiable: {self.not_verifiable}"] if self.not_verifiable else []
+        return (*older, *rest, *(f"on trust: {field}" for field in self.on_trust))
+
+    @property
+    def outcome(self) -> str:
+        """The outcome in a word or two."""
+        if self.problems:
+            return "FAILED"
+        return "not verifiable" if self.not_verifiable else "older rules" if self.older_rules else "ok"
 
 
 def open_pull_requests(repository: str) -> list[str]:
@@ -67,43 +98,99 @@ def verify_submission(repository: str, revision: str, data_dir: Path | None = No
     Raises:
         HubError: no such dataset or revision, or the Hub is out of reach.
     """
-    api = connect()
-    user = whoami(api)
-    target, main = Target("dataset", repository, revision), Target("dataset", repository)
-    new = call(target, lambda: read_snapshot(api, target, user, None))
-    old = call(main, lambda: read_snapshot(api, main, user, None).files) if revision != MAIN else {}
-    results = call(target, lambda: new.read_matching(r"data/.*\.parquet"))
-    added = {path: content for path, content in results.items() if path not in old}
-    changed = [path for path in old if path not in new.files or new.files[path].blob_id != old[path].blob_id]
-    entries, problems = read_entries(added)
-    answers = call(target, lambda: new.read_matching(r"predictions/[\w.-]+-[0-9a-f]{16}\.parquet"))
+    files = _read_submission(repository, revision)
+    entries, problems = read_entries(files.data)
+    unreadable = {one.file.partition(": ")[0] for one in problems if ": " not in one.file}
+    used = {predictions_path(entry.result, entry.pushed_by) for entry in entries}
     return [
-        *(Check(path, ("it is there already, and a submission may only add files",)) for path in changed),
+        *(Check(path, (reason,)) for path, reason in files.refused.items()),
+        *(Check(path, ("no result of the submission names it",)) for path in files.answers if path not in used),
         *(Check(one.file, (one.message,)) for one in problems),
-        *(Check(_name(entry), tuple(_differences(entry, answers, data_dir))) for entry in entries),
+        *(
+            Check(path, tuple(wrong))
+            for path, content in files.data.items()
+            if path not in unreadable and (wrong := list(differing_rows(content, owner(path))))
+        ),
+        *(check(entry, files.answers, data_dir) for entry in entries),
     ]
 
 
-def _name(entry: Entry) -> str:
-    return f"{entry.pushed_by}: {entry.result.model['name']}, {entry.result.task}, {entry.result.label}"
+@dataclass(frozen=True)
+class Submission:
+    """Files of a submission.
+
+    Attributes:
+        refused: path -> reason of the files that it may not touch.
+        data: path -> content of the files of results that it adds.
+        answers: path -> content of the files of predictions that it adds.
+    """
+
+    refused: Mapping[str, str]
+    data: Mapping[str, bytes]
+    answers: Mapping[str, bytes]
 
 
-def _differences(entry: Entry, answers: Mapping[str, bytes], data_dir: Path | None) -> Iterator[str]:
-    """Yield what a result says that its predictions do not."""
+def _read_submission(repository: str, revision: str) -> Submission:
+    """Read what a revision adds to the main branch; of the main branch itself, everything that it holds."""
+    api = connect()
+    user, target = whoami(api), Target("dataset", repository, revision)
+
+    def read() -> Submission:
+        new = read_snapshot(api, target, user, None)
+        refused, known = ({}, set()) if revision == MAIN else _compare_with_main(new, user)
+        added = sorted(path for path in new.files if path not in refused and path not in known)
+        data, answers = (
+            {path: new.read(path) or b"" for path in added if pattern.fullmatch(path)} for pattern in (DATA, ANSWERS)
+        )
+        return Submission(refused, data, answers)
+
+    return call(target, read)
+
+
+def _compare_with_main(new: Snapshot, user: Account) -> tuple[dict[str, str], set[str]]:
+    """Return path -> reason of what a revision may not touch, and the paths that were there when it left the main branch."""
+    api, target = new.api, new.target
+    base = read_base(api, target, user)
+    main = read_snapshot(api, Target(target.kind, target.id), user, None)
+    author = ""
+    if target.pull_request:
+        author = api.get_discussion_details(target.id, target.pull_request, repo_type=target.kind).author
+    refused = refused_files(digests(new), digests(base), digests(main), author)
+    return dict(refused), set(base.files)
+
+
+def check(entry: Entry, answers: Mapping[str, bytes], data_dir: Path | None = None) -> Check:
+    """Compare a submitted result with the one that is built from its predictions.
+
+    Args:
+        entry: The result, and who pushed it.
+        answers: path -> content of the files of predictions of the submission.
+        data_dir: Raw or prepared data.
+    """
     result, path = entry.result, predictions_path(entry.result, entry.pushed_by)
+    name = f"{entry.pushed_by}: {result.model['name']}, {result.task}, {result.label}"
+    reason, on_trust = "", False
     try:
-        yield from not_a_benchmark_score(result)
-        if path not in answers:
-            yield f"there is no {path}. Push with --with-predictions"
+        problems = [why for why in not_a_benchmark_score(result) if why != OLDER_RULES]
+        rules = Rules(result)
+        on_trust = rules.card is None
+        if path in answers:
+            problems += _differences(rules, _answers(answers[path]), data_dir)
+            reason = REFITS if rules.refitted else ""
+        elif catalog.spec(rules.task.dataset).redistributable:
+            problems.append(f"there is no {path}. Push with --with-predictions")
         else:
-            yield from compare_results(result, score_again(result, _read(answers[path]), data_dir))
+            problems += _differing_facts(rules)
+            reason = f"the ids of {rules.task.dataset} may not be published, so its predictions are not here"
     except CardioBenchError as error:
-        yield str(error)
+        problems = [str(error)]
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        yield f"{path} holds no predictions: {error}"
+        problems = [f"{path} holds no predictions: {error}"]
+    declared = (f"seen_in_pretraining: {DECLARED}",) if on_trust else ()
+    return Check(name, tuple(problems), reason, result.outdated, declared)
 
 
-def _read(content: bytes) -> pd.DataFrame:
+def _answers(content: bytes) -> pd.DataFrame:
     """Return ids and answers; `ValueError` for a file with more rows than any release has units."""
     file = pq.ParquetFile(io.BytesIO(content))
     if (rows := file.metadata.num_rows) > MAX_UNITS:
@@ -111,75 +198,46 @@ def _read(content: bytes) -> pd.DataFrame:
     return file.read().to_pandas()
 
 
-def score_again(claimed: ScoreResult, answers: pd.DataFrame, data_dir: Path | None = None) -> ScoreResult:
-    """Score predictions as those of a result were scored: the same metrics, draws and seed, on the same data.
+def _differences(rules: Rules, answers: pd.DataFrame, data_dir: Path | None) -> Iterator[str]:
+    """Yield what a result says that its predictions do not."""
+    again, clean = rebuild(rules, answers, data_dir)
+    yield from differences(
+        rules.claimed.to_json(),
+        _with_stated_options(rules, again.to_json()),
+        on_trust=lambda path: _on_trust(rules, path),
+        compared=lambda path: _compared(rules.claimed, path),
+        clean=clean,
+    )
+    if not rules.claimed.outdated:
+        yield from missing_sentences(rules.claimed.warnings, again.warnings, clean)
 
-    Args:
-        claimed: the result.
-        answers: id with `y_pred`, `p_<class>` or both.
-        data_dir: raw or prepared data.
 
-    Raises:
-        BadData: its draws are too many, or no number.
-        BadPredictions: other units than those of the test split, or values that are none.
-        MissingData: the data is not to be had.
-    """
-    resamples, seed = (claimed.stamp.get(name) for name in ("resamples", "seed"))
-    if not (isinstance(resamples, int) and 0 < resamples <= MAX_RESAMPLES and isinstance(seed, int)):
-        raise BadData(
-            f"it was scored with {resamples} draws and seed {seed}; up to {MAX_RESAMPLES:,} draws are repeated"
-        )
-    task = catalog.task(claimed.task)
-    dataset = open_dataset(task.dataset, data_dir, need_media=False, published=True)
-    references = dataset.references(task)
-    expected = dataset.expected(task, references)
-    if claimed.protocol == OUT_OF_FOLD:  # each unit is predicted by a model that was not fitted to it
-        references = references[references["id"].isin(answers["id"].astype(str))].assign(split="test")
-        expected = len(references) + dataset.absent_units(task) + dataset.unread_units(task)
-    joined = Predictions.join(references, answers, task, source=claimed.label, allow_missing=True)
-    return score(
-        replace(joined, expected=expected),
-        references,
-        ResultContext(
-            dataset={**dataset.facts, "limit": None},
-            generated=dataset.generated,
-            protocol=claimed.protocol,
-            variant=claimed.variant,
-            metrics=narrow_metrics(task),
-            resamples=resamples,
-            seed=seed,
-        ),
+def _differing_facts(rules: Rules) -> Iterator[str]:
+    """Yield what a result says against the suite, the protocol and the registry, for which no predictions are needed."""
+    facts = _with_stated_options(rules, rules.facts())
+    known = leaves(facts)
+    yield from differences(
+        rules.claimed.to_json(),
+        facts,
+        on_trust=lambda path: _on_trust(rules, path),
+        compared=lambda path: path in known and _compared(rules.claimed, path),
     )
 
 
-def compare_results(claimed: ScoreResult, again: ScoreResult) -> Iterator[str]:
-    """Yield each number that differs.
+def _with_stated_options(rules: Rules, record: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON without options where the submitted result states none, as those of `cardiobench.score` do."""
+    return record if rules.claimed.options else {**record, "options": {}}
 
-    The interval of a probe that was refitted on draws of its training patients cannot be had from predictions alone.
-    """
-    if claimed.dataset.get("digest") != again.dataset.get("digest"):
-        yield f"it was scored on data {claimed.dataset.get('digest')}, and those here are {again.dataset.get('digest')}"
-    if dict(claimed.coverage) != dict(again.coverage):
-        yield f"coverage: {dict(claimed.coverage)} claimed, {dict(again.coverage)} scored again"
-    numbers: dict[str, tuple[float, float]] = {}
-    refitted = bool(claimed.options.get("refits"))
-    for name, estimate in claimed.overall.items():
-        if name not in again.overall:
-            yield f"{name}: no metric of {claimed.task}"
-            continue
-        other = again.overall[name]
-        fields = (
-            ("value", "n", "n_patients")
-            if refitted and name == claimed.metric
-            else ("value", "low", "high", "n", "n_patients")
-        )
-        numbers |= {f"{name} {field}": (getattr(estimate, field), getattr(other, field)) for field in fields}
-    for name, floor in claimed.floors.items():
-        numbers[f"floor {name}"] = (floor.value, again.floors[name].value if name in again.floors else math.nan)
-    for name, (told, found) in numbers.items():
-        if not (
-            math.isclose(told, found, rel_tol=TOLERANCE, abs_tol=TOLERANCE) or (math.isnan(told) and math.isnan(found))
-        ):
-            yield f"{name}: {told:.6g} claimed, {found:.6g} scored again"
-    if not refitted and claimed.verdict.word != again.verdict.word:
-        yield f"verdict: {claimed.verdict.word!r} claimed, {again.verdict.word!r} scored again"
+
+def _on_trust(rules: Rules, path: Leaf) -> str:
+    """Return why a leaf is taken on trust; empty where it is compared."""
+    if path == ("seen_in_pretraining",):
+        return "" if rules.card else DECLARED
+    return OF_MODEL if path[0] == "warnings" else trusted(path, rules.options)
+
+
+def _compared(claimed: ScoreResult, path: Leaf) -> bool:
+    """Return whether a leaf can be compared: of older rules the values alone, of an older schema what it had."""
+    if claimed.outdated:
+        return path[0] in SHARED or (path[0] in ("overall", "per_class") and path[-1] in VALUES)
+    return not (claimed.out_of_fold is None and path[0] in ADDED)

@@ -119,6 +119,10 @@ class BaseProtocol(ABC):
         """Return all options with their values, as stamped into results."""
         return asdict(self)  # type: ignore[call-overload]  # subclasses are dataclasses
 
+    def params_for(self, task: Task) -> dict[str, Any]:
+        """Return the options as a result of a task states them: all of `get_params`, with what the task rules out."""
+        return self.get_params()
+
 
 class PredictionProtocol(BaseProtocol):
     """A protocol that predicts the test recordings of a task; `scoring/` turns its predictions into scores.

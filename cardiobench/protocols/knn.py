@@ -101,8 +101,10 @@ class NearestNeighbours(PredictionProtocol):
             if len(drawn) >= best
         )
         details: dict[str, Any] = {"k": best, "from": list(allowed)}
-        if len(refits) != self.refits:
-            details["refits"] = len(refits)
+        if self.profile == "paper":
+            details["refits"] = 0
+        elif len(refits) != self.refits:
+            details["refits_made"] = len(refits)
         if len(asked) < len(train):
             details["k_chosen_on"] = _drawn(data, asked, train, self.seed)
         if len(train) < len(every):

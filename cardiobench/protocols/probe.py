@@ -70,6 +70,10 @@ class LinearProbe(PredictionProtocol):
         """Return the options that the settings of a run decide."""
         return {"profile": config.profile, "seed": config.seed}
 
+    def params_for(self, task: Task) -> dict[str, Any]:
+        """Return the options as a result of a task states them; a multilabel task has no class weights."""
+        return {**self.get_params(), **({"class_weight": None} if task.kind == "multilabel" else {})}
+
     def check(self, task: Task) -> None:
         """Refuse the published recipe for a task that it is silent on."""
         super().check(task)

@@ -331,7 +331,7 @@ def result_context(
         seen_in_pretraining=model.saw(dataset.spec.name),
         protocol=cell.protocol.name,
         variant=variant,
-        options={**cell.protocol.get_params(), **details},
+        options={**cell.protocol.params_for(task), **details},
         metrics=narrow_metrics(task, config.metrics),
         resamples=config.resamples,
         seed=config.seed,

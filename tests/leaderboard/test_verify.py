@@ -40,9 +40,7 @@ def submission(tmp_path_factory):
     joined = Predictions.join(references, answers, task)
     facts = {**dataset.facts, "limit": None, **dataset.coverage()}
     model = {"name": "org/model", "revision": "1"}
-    scored = score(
-        joined, references, ResultContext(resamples=50, seed=3, protocol="probe", dataset=facts, model=model)
-    )
+    scored = score(joined, references, ResultContext(protocol="probe", dataset=facts, model=model))
     scored = replace(scored, stamp={**scored.stamp, "suite": "quick", "key": "1"})
     folder = tmp_path_factory.mktemp("results")
     saved, _ = save_scored(scored, joined.frame, result_path(folder / "org__model/1", "probe", TASK))
@@ -128,10 +126,92 @@ def test_a_manipulated_submission_fails_and_says_why(hub, client, submission, ca
     assert "FAILED bob: org/model" in printed and words in printed
 
 
-def test_what_is_there_may_not_be_changed(hub, client, submission):  # noqa: F811
-    repository = hub.store.put("dataset", REPOSITORY, {"data/alice-0.parquet": b"PAR1", "README.md": b"a card"})
-    repository.open_pull("mine", "bob", repository.resolve("main"))
-    repository.commit("refs/pr/1", {"data/alice-0.parquet": b"PAR2"}, ["README.md"], "mine", "bob")
+def pull_request(hub, author, files, deleted=()):  # noqa: F811
+    """Open a pull request of a dataset that holds a card and a file of alice's; return the outcome of each of its files."""
+    there = {f"data/alice-{0:016}.parquet": b"PAR1", "README.md": b"a card"}
+    repository = hub.store.put("dataset", REPOSITORY, there)
+    repository.open_pull("mine", author, repository.resolve("main"))
+    repository.commit("refs/pr/1", files, deleted, "mine", author)
+    return repository
+
+
+def test_what_is_there_may_not_be_changed(hub, client):  # noqa: F811
+    pull_request(hub, "bob", {f"data/alice-{0:016}.parquet": b"PAR2"}, ["README.md"])
     checks = verify_submission(REPOSITORY, "refs/pr/1")
-    assert [check.name for check in checks] == ["README.md", "data/alice-0.parquet"]
+    assert [check.name for check in checks] == ["README.md", f"data/alice-{0:016}.parquet"]
     assert all("may only add files" in check.problems[0] for check in checks)
+
+
+FORBIDDEN = {
+    f"data/alice-{1:016}.parquet": "in the name of alice, and bob opened",
+    f"predictions/alice-{1:016}.parquet": "in the name of alice, and bob opened",
+    f"data/Bob-{1:016}.parquet": "in the name of Bob, and bob opened",
+    f"data/bob-b-{1:016}.parquet": "in the name of bob-b, and bob opened",
+    ".github/workflows/submissions.yml": "may only add",
+    f"data/bob-{1:016}.parquet.sh": "may only add",
+    f"data/sub/bob-{1:016}.parquet": "may only add",
+    f"data/bоb-{1:016}.parquet": "may only add",  # a Cyrillic o
+    f"predictions/bob-{2:016}.parquet": "no result of the submission names it",
+}
+
+
+def test_a_pull_request_adds_files_of_its_author_alone(hub, client, submission, capsys):  # noqa: F811
+    """Each file that it may not add is named with the reason; the author's own result beside them is still checked."""
+    folder, saved = submission
+    frame = pd.read_parquet(next(folder.rglob("*.predictions.parquet"))).drop(columns=["patient_id", "y_true"])
+    own = {
+        f"data/bob-{1:016}.parquet": parquet(records(saved, "bob")),
+        predictions_path(saved, "bob"): frame.to_parquet(index=False),
+    }
+    repository = pull_request(hub, "bob", {**dict.fromkeys(FORBIDDEN, b"x"), **own})
+    # The main branch goes on after the pull request was opened: what it gained is no change of the submission.
+    repository.commit("main", {f"data/carol-{1:016}.parquet": b"x"}, (), "later", "carol")
+    found = {check.name: check.problems for check in verify_submission(REPOSITORY, "refs/pr/1")}
+    assert found.pop("bob: org/model, ptb_xl_sample/cd, probe") == ()
+    assert found.keys() == FORBIDDEN.keys()
+    assert all(words in found[path][0] for path, words in FORBIDDEN.items())
+    assert main(["verify", REPOSITORY, "--revision", "refs/pr/1"]) == 1
+    assert "FAILED .github/workflows/submissions.yml" in capsys.readouterr().out
+
+
+def test_a_file_that_the_main_branch_gained_meanwhile_is_not_replaced(hub, client):  # noqa: F811
+    path = f"data/bob-{1:016}.parquet"
+    repository = pull_request(hub, "bob", {path: b"mine"})
+    repository.commit("main", {path: b"another"}, (), "later", "alice")
+    (check,) = verify_submission(REPOSITORY, "refs/pr/1")
+    assert check.name == path and "main branch has another file" in check.problems[0]
+
+
+def test_a_pull_request_brings_no_card(hub, client, submission):  # noqa: F811
+    hub.store.put("dataset", REPOSITORY, {"notes.txt": b"a dataset without a card"})
+    client(BOB)
+    assert push_all(submission[0]) == 0
+    files = hub.store.repository("dataset", REPOSITORY).files("refs/pr/1")
+    assert sorted(path.partition("/")[0] for path in files) == [".gitattributes", "data", "notes.txt", "predictions"]
+
+
+def edited(rows, **changes):
+    return [{**row, **changes} for row in rows]
+
+
+ROWS = {
+    "a value of its own": lambda rows: edited(rows, value=0.99),
+    "a verdict of its own": lambda rows: edited(rows, beats_floor="above the floor"),
+    "another model": lambda rows: edited(rows, model="org/other"),
+    "a metric less": lambda rows: rows[1:],
+    "a metric twice": lambda rows: [*rows, rows[0]],
+    "a metric more": lambda rows: [*rows, {**rows[0], "metric": "sota"}],
+    "a result with a key twice": lambda rows: edited(
+        rows, result=rows[0]["result"].replace("{", '{"collapsed": true, ', 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_the_columns_beside_a_result_repeat_it(hub, client, submission, case):  # noqa: F811
+    """`load_dataset` shows the columns; the leaderboard reads the result."""
+    _, saved = submission
+    rows = ROWS[case](records(saved, "bob"))
+    hub.store.put("dataset", REPOSITORY, {f"data/bob-{1:016}.parquet": parquet(rows)})
+    found = {check.name: check.problems for check in verify_submission(REPOSITORY, "main")}
+    assert found.get(f"data/bob-{1:016}.parquet")

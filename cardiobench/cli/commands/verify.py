@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "score the predictions of a submission to a dataset of results again, and compare every number"
+HELP = "score the predictions of a submission to a dataset of results again, and compare every field"
 EXAMPLES = """\
 examples
   one pull request
@@ -11,7 +11,9 @@ examples
   all that are open, as the workflow of a dataset of results does
       cardiobench verify org/cardiobench-results --pull-requests
 
-exit code 0: every number came out as claimed, 1: some did not
+ok: every field came out as claimed, but those listed as taken on trust; not verifiable: so did all that predictions
+show, and the reason names the rest; older rules: so did the values, and it is not ranked; FAILED: says what did not
+exit code 0: nothing failed, 1: something did
 """
 
 
@@ -27,20 +29,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print what differs; returns the exit code."""
     from cardiobench.core.console import Console
+    from cardiobench.leaderboard.differences import on_trust
     from cardiobench.leaderboard.verify import open_pull_requests, verify_submission
 
     console = Console()
     revisions = open_pull_requests(arguments.dataset) if arguments.pull_requests else [arguments.revision]
-    failed = 0
+    failed = checked = 0
     for revision in revisions:
         checks = verify_submission(arguments.dataset, revision, arguments.data_dir)
         for check in checks:
-            console.print(f"{revision} {'FAILED' if check.problems else 'ok'} {check.name}")
-            for problem in check.problems:
-                console.print(f"  {problem}")
+            console.print(f"{revision} {check.outcome} {check.name}")
+            for line in (*check.problems, *check.notes):
+                console.print(f"  {line}")
         wrong = sum(bool(check.problems) for check in checks)
-        failed += wrong
+        failed, checked = failed + wrong, checked + len(checks)
         console.print(f"{revision}: {len(checks) - wrong} of {len(checks)} results came out as claimed")
     if not revisions:
         console.print(f"{arguments.dataset} has no open pull request")
+    if checked:
+        console.print("taken on trust:")
+        for field, reason in on_trust().items():
+            console.print(f"  {field}: {reason}")
     return 1 if failed else 0

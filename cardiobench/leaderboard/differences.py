@@ -1,0 +1,124 @@
+"""Comparison of a submitted result with the one built anew: every leaf of the JSON but a short list taken on trust."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from cardiobench.results.record import CHECKSUM
+
+Leaf = tuple[str | int, ...]
+"""Path of a leaf of a JSON tree: keys of mappings and places in lists."""
+
+RELATIVE, ABSOLUTE = 1e-6, 1e-9
+"""Largest difference between two computations of a number; rounding by another processor is far smaller."""
+ABSENT = "nothing"
+HOST = "fact about the machine or the run of the submitter"
+LIBRARIES = ("cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch", "libraries", "python", "commit")
+TRUSTED: Mapping[Leaf, str] = {
+    ("model",): "answers do not show which model gave them",
+    ("protocol",): "answers do not show how they came about; units, options and family are those of the named protocol",
+    ("variant",): "as the protocol, of which it has to be a variant",
+    ("dataset", "overlays"): "answers do not show what the model was shown",
+    (
+        "predictions_sha256",
+    ): "checksum of the submitter's own file, which also holds labels; its first 16 digits name the file that was sent",
+    ("stamp", "suite"): "the run of the submitter; the suite has to be known, and its options are compared",
+    ("stamp", "date"): "when the submitter scored; not in the future",
+    **{("stamp", name): HOST for name in (*LIBRARIES, "key", "code", "components", "embeddings", "device", "seconds")},
+    ("stamp", "source_checksum"): "checksum of the file on the submitter's machine",
+}
+"""Start of a path -> why what is there cannot be compared."""
+SAYS: Mapping[Leaf, str] = {
+    ("dataset", "digest"): "it was scored on data {one}, and those here are {other}",
+    ("stamp", "resamples"): "it was scored with {one} draws, and submissions are scored with {other}",
+    ("stamp", "seed"): "it was scored with seed {one}, and submissions are scored with seed {other}",
+}
+FITTED = "what the protocol chose while it was fitted; its options are compared"
+OF_MODEL = "sentences about the model; those that follow from data and answers are compared"
+DECLARED = "declared by the submitter: the model has no card here"
+
+
+def leaves(value: Any, path: Leaf = ()) -> dict[Leaf, Any]:
+    """Return path -> value of everything in a JSON tree that holds nothing further; empty lists and mappings are leaves."""
+    if isinstance(value, Mapping) and value:
+        return {key: leaf for name in value for key, leaf in leaves(value[name], (*path, name)).items()}
+    if isinstance(value, Sequence) and not isinstance(value, str) and value:
+        return {key: leaf for number, entry in enumerate(value) for key, leaf in leaves(entry, (*path, number)).items()}
+    return {path: value}
+
+
+def trusted(path: Leaf, options: Mapping[str, Any]) -> str:
+    """Return why a leaf is taken on trust; empty for one that is compared.
+
+    Args:
+        path: Leaf of the leaf.
+        options: Options that the protocol has.
+    """
+    if path[0] == "options" and len(path) > 1 and path[1] not in options:
+        return FITTED
+    return next((why for start, why in TRUSTED.items() if path[: len(start)] == start), "")
+
+
+def on_trust() -> dict[str, str]:
+    """Return what is taken on trust, as a reader is told: field -> why."""
+    fields: dict[str, list[str]] = {}
+    for path, why in TRUSTED.items():
+        fields.setdefault(why, []).append(" ".join(map(str, path)))
+    named = {", ".join(names): why for why, names in fields.items()}
+    return {**named, "options beside those of the protocol": FITTED, "warnings about the model": OF_MODEL}
+
+
+def differences(
+    claimed: Mapping[str, Any],
+    again: Mapping[str, Any],
+    *,
+    on_trust: Callable[[Leaf], str],
+    compared: Callable[[Leaf], bool] = lambda path: True,
+    clean: Callable[[str], str] = str,
+) -> Iterator[str]:
+    """Yield what two results say differently, leaf by leaf, keys that one of them lacks included.
+
+    Args:
+        claimed: JSON of the submitted result.
+        again: JSON of the result built anew.
+        on_trust: Path -> why it is not compared; empty where it is.
+        compared: Path -> whether it can be compared at all.
+        clean: Change to every text before it is compared, such as the removal of ids.
+    """
+    told, found = leaves(claimed), leaves(again)
+    for path in dict.fromkeys((*SAYS, *told, *found)):  # What explains many other differences comes first.
+        if path == (CHECKSUM,) or on_trust(path) or not compared(path):
+            continue
+        one, other = told.get(path, ABSENT), found.get(path, ABSENT)
+        if not same(one, other, clean):
+            yield SAYS.get(path, "{path}: {one} claimed, {other} scored again").format(
+                path=_name(path), one=_text(one), other=_text(other)
+            )
+
+
+def same(one: Any, other: Any, clean: Callable[[str], str] = str) -> bool:
+    """Return whether two leaves say the same: numbers within rounding, everything else exactly."""
+    if isinstance(one, str) and isinstance(other, str):
+        return clean(one) == clean(other)
+    numbers = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in (one, other)]
+    if all(numbers) and any(isinstance(value, float) for value in (one, other)):
+        return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    return type(one) is type(other) and one == other
+
+
+def missing_sentences(claimed: Sequence[str], again: Sequence[str], clean: Callable[[str], str]) -> Iterator[str]:
+    """Yield the warnings that follow from data and answers and that a result leaves out or changes."""
+    told = iter(clean(sentence) for sentence in claimed)
+    for sentence in again:
+        if clean(sentence) not in told:  # in this order; `in` goes on where the last one was found
+            yield f"warnings: '{sentence}' is left out or changed"
+            return
+
+
+def _name(path: Leaf) -> str:
+    names = ("floor" if part == "floors" else str(part) for part in path)
+    return " ".join(names)
+
+
+def _text(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else repr(value) if isinstance(value, str) else f"{value}"

@@ -1,0 +1,186 @@
+"""Build the result of a submission anew, from its predictions, the references and what is registered here."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from cardiobench.core.config import RESAMPLES
+from cardiobench.core.errors import BadData, UnknownName
+from cardiobench.core.io import to_plain
+from cardiobench.data import catalog
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.open import open_dataset
+from cardiobench.data.spec import Task
+from cardiobench.hub.outgoing import clean_text
+from cardiobench.metrics.load import load_metrics
+from cardiobench.models.cards import ModelCard, find_card
+from cardiobench.protocols import protocol
+from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.context import ResultContext
+from cardiobench.scoring.metrics import metrics_of
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
+from cardiobench.scoring.suites import load_suite
+from cardiobench.scoring.variability import BOTH
+
+SEED = 0
+EXTERNAL = "predictions"
+"""Protocol of answers that were scored from a file: it has no options and answers the test units."""
+OWN_VIEWS, BEST = "own_views", "best"
+"""Ends of variants that a run adds to those of a protocol."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a result has to say by the suite, the protocol and the registry of this installation.
+
+    Attributes:
+        claimed: The submitted result; only its task, protocol, variant, suite and model name are read, and what it says of
+            pretraining where its model has no card.
+    """
+
+    claimed: ScoreResult
+
+    @cached_property
+    def task(self) -> Task:
+        """The task, from the catalogue."""
+        return catalog.task(self.claimed.task)
+
+    @cached_property
+    def protocol(self) -> BaseProtocol | None:
+        """The protocol with the options of the suite; None for predictions scored from a file.
+
+        Raises:
+            BadData: The suite, the protocol or the variant is not known here.
+        """
+        name, variant = self.claimed.protocol, self.claimed.variant
+        suite = self.claimed.stamp.get("suite")
+        try:
+            options = load_suite(str(suite)).options if suite else {}
+            made = None if name == EXTERNAL else protocol(name, **options.get(name, {}))
+        except UnknownName as error:
+            raise BadData(f"{error} Its options and units are not known here") from error
+        if isinstance(made, PredictionProtocol) and not _has_variant(made, self.task, variant):
+            raise BadData(f"{name} has no variant '{variant}' of {self.task.name}")
+        return made
+
+    @cached_property
+    def options(self) -> Mapping[str, Any]:
+        """Options of the protocol as a result of the task states them."""
+        return {} if self.protocol is None else to_plain(self.protocol.params_for(self.task))
+
+    @property
+    def out_of_fold(self) -> bool:
+        """Whether the protocol predicts the units of all splits."""
+        return self.protocol is not None and self.protocol.out_of_fold
+
+    @property
+    def refitted(self) -> bool:
+        """Whether the interval of the ranking metric covers refits, which predictions do not show."""
+        return self.options.get("refits", 0) > 1
+
+    @cached_property
+    def card(self) -> ModelCard | None:
+        """The card of the model; None where none is registered here."""
+        return find_card(str(self.claimed.model["name"]))
+
+    @property
+    def seen_in_pretraining(self) -> bool | None:
+        """Whether the model saw the dataset: as its card says, else as the submitter declares."""
+        return self.card.saw(self.task.dataset) if self.card else self.claimed.seen_in_pretraining
+
+    def references(self, dataset: OpenDataset) -> pd.DataFrame:
+        """Return the references of a dataset, with the units that the protocol predicts in split `test`."""
+        references = dataset.references(self.task)
+        if not self.out_of_fold or not isinstance(self.protocol, PredictionProtocol):
+            return references
+        rows = dataset.task_rows(self.task).reset_index(drop=True)
+        units = self.protocol.select_rows(rows, self.task, self.claimed.variant)[self.task.unit_column]
+        return references[references["id"].isin(set(units.astype(str)))].assign(split="test")
+
+    def facts(self) -> dict[str, Any]:
+        """Return the part of the result's JSON that follows without data and predictions."""
+        ranking, spec = load_metrics(metrics_of(self.task))[0], catalog.spec(self.task.dataset)
+        return {
+            "metric": ranking.primary_key,
+            "higher_is_better": ranking.higher_is_better,
+            "unit": self.task.unit,
+            "options": self.options,
+            "out_of_fold": self.out_of_fold,
+            "dataset": {"name": spec.name, "version": spec.version, "twin": False, "limit": None},
+            "generated": spec.generated,
+            "seen_in_pretraining": self.seen_in_pretraining,
+            "stamp": {"seed": SEED, "resamples": RESAMPLES},
+        }
+
+
+def _has_variant(made: PredictionProtocol, task: Task, variant: str) -> bool:
+    """Return whether a run gives results of a variant."""
+    known = made.variants(task)
+    best = {f"{name.partition('.')[0]}.{BEST}" for name in known} if made.out_of_fold else set()
+    return variant.removesuffix(OWN_VIEWS).removesuffix(".") in {*known, *best}
+
+
+class Rebuilt(NamedTuple):
+    """A result built anew, and how texts are cleaned of the ids of its dataset."""
+
+    result: ScoreResult
+    clean: Callable[[str], str]
+
+
+def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -> Rebuilt:
+    """Score the predictions of a submission by the rules of this installation.
+
+    Of the submission itself only what `Rules` names is read, and of an interval that covers refits the standard error: what
+    refits added to it cannot be had from predictions.
+
+    Args:
+        rules: Rules for the submitted result.
+        answers: id with `y_pred`, `p_<class>` or both.
+        data_dir: Raw or prepared data.
+
+    Raises:
+        BadData: The suite, the protocol or its variant is not known here.
+        BadPredictions: Units other than those that the protocol predicts, or values that are none.
+        MissingData: The data is not to be had.
+    """
+    task, claimed = rules.task, rules.claimed
+    dataset = open_dataset(task.dataset, data_dir, need_media=False, published=True)
+    if claimed.dataset.get("overlays") == "masked":
+        dataset = dataset.with_masked_overlays()
+    references = rules.references(dataset)
+    joined = Predictions.join(references, answers, task, source=claimed.label, allow_missing=True)
+    expected = dataset.expected(task, references)
+    if rules.out_of_fold:
+        expected = joined.expected + dataset.absent_units(task) + dataset.unread_units(task)
+    joined = replace(joined, expected=expected, out_of_fold=rules.out_of_fold)
+    masked = {"overlays": "masked"} if dataset.masked else {}
+
+    context = ResultContext(
+        dataset={**dataset.facts, **masked, "limit": None, **dataset.coverage()},
+        generated=dataset.generated,
+        model=claimed.model,
+        seen_in_pretraining=rules.seen_in_pretraining,
+        protocol=claimed.protocol,
+        variant=claimed.variant,
+        options=rules.options,
+        seed=SEED,
+    )
+    result = score(joined, references, context)
+    if rules.refitted and claimed.score.covers == BOTH:
+        result = score(joined, references, replace(context, refit_scores=_refit_scores(claimed, result)))
+    ids = frozenset(name for name in {*references["id"], *references["patient_id"].astype(str)} if not name.isdigit())
+    return Rebuilt(result, lambda text: clean_text(text, ids))
+
+
+def _refit_scores(claimed: ScoreResult, test_only: ScoreResult) -> tuple[float, float]:
+    """Return two scores that spread as much as the refits of a result must have for its standard error."""
+    variance = claimed.score.se**2 - test_only.score.se**2
+    half = math.sqrt(variance / 2) if variance > 0 else 0.0
+    return -half, half
