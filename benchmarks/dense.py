@@ -66,7 +66,7 @@ class Frames:
 
     def labels(self, split: str) -> Iterator:
         """Yield the labels of a split."""
-        from cardiobench.data.dense import DenseLabel
+        from cardiobench.tasks.dense_label import DenseLabel
 
         for number, (name, patient) in enumerate(zip(self.ids, self.patients, strict=True)):
             if self.splits[number] == split:

@@ -17,12 +17,12 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 
 from cardiobench.data import catalog
-from cardiobench.data.labels import label_set
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.metrics.load import load_metric
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.probe import LinearProbe
+from cardiobench.tasks.labels import label_set
 
 TASK = "ptb_xl/all"
 WIDTH, LATENT = 1536, 60
@@ -71,7 +71,7 @@ def timed(name: str, work: Callable[[], Result]) -> tuple[Result, float]:
 
 def compare_resamples(truth: np.ndarray, scores: np.ndarray, patients: np.ndarray) -> float:
     """Return how many times as long scikit-learn takes in a loop; the values of both are equal to 1e-12."""
-    from cardiobench.scoring.bootstrap import patient_weights
+    from cardiobench.stats.bootstrap import patient_weights
 
     metric = load_metric("auroc_macro")
     chunks = list(patient_weights(patients, RESAMPLES))

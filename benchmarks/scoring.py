@@ -27,9 +27,9 @@ from cardiobench.data.references import read_references
 from cardiobench.data.spec import Group, Task
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.bootstrap import percentile_interval, resample
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
+from cardiobench.stats.bootstrap import percentile_interval, resample
 
 B = 1000
 GOALS = {("regression", 1277): 40, ("regression", 3602): 20}  # elsewhere 60

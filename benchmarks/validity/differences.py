@@ -8,11 +8,11 @@ from scipy import stats
 from benchmarks.validity.simulated import BOTH, DRAWS, TEST_SETS, Promise, call, coin, noise, sampler
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.compare import paired_difference
 from cardiobench.scoring.families import Family, margin
-from cardiobench.scoring.groups import gap_tests
-from cardiobench.scoring.information import information_test
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.information import information_test
+from cardiobench.tasks.groups import gap_tests
 
 
 def gaps(repetitions: int) -> Iterator[Promise]:

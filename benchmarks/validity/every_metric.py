@@ -9,8 +9,8 @@ from benchmarks.validity.simulated import DRAWS, Promise, noise
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.estimates import Sampler, estimate_metrics
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler, estimate_metrics
 
 Simulate = Callable[[np.random.Generator, int], tuple[ScoringInput, np.ndarray]]
 

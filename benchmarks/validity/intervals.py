@@ -8,8 +8,8 @@ from scipy import stats
 from benchmarks.validity.simulated import BOTH, DRAWS, Make, Promise, noise, sampler
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.estimates import Sampler, estimate_metric
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler, estimate_metric
 
 
 def coverage(repetitions: int) -> Iterator[Promise]:

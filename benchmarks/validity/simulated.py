@@ -7,11 +7,11 @@ from scipy import stats
 
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.estimates import Sampler, estimate_metric
-from cardiobench.scoring.floors import best_uninformed
-from cardiobench.scoring.information import information_test
 from cardiobench.scoring.verdict import judge
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler, estimate_metric
+from cardiobench.stats.information import information_test
+from cardiobench.tasks.floors import best_uninformed
 
 TEST_SETS = {
     "TMED AS 25/94": (25, 94),

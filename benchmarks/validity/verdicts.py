@@ -17,9 +17,9 @@ from benchmarks.validity.simulated import (
     sampler,
 )
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.bounds import completed
-from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.information import p_of_correlation
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.information import p_of_correlation
+from cardiobench.tasks.bounds import completed
 
 RATES = (0.1, 0.3, 0.5, 0.7, 0.9)
 

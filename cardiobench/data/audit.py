@@ -10,8 +10,8 @@ import pandas as pd
 from cardiobench.data import catalog
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.data.labels import label_values
 from cardiobench.data.spec import LABEL_SEPARATOR, Task
+from cardiobench.tasks.labels import label_values
 
 FEW = 5  # patients; a resample lacks a class of k patients with probability e**-k, 2 % and more of those below
 

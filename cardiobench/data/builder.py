@@ -11,12 +11,12 @@ import pandas as pd
 
 from cardiobench.core.errors import BadMedia, MissingData, first_n
 from cardiobench.data import phantom
-from cardiobench.data.dense import DenseLabel
-from cardiobench.data.labels import split_labels
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode, read_ecg
 from cardiobench.data.media.deidentify import deidentified, is_dicom
 from cardiobench.data.rows import ARCHIVES, RowTable, archive_hint, row_table, safe_join
 from cardiobench.data.spec import DatasetSpec, Task
+from cardiobench.tasks.dense_label import DenseLabel
+from cardiobench.tasks.labels import split_labels
 
 if TYPE_CHECKING:
     from cardiobench.data.audit_finding import AuditFinding

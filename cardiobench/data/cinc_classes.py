@@ -8,7 +8,7 @@ the classes with ten recordings or more in it.
 
 from collections.abc import Set
 
-from cardiobench.data.labels import label_set
+from cardiobench.tasks.labels import label_set
 
 CODES = {
     "AF": {"164889003"},

@@ -13,11 +13,12 @@ import pandas as pd
 from cardiobench.core.errors import BadData, BadMedia
 from cardiobench.core.io import sha256_of_json
 from cardiobench.data import catalog
-from cardiobench.data.dense import DenseLabel, check_inside
+from cardiobench.data.dense import check_inside
 from cardiobench.data.media import METADATA, Clip, Ecg, FrameSampling
 from cardiobench.data.media.overlays import mask_overlays
 from cardiobench.data.rows import RowTable
 from cardiobench.data.spec import ROWS, DatasetSpec, Task
+from cardiobench.tasks.dense_label import DenseLabel
 
 Profile = Literal["default", "paper"]
 

@@ -1,66 +1,42 @@
 """Dense labels: masks and landmarks of single frames, read one at a time."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 import numpy as np
 
 from cardiobench.core.errors import BadData, BadMedia
 from cardiobench.data.spec import Task
+from cardiobench.tasks.dense_label import (
+    ATRIUM,
+    CAVITY,
+    LENGTHS,
+    MYOCARDIUM,
+    POINTS,
+    STRUCTURES,
+    UNKNOWN_FRAME,
+    DenseLabel,
+)
 
-CAVITY, MYOCARDIUM, ATRIUM = STRUCTURES = ("cavity", "myocardium", "atrium")
-POINTS = ("septum_right", "septum_left", "wall_inner", "wall_outer")
-"""End points of the parasternal calipers, from the right ventricle to the pericardium."""
-LENGTHS: Mapping[str, tuple[str, str]] = {
-    "ivs": ("septum_right", "septum_left"),
-    "lvid": ("septum_left", "wall_inner"),
-    "lvpw": ("wall_inner", "wall_outer"),
-}
-"""Measurement -> the two of `POINTS` that it lies between."""
-UNKNOWN_FRAME = -1
+__all__ = [
+    "ATRIUM",
+    "CAVITY",
+    "LENGTHS",
+    "MYOCARDIUM",
+    "PIXEL",
+    "POINTS",
+    "STRUCTURES",
+    "UNKNOWN_FRAME",
+    "DenseLabel",
+    "Reading",
+    "check_inside",
+    "check_mask",
+    "check_spacing",
+    "read_label",
+]
+
 PIXEL = (0.001, 100.0)
 """mm that a side of a pixel can measure; what lies beyond is another unit, or damage."""
-
-
-@dataclass(frozen=True, eq=False)
-class DenseLabel:
-    """The label of one frame of a recording.
-
-    Attributes:
-        task: name of the task.
-        unit: unit of scoring (`Task.unit_column`).
-        patient: patient id.
-        split: of the patient.
-        recording: `id` of the row that holds the frame.
-        frame: index in the decoded recording, from 0; `UNKNOWN_FRAME` where the release does not say.
-        mask: uint8 (H, W), 0 background, then the task's structures in order; None for landmarks.
-        points: float64 (k, 2), x and y in pixels of the decoded frame, the first pixel's middle at 0, NaN where a point
-            is not labelled; None for segmentations.
-        spacing: height and width of a pixel, mm; None where the release does not say.
-        phase: "ED", "ES", or None.
-        view: of the recording, or None.
-        size: height and width of a mask that was left out to save memory; None else.
-        reason: why there is no label; mask and points are then None.
-    """
-
-    task: str
-    unit: str
-    patient: str
-    split: str
-    recording: str
-    frame: int
-    mask: np.ndarray | None = None
-    points: np.ndarray | None = None
-    spacing: tuple[float, float] | None = None
-    phase: str | None = None
-    view: str | None = None
-    size: tuple[int, int] | None = None
-    reason: str = ""
-
-    def without_mask(self) -> "DenseLabel":
-        """Return the label without its mask, whose size is kept."""
-        return self if self.mask is None else replace(self, mask=None, size=self.mask.shape)
 
 
 class Reading(TypedDict, total=False):

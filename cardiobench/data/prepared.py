@@ -15,14 +15,14 @@ from cardiobench.core.errors import BadData, CardioBenchError, MissingData
 from cardiobench.core.tables import read_table
 from cardiobench.data.builder import candidate_dirs, unmeasured_column
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.data.dense import DenseLabel
 from cardiobench.data.fingerprints import fingerprints
-from cardiobench.data.labels import label_set
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
 from cardiobench.data.prepared_labels import label_path, read_labels
 from cardiobench.data.prepared_note import LEFT_OUT, NOTE, check_files, note_content, read_note
 from cardiobench.data.rows import RowTable, check_rows
 from cardiobench.data.spec import DatasetSpec, Task
+from cardiobench.tasks.dense_label import DenseLabel
+from cardiobench.tasks.labels import label_set
 
 
 def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:

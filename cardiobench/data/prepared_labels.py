@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cardiobench.core.errors import BadData
-from cardiobench.data.dense import DenseLabel
 from cardiobench.data.spec import Task
+from cardiobench.tasks.dense_label import DenseLabel
 
 LABELS = "labels"
 """Folder of the files, beside the recordings."""

@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 from cardiobench.core.resources import folder
-from cardiobench.data.labels import label_set
 from cardiobench.data.release_counts import expected_counts
+from cardiobench.tasks.labels import label_set
 
 OVER_89 = 300  # how 1.0.3 writes every age above 89; older releases wrote the age
 OLDEST = 89

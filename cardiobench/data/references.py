@@ -7,8 +7,8 @@ import pandas as pd
 
 from cardiobench.core.errors import BadData, first_n
 from cardiobench.core.tables import numbers_of, read_table, text_of, write_csv
-from cardiobench.data.labels import strange_labels
 from cardiobench.data.spec import Task
+from cardiobench.tasks.labels import strange_labels
 
 COLUMNS = ("id", "patient_id", "split", "y_true")
 

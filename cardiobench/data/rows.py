@@ -18,10 +18,10 @@ import pyarrow as pa
 from cardiobench.core.errors import BadData, MissingData, first_n
 from cardiobench.core.io import sha256_of_file
 from cardiobench.core.tables import TEXT
-from cardiobench.data.labels import strange_labels
 from cardiobench.data.release_counts import absent_rows, check_class_counts
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.data.twin_manifest import TWIN_MARK, TwinManifest, find_manifest, is_generated
+from cardiobench.tasks.labels import strange_labels
 
 ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 FRACTION_ROWS = 3

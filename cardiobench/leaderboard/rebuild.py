@@ -27,7 +27,7 @@ from cardiobench.scoring.metrics import metrics_of
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from cardiobench.scoring.suites import load_suite
-from cardiobench.scoring.variability import BOTH
+from cardiobench.stats.variability import BOTH
 
 SEED = 0
 EXTERNAL = "predictions"

@@ -26,7 +26,7 @@ class Number:
         perfect: Value of a perfect answer; None means the end of the range in the better direction.
         unit: "fraction" for a share shown in percent, "label" for the unit of the task's label, or the unit itself, such as
             "mm"; "" for none.
-        interval: Method of the interval, a name of `cardiobench.scoring.estimates.METHODS`; details follow a colon.
+        interval: Method of the interval, a name of `cardiobench.stats.estimates.METHODS`; details follow a colon.
         constant: Constant answer to choose from the train labels of a regression: their "mean" or "median".
         one_class: Whether the number is defined on a test set of one class.
         by_structure: Whether `<key>_<structure>` are numbers of the same kind, such as `dice_cavity`.

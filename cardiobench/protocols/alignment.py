@@ -17,9 +17,9 @@ from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.zero_shot import embed_texts, no_text_tower, numeric_sentences
 from cardiobench.results.analysis_result import point_estimate
-from cardiobench.scoring.bootstrap import estimate, resample
-from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.information import p_of_correlation
+from cardiobench.stats.bootstrap import estimate, resample
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.information import p_of_correlation
 
 COMPONENT = "protocol alignment"
 VERSION = 1

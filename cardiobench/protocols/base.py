@@ -12,11 +12,11 @@ import pandas as pd
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadPredictions, NotApplicable, first_n
-from cardiobench.data.labels import label_cells, label_values
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.options import validated
+from cardiobench.tasks.labels import label_cells, label_values
 
 
 @dataclass(frozen=True)

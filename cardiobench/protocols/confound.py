@@ -25,7 +25,7 @@ from cardiobench.protocols.representation.sample import MIN_PER_CLASS, BalancedS
 from cardiobench.protocols.representation.subjects import labels_across
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import estimate, patient_weights
+from cardiobench.stats.bootstrap import estimate, patient_weights
 
 COMPONENT = "protocol confound"
 VERSION = 1

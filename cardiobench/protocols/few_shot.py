@@ -18,7 +18,7 @@ from cardiobench.protocols.options import Penalty
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.task_scorer import ScoreDraws, TaskScorer
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import estimate
+from cardiobench.stats.bootstrap import estimate
 
 COMPONENT = "protocol few_shot"
 VERSION = 1

@@ -12,7 +12,7 @@ from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
-from cardiobench.scoring.bootstrap import estimate, resample
+from cardiobench.stats.bootstrap import estimate, resample
 
 COMPONENT = "protocol frame_similarity"
 VERSION = 1

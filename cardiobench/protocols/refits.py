@@ -8,7 +8,7 @@ import numpy as np
 
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.learnable import two_answers
-from cardiobench.scoring.variability import training_weights
+from cardiobench.stats.variability import training_weights
 
 
 def redrawn_rows(data: TaskData, indices: np.ndarray, refits: int, seed: int) -> Iterator[np.ndarray]:

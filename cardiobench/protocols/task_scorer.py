@@ -6,19 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.protocols.base import TaskData, Units, decide
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import FEW, MIN_PATIENTS, resample, resampled_counts
-from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.compare import paired_difference
-from cardiobench.scoring.estimates import Sampler, estimate_metric
-from cardiobench.scoring.floors import best_constant, best_uninformed
 from cardiobench.scoring.predictions import match_units
+from cardiobench.stats.bootstrap import FEW, MIN_PATIENTS, resample, resampled_counts
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler, estimate_metric
+from cardiobench.tasks.floors import best_constant, best_uninformed
+from cardiobench.tasks.labels import label_values
 
 
 @dataclass(frozen=True)

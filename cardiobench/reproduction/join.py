@@ -13,7 +13,7 @@ from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.reproduction.files import read_table
 from cardiobench.reproduction.profiles import Profile
 from cardiobench.reproduction.table_spec import PROBABILITIES, TableSpec, Truth
-from cardiobench.scoring.groups import group_labels
+from cardiobench.tasks.groups import group_labels
 
 
 @dataclass(frozen=True)

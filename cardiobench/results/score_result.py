@@ -38,7 +38,7 @@ class Estimate(Part):
         n_patients: patients they come from.
         reason: why a number is NaN or has no interval; empty otherwise.
         se: standard error over patients.
-        method: how the interval was made; a name of `cardiobench.scoring.estimates.METHODS`.
+        method: how the interval was made; a name of `cardiobench.stats.estimates.METHODS`.
         covers: what the interval varies: "test patients", or "test and training patients".
     """
 

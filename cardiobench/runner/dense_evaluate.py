@@ -28,7 +28,7 @@ from cardiobench.runner.cell import BaseCell, result_context
 from cardiobench.runner.dense_tokens import TokenPlan
 from cardiobench.runner.references import expected_units, limited_references
 from cardiobench.scoring.dense import DenseScorer, score_dense
-from cardiobench.scoring.mask_volumes import PREDICTED
+from cardiobench.tasks.mask_volumes import PREDICTED
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import pandas as pd
 
 from cardiobench.core.config import RunConfig
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.data.dense import DenseLabel
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.extract import EncodeJob
@@ -25,6 +24,7 @@ from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import encode_jobs
 from cardiobench.runner.processes import share
 from cardiobench.runner.references import first_patients
+from cardiobench.tasks.dense_label import DenseLabel
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.formatting import p_value
 from cardiobench.results.printing import text_table
-from cardiobench.scoring.bootstrap import MIN_PATIENTS, patient_weights
-from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.families import LEVEL, margin
-from cardiobench.scoring.intervals import made_up_answers, smoothed_cells, standard_error
 from cardiobench.scoring.predictions import Predictions
-from cardiobench.scoring.unit_means import mean_metric
 from cardiobench.scoring.verdict import DETECTABLE
+from cardiobench.stats.bootstrap import MIN_PATIENTS, patient_weights
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.intervals import made_up_answers, smoothed_cells, standard_error
+from cardiobench.tasks.unit_means import mean_metric
 
 Outcome = Literal["better", "worse", "equivalent", "undecided", "too few to say"]
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cardiobench.data.dense import LENGTHS, DenseLabel
 from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_formula
 from cardiobench.metrics.metric import Metric
@@ -15,18 +14,19 @@ from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, NumberFacts, ScoreResult
 from cardiobench.results.verdict import Rank
 from cardiobench.scoring.context import ResultContext
-from cardiobench.scoring.dense_information import dealt_test, shrunk
-from cardiobench.scoring.estimates import Sampler, estimate_metric
 from cardiobench.scoring.families import family_of
-from cardiobench.scoring.floors import COLLAPSED_SPREAD
-from cardiobench.scoring.frame_coverage import FrameCoverage
-from cardiobench.scoring.frame_numbers import LENGTH_ERRORS, number_of, shown_by_structure, structure_columns
-from cardiobench.scoring.groups import adjust_gaps, breakdowns, split_rows
-from cardiobench.scoring.mask_volumes import MaskVolumes
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import FEW_PATIENTS, GENERATED, MIN_PATIENTS
-from cardiobench.scoring.unit_means import estimate_mean, mean_metric, mean_sampler
 from cardiobench.scoring.verdict import judge
+from cardiobench.stats.estimates import Sampler, estimate_metric
+from cardiobench.tasks.dense_information import dealt_test, shrunk
+from cardiobench.tasks.dense_label import LENGTHS, DenseLabel
+from cardiobench.tasks.floors import COLLAPSED_SPREAD
+from cardiobench.tasks.frame_coverage import FrameCoverage
+from cardiobench.tasks.frame_numbers import LENGTH_ERRORS, number_of, shown_by_structure, structure_columns
+from cardiobench.tasks.groups import adjust_gaps, breakdowns, split_rows
+from cardiobench.tasks.mask_volumes import MaskVolumes
+from cardiobench.tasks.unit_means import estimate_mean, mean_metric, mean_sampler
 
 REACHED_BY = {"segmentation": "the mean mask of the train frames", "landmarks": "the mean points of the train frames"}
 

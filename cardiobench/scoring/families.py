@@ -1,10 +1,8 @@
 """Families of comparisons: a versioned list in the package says what is primary; all else is exploratory and says so."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from cardiobench.scoring.suites import list_suites, load_suite
 
@@ -44,21 +42,3 @@ def margin(metric: str, unit: str = "") -> float | None:
     """Return the difference below which two models are equivalent, as a suite predefines it; None if none does."""
     name = f"{metric} {unit}".strip()
     return next((suite.margins[name] for suite in map(load_suite, list_suites()) if name in suite.margins), None)
-
-
-def holm(p_values: Sequence[float]) -> npt.NDArray[np.float64]:
-    """Adjust p-values by Holm's step-down method, in the order given.
-
-    Source: Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979).
-
-    Raises:
-        ValueError: a value is not in [0, 1].
-    """
-    values = np.asarray(p_values, dtype=np.float64)
-    if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
-        raise ValueError(f"p-values are numbers in [0, 1], one per comparison; got {p_values!r}")
-    order = np.argsort(values, kind="stable")
-    stepped = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
-    adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(stepped, 1)
-    return adjusted

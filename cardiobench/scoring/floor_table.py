@@ -10,7 +10,6 @@ import pandas as pd
 from cardiobench.core.errors import MissingData
 from cardiobench.core.registry import unknown_name
 from cardiobench.data import catalog
-from cardiobench.data.labels import label_values
 from cardiobench.data.open import open_dataset
 from cardiobench.data.published_tasks import published_tasks
 from cardiobench.data.spec import Task
@@ -18,7 +17,8 @@ from cardiobench.metrics.load import load_metric
 from cardiobench.results.published import PublishedScore, published_scores
 from cardiobench.results.score_result import Floor
 from cardiobench.scoring.bundled_labels import bundled_references
-from cardiobench.scoring.floors import constant, floors
+from cardiobench.tasks.floors import constant, floors
+from cardiobench.tasks.labels import label_values
 
 BALANCED = "classes balanced: constant 0.33 macro, 0.67 F1"
 

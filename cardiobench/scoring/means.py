@@ -10,10 +10,10 @@ import numpy as np
 from cardiobench.core.config import RESAMPLES
 from cardiobench.metrics.load import load_metric
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import estimate, resample
 from cardiobench.scoring.metrics import metrics_of
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.suites import FOLDER, list_suites
+from cardiobench.stats.bootstrap import estimate, resample
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import pandas as pd
 
 from cardiobench.core.errors import BadPredictions, NotApplicable, first_n
 from cardiobench.core.tables import numbers_of, read_table, text_of, write_parquet
-from cardiobench.data.labels import label_cells, label_values, strange_labels
 from cardiobench.data.references import check_references, class_names_of
 from cardiobench.data.spec import Task
 from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.tasks.labels import label_cells, label_values, strange_labels
 
 ID_COLUMNS = ("FileName", "HashedFileName", "unique_id", "study_id", "patient_id", "query_key", "patient_view_id")
 SUM_TOLERANCE = 1e-3

@@ -6,21 +6,25 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import first_n
-from cardiobench.data.labels import label_values
 from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_metric, load_metrics
 from cardiobench.metrics.metric import Metric
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor, Judgement, NumberFacts, ScoreResult
 from cardiobench.results.verdict import Rank
-from cardiobench.scoring.bootstrap import MIN_PATIENTS
-from cardiobench.scoring.bounds import completed
-from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.context import DEFAULT_CONTEXT, ResultContext
-from cardiobench.scoring.estimates import Sampler, estimate_metric, estimate_metrics, score_classes
 from cardiobench.scoring.families import family_of
-from cardiobench.scoring.floors import best_constant, best_uninformed, floors, is_collapsed
-from cardiobench.scoring.groups import (
+from cardiobench.scoring.metrics import metrics_of
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.verdict import Rarest, judge
+from cardiobench.stats.bootstrap import MIN_PATIENTS
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler, estimate_metric, estimate_metrics, score_classes
+from cardiobench.stats.information import information_test
+from cardiobench.stats.variability import training_spread, widen
+from cardiobench.tasks.bounds import completed
+from cardiobench.tasks.floors import best_constant, best_uninformed, floors, is_collapsed
+from cardiobench.tasks.groups import (
     MIN_PER_CLASS,
     Split,
     adjust_gaps,
@@ -29,11 +33,7 @@ from cardiobench.scoring.groups import (
     intersection,
     split_rows,
 )
-from cardiobench.scoring.information import information_test
-from cardiobench.scoring.metrics import metrics_of
-from cardiobench.scoring.predictions import Predictions
-from cardiobench.scoring.variability import training_spread, widen
-from cardiobench.scoring.verdict import Rarest, judge
+from cardiobench.tasks.labels import label_values
 
 FEW_PATIENTS = 20
 GENERATED = "generated recordings: the score says nothing about patients"

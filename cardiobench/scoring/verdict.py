@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from cardiobench.results.score_result import Estimate, Floor, Judgement
 from cardiobench.results.verdict import Verdict
-from cardiobench.scoring.bootstrap import MIN_PATIENTS
 from cardiobench.scoring.families import LEVEL, Family
-from cardiobench.scoring.information import Information
+from cardiobench.stats.bootstrap import MIN_PATIENTS
+from cardiobench.stats.information import Information
 
 SURE, ENOUGH = 5, 10
 """Patients of the rarest class below which there is no verdict at all, and below which there is no negative one."""

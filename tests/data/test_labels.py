@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from cardiobench.core.errors import BadData
-from cardiobench.data.labels import label_cells, label_set, label_values, split_labels, strange_labels
 from cardiobench.data.references import check_references, read_references, references_of, write_references
 from cardiobench.data.release_counts import check_class_counts, expected_counts
 from cardiobench.data.spec import DatasetSpec, Task
+from cardiobench.tasks.labels import label_cells, label_set, label_values, split_labels, strange_labels
 
 FINDINGS = Task("toy/findings", "multilabel", "findings", ("auroc_macro",), ("MI", "LAFB/LPFB", "PRC(S)"))
 MEASURED = Task("toy/measured", "multilabel", "m", ("auroc_macro",), ("MI", "AS", "TR"), partially_labelled=True)

@@ -6,8 +6,8 @@ import pytest
 
 from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
-from cardiobench.data.dense import DenseLabel
 from cardiobench.data.prepared_labels import read_labels, write_labels
+from cardiobench.tasks.dense_label import DenseLabel
 
 TASK = catalog.task("camus/lv_seg")
 

@@ -9,7 +9,6 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from cardiobench.core.errors import CardioBenchError, NotApplicable
-from cardiobench.data.labels import label_set
 from cardiobench.data.media.types import Clip
 from cardiobench.data.phantom.ecg import EcgTruth, ecg_signal
 from cardiobench.data.phantom.echo import echo_clip
@@ -21,6 +20,7 @@ from cardiobench.protocols.attention.training import AttentionPooling, Attention
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.runner.evaluate import seed_scores
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.tasks.labels import label_set
 from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, task_data
 
 FS, WINDOW, RUN = 100, 50, 75

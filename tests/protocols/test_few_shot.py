@@ -13,7 +13,7 @@ from cardiobench.protocols.few_shot import FewShot, PatientPool
 from cardiobench.protocols.task_scorer import TaskScorer
 from cardiobench.report.plots import few_shot as figure
 from cardiobench.results.analysis_result import AnalysisResult
-from cardiobench.scoring.bootstrap import resample
+from cardiobench.stats.bootstrap import resample
 from tests.protocols.analyses import study_of
 from tests.protocols.conftest import BINARY, REGRESSION, task_data
 

@@ -10,7 +10,6 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from cardiobench.core.errors import BadModel, NotApplicable
-from cardiobench.data.labels import label_set
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import aggregate
 from cardiobench.protocols.few_shot import PatientPool
@@ -21,6 +20,7 @@ from cardiobench.protocols.native import check_outputs
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.zero_shot import ZeroShot
 from cardiobench.scoring.metrics import macro_auroc
+from cardiobench.tasks.labels import label_set
 
 from .conftest import task_data
 

@@ -16,7 +16,7 @@ from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.runner.evaluate import ranking_scores
 from cardiobench.scoring.predictions import Predictions
-from cardiobench.scoring.variability import training_weights
+from cardiobench.stats.variability import training_weights
 from tests.protocols.conftest import BINARY, task_data
 
 

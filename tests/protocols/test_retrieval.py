@@ -203,7 +203,7 @@ def test_the_median_rank_of_a_resample_is_numpys():
     rng = np.random.default_rng(0)
     ranks, patients = rng.integers(1, 50, 31), np.array([f"p{n}" for n in range(31)])
     found = score_ranks(ranks, patients, 400, 0)["median_rank"]
-    from cardiobench.scoring.bootstrap import percentile_interval, resample
+    from cardiobench.stats.bootstrap import percentile_interval, resample
 
     loop = resample(
         lambda weights: {"m": np.array([np.median(np.repeat(ranks, row.astype(int))) for row in weights])},

@@ -11,10 +11,10 @@ from PIL import Image
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data import catalog
-from cardiobench.data.dense import DenseLabel
 from cardiobench.data.media.types import Clip
 from cardiobench.report.page.dense_examples import dense_examples, pick, picture_of
 from cardiobench.report.page.examples import Example, _write
+from cardiobench.tasks.dense_label import DenseLabel
 
 MASKS, POINTS = catalog.task("phantom_echo/lv_seg"), catalog.task("phantom_echo/landmarks")
 

@@ -7,7 +7,7 @@ from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.bootstrap import estimate, patient_weights, percentile_interval, resample, resampled_counts
+from cardiobench.stats.bootstrap import estimate, patient_weights, percentile_interval, resample, resampled_counts
 
 
 def bootstrap(metric, sample, patients, resamples, seed=0):

@@ -7,10 +7,11 @@ from scipy.stats import ttest_rel
 from cardiobench.core.errors import BadPredictions
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.compare import compare, paired_difference, two_sided
-from cardiobench.scoring.families import Family, holm
+from cardiobench.scoring.families import Family
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.holm import holm
 
 from .factories import BINARY, VALUE, references, test_rows
 

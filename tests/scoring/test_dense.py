@@ -9,14 +9,14 @@ from scipy import stats
 
 from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog, open_dataset
-from cardiobench.data.dense import DenseLabel
 from cardiobench.metrics.load import load_metric
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.compare import compare
 from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.dense import DenseScorer, score_dense, unit_predictions
 from cardiobench.scoring.floor_table import task_floors
-from cardiobench.scoring.mask_volumes import MaskVolumes
+from cardiobench.tasks.dense_label import DenseLabel
+from cardiobench.tasks.mask_volumes import MaskVolumes
 
 SEGMENTATION, LANDMARKS = catalog.task("phantom_echo/lv_seg"), catalog.task("phantom_echo/landmarks")
 CONTEXT = ResultContext(dataset={"name": "phantom_echo"}, model={"name": "org/model"}, protocol="dense", generated=True)

@@ -5,7 +5,7 @@ import pytest
 
 from cardiobench.data.phantom.echo import EchoTruth, cm_per_pixel, echo_mask, end_systole
 from cardiobench.data.phantom.echo_cohort import draw_fraction, draw_heart
-from cardiobench.scoring.discs import NoDiscs, biplane_volumes, contour, discs, ejection_fraction
+from cardiobench.tasks.discs import NoDiscs, biplane_volumes, contour, discs, ejection_fraction
 
 
 def half_ellipse(length, width, size=(160, 120), apex=20.0, middle=60.0):

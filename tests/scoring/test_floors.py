@@ -7,8 +7,8 @@ from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.floors import COLLAPSED_SPREAD, best_uninformed, floors, is_collapsed
-from cardiobench.scoring.information import expected_macro_f1
+from cardiobench.stats.information import expected_macro_f1
+from cardiobench.tasks.floors import COLLAPSED_SPREAD, best_uninformed, floors, is_collapsed
 
 from .factories import BINARY, VALUE, VIEWS3
 

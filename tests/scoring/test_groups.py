@@ -8,12 +8,12 @@ from cardiobench.core.errors import BadData
 from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, Group
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.context import ResultContext
-from cardiobench.scoring.estimates import Sampler
-from cardiobench.scoring.groups import gap_tests, group_labels, split_rows
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler
+from cardiobench.tasks.groups import gap_tests, group_labels, split_rows
 
 from .factories import BINARY, VALUE, references, test_rows
 

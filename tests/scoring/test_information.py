@@ -6,8 +6,8 @@ from scipy import stats
 
 from cardiobench.metrics.load import load_formula
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.information import (
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.information import (
     Dealer,
     information_test,
     p_of_classes,

@@ -7,10 +7,10 @@ from sklearn.metrics import roc_auc_score
 
 from cardiobench.metrics.load import list_metrics, load_formula, load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.estimates import METHODS, Sampler, estimate_metric
-from cardiobench.scoring.information import macro_f1
-from cardiobench.scoring.intervals import (
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import METHODS, Sampler, estimate_metric
+from cardiobench.stats.information import macro_f1
+from cardiobench.stats.intervals import (
     auroc_interval,
     auroc_variance,
     made_up_answers,

@@ -6,15 +6,15 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from cardiobench.core.errors import BadPredictions
-from cardiobench.data.labels import label_set
 from cardiobench.data.spec import SEX_GROUPS, Task
 from cardiobench.metrics.load import load_formula, load_metric
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.clusters import Clusters
 from cardiobench.scoring.context import ResultContext
-from cardiobench.scoring.information import p_of_labels
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.information import p_of_labels
+from cardiobench.tasks.labels import label_set
 
 CLASSES = ("A", "B", "C", "rare")
 TASK = Task(

@@ -12,11 +12,11 @@ from cardiobench.metrics import load
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
-from cardiobench.scoring.bootstrap import NO_WIDTH
 from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.metrics import check_metrics, metrics_of, narrow_metrics
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
+from cardiobench.stats.bootstrap import NO_WIDTH
 
 from .factories import BINARY, VALUE, VIEWS3, references, test_rows
 

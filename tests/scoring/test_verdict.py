@@ -10,14 +10,14 @@ from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import Estimate, Floor
 from cardiobench.results.verdict import Verdict
-from cardiobench.scoring.bounds import completed
 from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.families import Family, family_of, margin
-from cardiobench.scoring.information import Information
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
-from cardiobench.scoring.variability import training_spread, training_weights, widen
 from cardiobench.scoring.verdict import Rarest, judge
+from cardiobench.stats.information import Information
+from cardiobench.stats.variability import training_spread, training_weights, widen
+from cardiobench.tasks.bounds import completed
 
 from .factories import BINARY, VALUE, references, test_rows
 

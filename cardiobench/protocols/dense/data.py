@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cardiobench.data.dense import DenseLabel
 from cardiobench.data.spec import Task
+from cardiobench.tasks.dense_label import DenseLabel
 
 if TYPE_CHECKING:
     from cardiobench.embeddings.frame_tokens import Letterbox

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cardiobench.data.dense import DenseLabel
 from cardiobench.embeddings.frame_tokens import Letterbox
 from cardiobench.protocols.dense.cells import CellGrid
 from cardiobench.protocols.dense.geometry import Window
 from cardiobench.protocols.dense.landmarks import heatmaps, peaks
 from cardiobench.protocols.dense.readouts import MeanMask, decode_cells
+from cardiobench.tasks.dense_label import DenseLabel
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ import numpy as np
 from pydantic import PositiveInt
 
 from cardiobench.core.errors import NotApplicable
-from cardiobench.data.dense import DenseLabel
 from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_formula
 from cardiobench.protocols.base import BaseProtocol
 from cardiobench.protocols.dense.data import DenseData, first_by_hash
 from cardiobench.protocols.dense.variants import USUAL, DenseVariant, Further
 from cardiobench.protocols.options import Penalty
+from cardiobench.tasks.dense_label import DenseLabel
 
 if TYPE_CHECKING:
     from cardiobench.protocols.dense.readouts import MeanMask, MeanPoints, ReadOut

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from cardiobench.core.errors import NotApplicable
-from cardiobench.data.dense import DenseLabel
 from cardiobench.embeddings.frame_tokens import Letterbox
 from cardiobench.protocols.dense.cells import CellGrid
 from cardiobench.protocols.dense.data import DenseData, frame_id
@@ -24,6 +23,7 @@ from cardiobench.protocols.dense.landmarks import fit_global, heatmaps, peaks
 from cardiobench.protocols.dense.ridge import RidgeSums
 from cardiobench.protocols.dense.solver import fit_path
 from cardiobench.protocols.dense.variants import DenseVariant
+from cardiobench.tasks.dense_label import DenseLabel
 
 
 class ReadOut(Protocol):

@@ -12,7 +12,7 @@ from cardiobench.protocols.cross_validation.grids import Grid, Params, param_gri
 from cardiobench.protocols.cross_validation.search import best_by_median, flat_search, median_and_iqr
 from cardiobench.protocols.representation.sample import BalancedSample, DatasetSample
 from cardiobench.protocols.representation.shap_values import importance
-from cardiobench.scoring.bootstrap import patient_weights
+from cardiobench.stats.bootstrap import patient_weights
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from cardiobench.protocols.representation.sample import BalancedSample, draw
 from cardiobench.protocols.representation.subjects import labels_across
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import percentile_interval
+from cardiobench.stats.bootstrap import percentile_interval
 
 COMPONENT = "protocol representation"
 VERSION = 1

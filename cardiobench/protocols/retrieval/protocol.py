@@ -17,7 +17,7 @@ from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisPro
 from cardiobench.protocols.retrieval.captions import Caption, make_caption, statement
 from cardiobench.protocols.zero_shot import embed_texts, no_text_tower
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.bootstrap import estimate, resample
+from cardiobench.stats.bootstrap import estimate, resample
 
 COMPONENT = "protocol retrieval"
 VERSION = 1

@@ -11,10 +11,10 @@ from PIL import Image
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.data.dense import DenseLabel
 from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_metric
 from cardiobench.report.plots.style import figure_style, subplots
+from cardiobench.tasks.dense_label import DenseLabel
 
 SHOWN = 4  # frames of each kind
 TRUE, PREDICTED = "#ffd23f", "#3fd0ff"

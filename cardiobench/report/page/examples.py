@@ -14,7 +14,6 @@ from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.core.io import write_text
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.data.labels import label_values
 from cardiobench.data.media.types import LEADS, Clip, Ecg, FrameSampling
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
@@ -25,6 +24,7 @@ from cardiobench.report.plots.draw import best_of_each_model, read_predictions
 from cardiobench.report.plots.style import INK, figure_style, subplots
 from cardiobench.report.plots.svg import inline_svg
 from cardiobench.results.collect import Collection, Entry, Problem
+from cardiobench.tasks.labels import label_values
 
 WORST = 12
 FRAMES, HEIGHT = 6, 112  # of a strip, in pixels

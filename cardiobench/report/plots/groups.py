@@ -13,7 +13,7 @@ from cardiobench.report.plots.intervals import ROW_HEIGHT, draw_intervals
 from cardiobench.report.plots.style import FLOOR_LINE, INK, MODEL, PAPER, shorten, subplots
 from cardiobench.results import formatting as tables
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.groups import intersection, split_rows
+from cardiobench.tasks.groups import intersection, split_rows
 
 QUANTILES = {"whislo": 0.05, "q1": 0.25, "med": 0.5, "q3": 0.75, "whishi": 0.95}
 """Part of a box, as matplotlib's `bxp` calls it -> the quantile of a group's absolute errors."""

@@ -5,12 +5,12 @@ import pytest
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
-from cardiobench.data.dense import DenseLabel
 from cardiobench.embeddings.frame_tokens import Letterbox
 from cardiobench.protocols.dense.data import DenseData, FrameKey, frame_id
 from cardiobench.protocols.dense.geometry import WHOLE_SQUARE
 from cardiobench.protocols.dense.readouts import fit_read_outs
 from cardiobench.protocols.dense.variants import DenseVariant
+from cardiobench.tasks.dense_label import DenseLabel
 
 TASK = catalog.task("phantom_echo/landmarks")
 POINTS = np.array([[8.0, 10], [8, 20], [8, 40], [8, 50]])

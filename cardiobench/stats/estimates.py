@@ -10,9 +10,9 @@ from cardiobench.metrics.load import load_formula
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import ClassScore, Estimate
-from cardiobench.scoring.bootstrap import FEW, MIN_PATIENTS, NO_WIDTH, patient_weights
-from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.intervals import (
+from cardiobench.stats.bootstrap import FEW, MIN_PATIENTS, NO_WIDTH, patient_weights
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.intervals import (
     NONE,
     Interval,
     Scale,

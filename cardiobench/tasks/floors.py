@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from cardiobench.data.labels import label_values
-from cardiobench.data.spec import Task
 from cardiobench.metrics.load import find_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import Floor
+from cardiobench.tasks.labels import label_values
+from cardiobench.tasks.task import Task
 
 CHANCE_DRAWS = 200
 EVEN = 0.5

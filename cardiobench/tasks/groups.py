@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import BadData
-from cardiobench.data.spec import Group
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import Breakdown, Estimate, Gap
-from cardiobench.scoring.bootstrap import MIN_PATIENTS
-from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.estimates import Sampler, estimate_metric
-from cardiobench.scoring.families import holm
-from cardiobench.scoring.information import MOST_PATIENTS, Dealer, p_value
+from cardiobench.stats.bootstrap import MIN_PATIENTS
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler, estimate_metric
+from cardiobench.stats.holm import holm
+from cardiobench.stats.information import MOST_PATIENTS, Dealer, p_value
+from cardiobench.tasks.task import Group
 
 MIN_PER_CLASS = 5
 DRAWS = 999

@@ -8,8 +8,8 @@ from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.estimates import Sampler, estimate_metric
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler, estimate_metric
 
 
 def mean_metric(number: Number) -> Metric:

@@ -6,7 +6,7 @@ import numpy as np
 
 from cardiobench.core.config import RESAMPLES
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.clusters import Clusters
+from cardiobench.stats.clusters import Clusters
 
 LEVEL = 0.95
 MIN_PATIENTS = 10

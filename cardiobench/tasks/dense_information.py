@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from cardiobench.data.spec import Task
-from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.information import Dealer, Information, p_value
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.information import Dealer, Information, p_value
+from cardiobench.tasks.task import Task
 
 DRAWS = 199
 SIDE = 64

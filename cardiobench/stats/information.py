@@ -9,8 +9,8 @@ import numpy.typing as npt
 from scipy import stats
 
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.intervals import confusion_table
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.intervals import confusion_table
 
 DRAWS = 1999
 LEVEL = 0.05

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from cardiobench.data.dense import DenseLabel
 from cardiobench.metrics.number import Number
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.discs import (
+from cardiobench.tasks.dense_label import DenseLabel
+from cardiobench.tasks.discs import (
     PIECES,
     Discs,
     NoDiscs,
@@ -19,7 +19,7 @@ from cardiobench.scoring.discs import (
     ejection_fraction,
     largest_piece,
 )
-from cardiobench.scoring.unit_means import estimate_mean
+from cardiobench.tasks.unit_means import estimate_mean
 
 BIPLANE = ("A2C", "A4C")
 PHASES = ("ED", "ES")

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, stats
 
-from cardiobench.scoring.bootstrap import LEVEL
-from cardiobench.scoring.clusters import Clusters
+from cardiobench.stats.bootstrap import LEVEL
+from cardiobench.stats.clusters import Clusters
 
 PRIOR = 1.0
 _CHUNK = 2**22  # random numbers held at once: 32 MB

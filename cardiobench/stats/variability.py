@@ -8,8 +8,8 @@ import numpy.typing as npt
 from scipy import stats
 
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.clusters import Clusters
-from cardiobench.scoring.intervals import LEVEL
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.intervals import LEVEL
 
 REFITS = 20
 TEST, BOTH = "test patients", "test and training patients"

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.intervals import confusion_table
+from cardiobench.stats.intervals import confusion_table
 
 
 def completed(

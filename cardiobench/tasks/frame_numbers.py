@@ -4,11 +4,11 @@ import math
 
 import pandas as pd
 
-from cardiobench.data.dense import LENGTHS
-from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.number import Number, match_number
-from cardiobench.scoring.mask_volumes import EF_ERRORS
+from cardiobench.tasks.dense_label import LENGTHS
+from cardiobench.tasks.mask_volumes import EF_ERRORS
+from cardiobench.tasks.task import Task
 
 METRICS = {"segmentation": ("dice", "hausdorff95"), "landmarks": ("landmark_error",)}
 """Kind of task -> metrics that are computed of each frame."""

@@ -1,0 +1,1 @@
+"""Statistics over patients: bootstrap, intervals, the information test."""

@@ -1,0 +1,1 @@
+"""Tasks and their kinds: labels, answers, floors, scores."""

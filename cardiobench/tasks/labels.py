@@ -1,0 +1,88 @@
+"""Labels as cells of a table and as arrays: numbers, class codes, or the classes that a recording has."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from cardiobench.tasks.task import LABEL_SEPARATOR, UNMEASURED, Task
+
+
+def label_set(present: Collection[str], classes: Sequence[str], unmeasured: Collection[str] = ()) -> str:
+    """Return the cell of a recording with several labels: `MI;?LMI;STTC`.
+
+    Args:
+        present: classes that the recording has.
+        classes: of the task; the cell keeps their order.
+        unmeasured: classes of which nobody knows, marked by "?"; every other class is absent.
+
+    Raises:
+        ValueError: a name that is no class, or one that is both present and unmeasured.
+    """
+    present, unmeasured = set(present), set(unmeasured)
+    if odd := ((present | unmeasured) - set(classes)) | (present & unmeasured):
+        raise ValueError(f"{sorted(odd)} are no classes, or both present and unmeasured; classes: {', '.join(classes)}")
+    names = (UNMEASURED + name if name in unmeasured else name for name in classes if name in present | unmeasured)
+    return LABEL_SEPARATOR.join(names)
+
+
+def split_labels(cell: str) -> tuple[list[str], list[str]]:
+    """Return the present and the unmeasured classes of a cell that `label_set` wrote."""
+    names = [name for name in cell.split(LABEL_SEPARATOR) if name]
+    present = [name for name in names if not name.startswith(UNMEASURED)]
+    return present, [name.removeprefix(UNMEASURED) for name in names if name.startswith(UNMEASURED)]
+
+
+def label_names(cells: Iterable[str]) -> set[str]:
+    """Return all names that some cells hold, "?" included."""
+    return {name for cell in set(cells) for name in cell.split(LABEL_SEPARATOR) if name}
+
+
+def allowed_names(task: Task) -> set[str]:
+    """Return the names that the cells of a task with classes may hold."""
+    unmeasured = {UNMEASURED + name for name in task.classes} if task.partially_labelled else set()
+    return {*task.classes, *unmeasured}
+
+
+def strange_labels(cells: Iterable[object], task: Task) -> list[str]:
+    """Return the names among some cells that are no classes of a task with classes, sorted."""
+    texts = {str(cell) for cell in set(cells)}
+    return sorted((label_names(texts) if task.kind == "multilabel" else texts) - allowed_names(task))
+
+
+def label_values(cells: pd.Series, task: Task) -> npt.NDArray:
+    """Return labels as an array.
+
+    Args:
+        cells: labels of a table, checked.
+        task: that they are of.
+
+    Returns:
+        Numbers of a regression, or scores of a dense task's units, (n,) float64; class codes in the task's class order (n,) int64; of a multilabel task
+        (n, K) float64 with 1 where a recording has a class, 0 where not, NaN where it is unmeasured.
+    """
+    if task.kind == "regression" or task.dense:
+        return cells.to_numpy(dtype=np.float64)
+    if task.kind == "multilabel":
+        return _multi_hot(cells, task.classes)
+    return cells.map({name: code for code, name in enumerate(task.classes)}).to_numpy(dtype=np.int64)
+
+
+def label_cells(probabilities: np.ndarray, classes: Sequence[str]) -> npt.NDArray[np.object_]:
+    """Return the cells of predicted probabilities (n, K): the classes of at least 0.5."""
+    return np.array(
+        [LABEL_SEPARATOR.join(name for name, p in zip(classes, row, strict=True) if p >= 0.5) for row in probabilities],
+        dtype=object,
+    )
+
+
+def _multi_hot(cells: pd.Series, classes: Sequence[str]) -> npt.NDArray[np.float64]:
+    codes, texts = pd.factorize(cells)  # few combinations occur, in however many rows
+    table = np.zeros((len(texts), len(classes)))
+    place = {name: number for number, name in enumerate(classes)}
+    for row, text in zip(table, texts, strict=True):
+        present, unmeasured = split_labels(text)
+        row[[place[name] for name in present]] = 1
+        row[[place[name] for name in unmeasured]] = np.nan
+    return table[codes]
