@@ -95,7 +95,7 @@ def _text(cell: ScoreCell | str) -> str:
 
 
 def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.DataFrame:
-    """Return the scores of a task, best first; the rank counts all of them, selected or not."""
+    """Return the scores of a task, best first, then predictions from elsewhere; the rank counts all, selected or not."""
     by_result = {id(entry.result): entry for entry in collection.entries if entry.result.task == task}
     ordered = tables.ordered([entry.result for entry in by_result.values()])
     rows = [
@@ -108,11 +108,16 @@ def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.D
 
 
 def _ranks(ordered: Sequence[ScoreResult]) -> list[int | None]:
-    """Return the place of each result; None for one that may not be ranked, or is of generated recordings."""
+    """Return the place of each result; None for one that may not be ranked, or is of generated recordings.
+
+    Predictions from elsewhere follow the models and have places of their own among themselves.
+    """
     ranks: list[int | None] = []
+    places = {False: 0, True: 0}
     for result in ordered:
         counts = ranked(result) and not result.generated
-        ranks.append(1 + sum(rank is not None for rank in ranks) if counts else None)
+        places[result.external] += counts
+        ranks.append(places[result.external] if counts else None)
     return ranks
 
 
@@ -164,10 +169,15 @@ def chart(collection: Collection, task: str, choice: Choice = Choice()) -> pd.Da
 
 def about(collection: Collection, task: str) -> str:
     """Return one line about a task, plain text."""
-    first = next(entry.result for entry in collection.entries if entry.result.task == task)
+    results = [entry.result for entry in collection.entries if entry.result.task == task]
+    first = results[0]
+    both = {result.external for result in results} == {False, True}
+    elsewhere = f" {tables.ELSEWHERE}" if both else ""
     direction = "higher" if first.higher_is_better else "lower"
     data = f"{first.dataset.get('name')} version {first.dataset.get('version') or 'unknown'}"
-    return f"{table_name(first)}. Ranked by {tables.metric_name(first)}, {direction} is better. Data: {data}."
+    return (
+        f"{table_name(first)}. Ranked by {tables.metric_name(first)}, {direction} is better. Data: {data}.{elsewhere}"
+    )
 
 
 def problems(collection: Collection) -> pd.DataFrame:

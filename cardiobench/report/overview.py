@@ -1,7 +1,7 @@
 """Results as tables of models and tasks: scores relative to their floors, with their marks."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -179,9 +179,13 @@ def _overview_table(name: str, entries: Sequence[Entry]) -> OverviewTable:
         rows.setdefault((model, result.label, setting), {})[result.task] = entry
     scored = [
         ModelRow(*key, tuple(_cell(row.get(task), key[0], key[1], task) for task in tasks))
-        for key, row in sorted(rows.items())
+        for key, row in sorted(rows.items(), key=lambda item: (_external(item[1]), item[0]))
     ]
     return OverviewTable(name, tasks, tuple(scored + _rows_without_text(scored, tasks)))
+
+
+def _external(row: Mapping[str, Entry]) -> bool:
+    return all(entry.result.external for entry in row.values())
 
 
 def _setting(result: ScoreResult) -> str:

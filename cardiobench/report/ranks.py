@@ -1,18 +1,20 @@
 """Ranks and pairwise comparisons of the models in a results folder, and their tables."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
 from cardiobench.core.config import RESAMPLES
-from cardiobench.core.errors import BadPredictions, CardioBenchError
+from cardiobench.core.errors import BadPredictions, CardioBenchError, first_n
 from cardiobench.data import catalog
 from cardiobench.report.overview import find_task, ranked
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Entry
 from cardiobench.results.predictions_file import load_predictions
-from cardiobench.results.score_result import ScoreResult
+from cardiobench.results.score_result import EXTERNAL, ScoreResult
+from cardiobench.scoring.compare import same_rows
 from cardiobench.scoring.dense import unit_predictions
 from cardiobench.scoring.families import Family, family_of
 from cardiobench.scoring.predictions import Predictions
@@ -20,6 +22,8 @@ from cardiobench.scoring.ranks import Contest, Pair, compare_all, rank_models
 
 RANK_COLUMNS = ("task", "protocol", "rank", "model", "metric", "score", "not told apart from")
 PAIR_COLUMNS = ("task", "protocol", "model", "other", "difference", "95 % CI", "p", "outcome")
+REFERENCE = "reference"
+"""Shown in place of the rank of predictions from elsewhere beside models."""
 MAX_PAIRS = 60  # that a page waits for
 Comparable = dict[Contest, dict[str, Predictions]]
 
@@ -30,47 +34,121 @@ def primary_family(contest: Contest) -> Family | None:
     return family_of(contest[0], protocol, variant)
 
 
-def by_task_and_protocol(entries: Sequence[Entry]) -> dict[tuple[str, ...], list[Entry]]:
-    """Return the results that may be ranked by task and protocol, where there are two or more; generated recordings last."""
-    groups: dict[tuple[str, ...], list[Entry]] = {}
+@dataclass(frozen=True)
+class Contests:
+    """Predictions that can be compared.
+
+    Attributes:
+        models: Task and protocol -> model -> its predictions, all for the same units.
+        beside: Task and protocol -> predictions from elsewhere for the same units, which are no part of its ranks.
+        left_out: Sentences on what is not compared, and why.
+    """
+
+    models: Comparable
+    beside: Comparable
+    left_out: tuple[str, ...]
+
+
+def contest_of(result: ScoreResult) -> Contest:
+    """Return the task and the protocol in which a result is ranked; of predictions from elsewhere whatever their name."""
+    return result.task, EXTERNAL if result.external else result.label
+
+
+def ranked_results(entries: Sequence[Entry]) -> dict[Contest, list[Entry]]:
+    """Return the results that may be ranked by task and protocol; generated recordings last."""
+    groups: dict[Contest, list[Entry]] = {}
     for entry in entries:
         if find_task(entry.result.task) and ranked(entry.result):
-            groups.setdefault((entry.result.task, entry.result.label), []).append(entry)
-    order = sorted(groups, key=lambda key: (groups[key][0].result.generated, key))
-    return {key: groups[key] for key in order if len(groups[key]) > 1}
+            groups.setdefault(contest_of(entry.result), []).append(entry)
+    return {key: groups[key] for key in sorted(groups, key=lambda key: (groups[key][0].result.generated, key))}
 
 
-def comparable_models(entries: Sequence[Entry]) -> tuple[Comparable, list[str]]:
-    """Return (task, protocol) -> model -> predictions of models that predicted the same units, and why others are left out."""
-    comparable: Comparable = {}
+def count_pairs(entries: Sequence[Entry]) -> int:
+    """Return the number of pairs that `contests` compares at most."""
+    groups = ranked_results(entries)
+    return sum(
+        len(group) * (len(group) - 1) // 2 + len(group) * len(_elsewhere(key, groups)) for key, group in groups.items()
+    )
+
+
+def _elsewhere(contest: Contest, groups: Mapping[Contest, list[Entry]]) -> list[Entry]:
+    """Return the predictions from elsewhere that stand beside a contest of models."""
+    task, protocol = contest
+    return [] if protocol == EXTERNAL else groups.get((task, EXTERNAL), [])
+
+
+def contests(entries: Sequence[Entry]) -> Contests:
+    """Read the predictions of the results that can be compared."""
+    groups = ranked_results(entries)
+    models: Comparable = {}
+    beside: Comparable = {}
     left_out: list[str] = []
-    for key, group in by_task_and_protocol(entries).items():
-        predictions, reasons = {}, {}
-        for name, entry in zip(_model_names(group), group, strict=True):
-            try:
-                predictions[name] = predictions_of(entry)
-            except CardioBenchError as error:
-                reasons[name] = str(error)
-        units = {name: frozenset(one.frame["id"]) for name, one in predictions.items()}
-        usual = Counter(units.values()).most_common(1)
-        same = {name: one for name, one in predictions.items() if units[name] == usual[0][0]}
-        reasons |= {
-            name: f"answers {len(units[name])} units, others other ones" for name in predictions if name not in same
-        }
-        left_out += [f"{' '.join(key)}: {name} is not compared: {reason}" for name, reason in reasons.items()]
-        if len(same) > 1:
-            comparable[key] = same
-    return comparable, left_out
+    no_reference: dict[tuple[str, str], str] = {}
+    for key, group in groups.items():
+        others = _elsewhere(key, groups)
+        if len(group) + len(others) < 2:
+            continue
+        same, reasons = _of_usual_units(*_read(group))
+        left_out += [f"{' '.join(key)}: {name} is not compared: {why}" for name, why in reasons.items()]
+        references, reasons = _of_same_rows(same, *_read(others, beside=True))
+        for name, why in reasons.items():
+            no_reference.setdefault((key[0], name), f"{key[0]}: {name} is no reference: {why}")
+        if len(same) > 1 or (same and references):
+            models[key], beside[key] = same, references
+    return Contests(models, beside, (*left_out, *no_reference.values()))
+
+
+Found = tuple[dict[str, Predictions], dict[str, str]]
+"""Name -> predictions, and name -> why others are left out."""
+
+
+def _of_usual_units(found: dict[str, Predictions], reasons: dict[str, str]) -> Found:
+    """Keep the predictions for the units that most of them are for."""
+    units = {name: frozenset(one.frame["id"]) for name, one in found.items()}
+    usual = next((ids for ids, _ in Counter(units.values()).most_common(1)), frozenset())
+    same = {name: one for name, one in found.items() if units[name] == usual}
+    others = {
+        name: f"it answers {len(units[name])} units, others {len(usual)}; in one of the two only: {first_n(sorted(units[name] ^ usual))}"
+        for name in found
+        if name not in same
+    }
+    return same, reasons | others
+
+
+def _of_same_rows(models: Mapping[str, Predictions], found: dict[str, Predictions], reasons: dict[str, str]) -> Found:
+    """Keep the predictions for the units and labels of the models."""
+    kept, reasons = {}, dict(reasons)
+    for name, one in found.items():
+        try:
+            for model in list(models.values())[:1]:
+                same_rows(model, one)
+            kept[name] = one
+        except BadPredictions as error:
+            reasons[name] = str(error)
+    return kept, reasons
+
+
+def _read(entries: Sequence[Entry], *, beside: bool = False) -> Found:
+    """Read the predictions of results; the name of a reference beside models says how its predictions came about."""
+    predictions, reasons = {}, {}
+    for name, entry in zip(_model_names(entries), entries, strict=True):
+        shown = f"{name} ({entry.result.label})" if beside else name
+        try:
+            predictions[shown] = predictions_of(entry)
+        except CardioBenchError as error:
+            reasons[shown] = str(error)
+    return predictions, reasons
 
 
 def _model_names(entries: Sequence[Entry]) -> list[str]:
-    """Return names of the models; where one was run in several ways, with the folder of its revision and setting."""
-    count = Counter(entry.result.model["name"] for entry in entries)
-    return [
-        name + (f" ({entry.path.parents[1].name})" if count[name] > 1 else "")
-        for entry in entries
-        for name in (entry.result.model["name"],)
-    ]
+    """Return names of the models; where one was run in several ways, with the folder of its revision and setting, or its file."""
+    names = [str(entry.result.model["name"]) for entry in entries]
+    for detail in (lambda entry: entry.path.parents[0 if entry.result.external else 1].name, lambda entry: entry.path):
+        count = Counter(names)
+        names = [
+            f"{name} ({detail(entry)})" if count[name] > 1 else name for name, entry in zip(names, entries, strict=True)
+        ]
+    return names
 
 
 def predictions_of(entry: Entry) -> Predictions:
@@ -85,9 +163,14 @@ def predictions_of(entry: Entry) -> Predictions:
 def compare_all_pairs(
     entries: Sequence[Entry], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[list[Pair], list[str]]:
-    """Compare every two models on every task and protocol that both predicted; returns pairs and what was left out."""
-    comparable, left_out = comparable_models(entries)
-    return compare_all(comparable, family=primary_family, resamples=resamples, seed=seed), left_out
+    """Compare every two models on every task and protocol that both predicted, and each with predictions from elsewhere.
+
+    Returns:
+        The pairs, and sentences on what was left out.
+    """
+    found = contests(entries)
+    pairs = compare_all(found.models, beside=found.beside, family=primary_family, resamples=resamples, seed=seed)
+    return pairs, list(found.left_out)
 
 
 def rank_rows(pairs: Sequence[Pair], entries: Sequence[Entry]) -> list[tuple[str, ...]]:
@@ -101,7 +184,8 @@ def rank_rows(pairs: Sequence[Pair], entries: Sequence[Entry]) -> list[tuple[str
             alike = (("equivalent to", row.equivalent_to), ("undecided with", row.undecided_with))
             text = "; ".join(f"{word} {names}" for word, names in alike if names) or "–"
             score = tables.number(row.score, like)
-            rows.append((*_named(key, like), str(row.rank), row.model, tables.metric_name(like), score, text))
+            rank = REFERENCE if row.rank is None else str(row.rank)
+            rows.append((*_named(key, like), rank, row.model, tables.metric_name(like), score, text))
     return rows
 
 
@@ -169,7 +253,7 @@ def markdown(entries: Sequence[Entry]) -> str:
     """
     head = "## Which models are better\n\n"
     entries = [entry for entry in entries if entry.predictions]
-    count = sum(len(group) * (len(group) - 1) // 2 for group in by_task_and_protocol(entries).values())
+    count = count_pairs(entries)
     if count > MAX_PAIRS:
         return f"{head}There are up to {count} pairs of models: `cardiobench compare` ranks them.\n"
     pairs, left_out = compare_all_pairs(entries)
@@ -179,10 +263,12 @@ def markdown(entries: Sequence[Entry]) -> str:
         "Paired differences over the same patients; p-values of primary tasks are corrected for all tasks of the suite, "
         "others exploratory. A rank is 1 plus the number of models that are better beyond doubt, so models that the data cannot separate share it.\n\n"
     )
+    if any(pair.beside for pair in pairs):
+        text = f"{text.rstrip()} {tables.ELSEWHERE}\n\n"
     notes = "".join(f"\n* {tables.markdown_text(sentence)}" for sentence in left_out)
     return head + text + tables.markdown_table(RANK_COLUMNS, rank_rows(pairs, entries)) + notes
 
 
 def _example_results(entries: Sequence[Entry]) -> dict[tuple[str, ...], ScoreResult]:
     """Return one result per task and protocol, for its metric and unit."""
-    return {(entry.result.task, entry.result.label): entry.result for entry in entries}
+    return {contest_of(entry.result): entry.result for entry in entries}

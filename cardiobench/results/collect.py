@@ -104,15 +104,15 @@ def collect(folders: Sequence[Path], suite: str = "") -> Collection:
 
     Args:
         folders: of results.
-        suite: only results of runs of that suite are ranked; empty for those of any run.
+        suite: only results of runs of that suite are ranked, beside predictions from elsewhere; empty for those of any run.
 
     Raises:
         MissingData: no such folder, or nothing in it that looks like a result.
     """
     files = _read_folders(folders)
     if suite:
-        others = [entry for entry in files.entries if entry.suite != suite]
-        files.entries = [entry for entry in files.entries if entry.suite == suite]
+        others = [entry for entry in files.entries if entry.suite != suite and not entry.result.external]
+        files.entries = _of_suite(files.entries, suite)
         files.problems += [_of_other_suite(entry, suite) for entry in others]
     return assemble(files.entries, files.analyses, files.problems)
 
@@ -160,9 +160,17 @@ def assemble_by_suite(
     """Return suite -> what `assemble` makes of its results, by name, those of no suite (an empty name) last.
 
     A result of another suite, or of another version of one, was computed by other options: it is not ranked beside these.
+    Predictions from elsewhere have no options and stand beside the results of every suite.
     """
     suites = sorted({entry.suite for entry in entries} or {""}, key=lambda name: (not name, name))
-    return {name: assemble([one for one in entries if one.suite == name], analyses, problems) for name in suites}
+    return {name: assemble(_of_suite(entries, name), analyses, problems) for name in suites}
+
+
+def _of_suite(entries: Iterable[Entry], suite: str) -> list[Entry]:
+    """Return the results of a suite, and predictions from elsewhere on its tasks."""
+    own = [entry for entry in entries if entry.suite == suite]
+    tasks = {entry.result.task for entry in own}
+    return own + [one for one in entries if one.result.external and one.suite != suite and one.result.task in tasks]
 
 
 def read_result(text: str | bytes) -> ScoreResult:
@@ -246,8 +254,9 @@ def _preference(entries: Sequence[Entry]) -> tuple:
     people = {entry.pushed_by for entry in entries}
     first = min(str(entry.result.stamp.get("date", "")) for entry in entries) if any(people) else ""
     facts = entries[0].result.dataset
+    elsewhere = all(entry.result.external for entry in entries)  # A reference follows the data of the models.
     most = -len(people) if any(people) else -len(entries)
-    return bool(facts.get("twin")), facts.get("limit") is not None, most, first
+    return bool(facts.get("twin")), facts.get("limit") is not None, elsewhere, most, first
 
 
 def _order(key: tuple) -> tuple:
@@ -286,11 +295,12 @@ def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
 
 
 def _newest(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
-    """Keep the newest result of each model, task, protocol and preprocessing, of each person who pushed some."""
+    """Keep the newest result of each model or file, task, protocol and preprocessing, of each person who pushed some."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         result = entry.result
-        facts = (entry.pushed_by, result.task, result.label, dict(result.model), dict(result.options).get("seed"))
+        seed, origin = dict(result.options).get("seed"), result.stamp.get("origin")
+        facts = (entry.pushed_by, result.task, result.label, dict(result.model), seed, origin)
         groups.setdefault(json.dumps(facts, sort_keys=True, default=str), []).append(entry)
     kept, problems = [], []
     for runs in groups.values():

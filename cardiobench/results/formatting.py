@@ -10,6 +10,9 @@ from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, S
 FLOOR_MEANING = "the best score reachable on average without looking at the recording, by a constant or by guessing"
 """What the report, the leaderboard and the command line say wherever a floor is shown."""
 
+ELSEWHERE = "Predictions from elsewhere are ranked among themselves, and stand as references beside the models."
+"""What the report and the leaderboard say where both are shown."""
+
 COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "verdict", "n", "coverage", "flags")
 
 
@@ -151,12 +154,12 @@ def warnings(results: list[ScoreResult]) -> list[tuple[str, str, str]]:
 
 
 def ordered(results: list[ScoreResult]) -> list[ScoreResult]:
-    """Sort results by task, then best first; undefined scores come last."""
+    """Sort results by task, then best first; undefined scores come last, and after them predictions from elsewhere."""
 
     def key(result: ScoreResult):
         value = result.overall[result.metric].value
         worse = math.inf if math.isnan(value) else (-value if result.higher_is_better else value)
-        return result.task, worse, result.model["name"], result.protocol, result.variant
+        return result.task, result.external, worse, result.model["name"], result.protocol, result.variant
 
     return sorted(results, key=key)
 

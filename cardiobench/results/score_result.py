@@ -24,6 +24,8 @@ from cardiobench.results.record import (
 from cardiobench.results.verdict import Verdict
 
 OLDER_RULES = "scored by older rules, score again"
+EXTERNAL = "predictions"
+"""Protocol of predictions from elsewhere; their variant is the name that the user gave to how they came about."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,7 @@ class ScoreResult(Record):
     verdict: Judgement
     collapsed: bool
     coverage: Coverage
-    protocol: Name = "predictions"
+    protocol: Name = EXTERNAL
     variant: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     dataset: DatasetFacts = field(default_factory=dict)
@@ -280,6 +282,11 @@ class ScoreResult(Record):
         from cardiobench.results.printing import result_repr
 
         return result_repr(self)
+
+    @property
+    def external(self) -> bool:
+        """Whether the predictions come from elsewhere: ranked among such results alone, a reference beside the others."""
+        return self.protocol == EXTERNAL
 
     @property
     def label(self) -> str:

@@ -150,7 +150,7 @@ def compare(
     """
     if a.task.name != b.task.name:
         raise BadPredictions(f"{a.source} answers {a.task.name} and {b.source} {b.task.name}: compare the same task.")
-    other = replace(b, frame=_same_rows(a, b))
+    other = replace(b, frame=same_rows(a, b))
     name = metric or a.task.metrics[0]
     loaded = load_metric(name)
     if a.task.dense:
@@ -267,8 +267,12 @@ def _by_t(
     return (difference - outer, difference + outer), (difference - inner, difference + inner), se, p
 
 
-def _same_rows(a: Predictions, b: Predictions) -> pd.DataFrame:
-    """Return the rows of b in the order of a; refuse other units or other truths."""
+def same_rows(a: Predictions, b: Predictions) -> pd.DataFrame:
+    """Return the rows of b in the order of a.
+
+    Raises:
+        BadPredictions: the two answer other units, or were set against other labels.
+    """
     of_a, of_b = set(a.frame["id"]), set(b.frame["id"])
     if of_a != of_b:
         only = [

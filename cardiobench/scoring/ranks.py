@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ class Pair:
         b: name of the second.
         comparison: difference a - b with its interval, its own p-value and that of the family.
         family: primary family of the contest; empty for an exploratory one, whose p-value is not adjusted.
+        beside: Whether `b` is a reference beside the contest, which no rank counts.
     """
 
     contest: Contest
@@ -32,6 +33,7 @@ class Pair:
     b: str
     comparison: Comparison
     family: str = ""
+    beside: bool = False
 
     @property
     def adjusted(self) -> float:
@@ -52,6 +54,7 @@ def enough_resamples(members: int, resamples: int = RESAMPLES) -> int:
 def compare_all(
     contests: Mapping[Contest, Mapping[str, Predictions]],
     *,
+    beside: Mapping[Contest, Mapping[str, Predictions]] | None = None,
     family: Callable[[Contest], Family | None] = lambda contest: None,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -63,6 +66,8 @@ def compare_all(
 
     Args:
         contests: contest (its task first) -> model -> its predictions for the same units.
+        beside: contest -> reference -> its predictions for the same units; each model is compared with each reference, and
+            the pair is exploratory.
         family: contest -> its primary family, or None.
         resamples: B, at least; more are drawn where the family needs them.
         seed: of the draws.
@@ -79,6 +84,9 @@ def compare_all(
             if of is not None:
                 comparison = replace(comparison, p_adjusted=of.adjust(comparison.p_value))
             pairs.append(Pair(contest, a, b, comparison, of.name if of else ""))
+        for a, b in product(models, (references := (beside or {}).get(contest, {}))):
+            comparison = compare(models[a], references[b], resamples=resamples, seed=seed)
+            pairs.append(Pair(contest, a, b, comparison, beside=True))
     return pairs
 
 
@@ -87,31 +95,37 @@ def rank_models(pairs: Sequence[Pair], *, higher_is_better: bool) -> pd.DataFram
 
     A model's rank is 1 plus the number of models that are better than it beyond doubt, so that several may be first.
 
+    References beside the contest follow without a rank.
+
     Args:
         pairs: every pair of the contest.
         higher_is_better: direction of the metric.
 
     Returns:
-        rank, model, score, equivalent_to and undecided_with (names, comma-separated; empty for a model without any).
+        rank (None for a reference), model, score, equivalent_to and undecided_with (names, comma-separated; empty for a model
+        without any).
     """
     scores: dict[str, float] = {}
     beaten: dict[str, int] = {}
+    references = {pair.b for pair in pairs if pair.beside}
     alike: dict[tuple[str, str], list[str]] = {}
     for pair in pairs:
         scores |= {pair.a: pair.comparison.a, pair.b: pair.comparison.b}
         for model, other, side in ((pair.a, pair.b, "b"), (pair.b, pair.a, "a")):
-            beaten[model] = beaten.get(model, 0) + (pair.better == side)
+            beaten[model] = beaten.get(model, 0) + (pair.better == side and not pair.beside)
             word = "equivalent" if pair.better == "equivalent" else "undecided"
             if pair.better not in ("a", "b"):
                 alike.setdefault((model, word), []).append(other)
-    order = sorted(scores, key=lambda name: (beaten[name], -scores[name] if higher_is_better else scores[name], name))
+    sign = -1 if higher_is_better else 1
+    order = sorted(scores, key=lambda name: (name in references, beaten[name], sign * scores[name], name))
 
     def names(word: str) -> list[str]:
         return [", ".join(sorted(alike.get((name, word), []), key=order.index)) for name in order]
 
+    ranks = [None if name in references else 1 + beaten[name] for name in order]
     return pd.DataFrame(
         {
-            "rank": [1 + beaten[name] for name in order],
+            "rank": pd.Series(ranks, dtype=object),
             "model": order,
             "score": [scores[name] for name in order],
             "equivalent_to": names("equivalent"),

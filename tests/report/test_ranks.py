@@ -118,7 +118,7 @@ def test_one_model_run_in_two_ways_has_two_names(results):
         for entry in collect([results]).entries
         if "org__two" not in entry.path.parts
     ]
-    ((_, models),) = ranks.comparable_models(entries)[0].items()
+    ((_, models),) = ranks.contests(entries).models.items()
     assert set(models) == {"m (r1)", "m (r1+cls)"}
 
 
@@ -128,7 +128,7 @@ def test_one_class_is_in_no_ranking_and_generated_tasks_are_called_so(results):
     assert {row[0] for row in ranks.rank_rows(pairs, entries)} == {"phantom_echo/ef (generated)"}
     verdict = Judgement("no comparison possible", "one class")
     one_class = [dataclasses.replace(e, result=dataclasses.replace(e.result, verdict=verdict)) for e in entries]
-    assert ranks.by_task_and_protocol(one_class) == {}
+    assert ranks.ranked_results(one_class) == {}
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,7 @@ def task_part(
         "data": f"{first.dataset.get('name')}, version {first.dataset.get('version') or 'unknown'}"
         + (", synthetic twin" if first.dataset.get("twin") else ""),
         "rows": [naming.score_row(by_result[id(result)]) for result in results],
+        "elsewhere": tables.ELSEWHERE if {result.external for result in results} == {False, True} else "",
         "published": [
             naming.published_row(row, first) for row in published_scores(first.task) if row.metric == first.metric
         ],

@@ -13,7 +13,9 @@ from cardiobench.results.ceilings import Ceiling, human_ceilings
 from cardiobench.results.published import PublishedScore
 from cardiobench.results.score_result import ScoreResult
 
-PEOPLE = LINES[2]
+PEOPLE, ELSEWHERE = LINES[2], LINES[4]
+MAX_LINES = 4
+"""Above this count, predictions from elsewhere have rows and no lines."""
 MAX_ROWS = 40  # of more results each model's best one is drawn
 
 
@@ -68,13 +70,18 @@ def scores_figure(results: Sequence[ScoreResult], published: Sequence[PublishedS
         low, high = factor * ceiling.low, factor * ceiling.high
         text = f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
         axes.axvspan(low, high, color=PEOPLE, alpha=0.35, linewidth=1.5, label=f"people {text}", zorder=0)
+    lines = _reference_lines(results)
+    for result in lines:
+        text = " ".join((shorten(str(result.model["name"]), 32), tables.number(result.score.value, result)))
+        axes.axvline(factor * result.score.value, color=ELSEWHERE, linestyle="-.", label=text, zorder=1)
     axes.set_xlabel(f"{tables.metric_name(first)} ({'higher' if first.higher_is_better else 'lower'} is better)")
     if axes.get_legend_handles_labels()[0]:  # undefined floors have no line
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0)
     caption = (
         f"Scores on {first.task} with 95 % intervals over patients, n = {_range(full['n'])} "
         f"({_range(full['n_patients'])} patients); hollow circles: collapsed"
-        f"{'; diamonds: published by others, on their own runs' if len(published) else ''}.{note}"
+        f"{'; diamonds: published by others, on their own runs' if len(published) else ''}"
+        f"{'; dash-dotted lines: predictions from elsewhere, as references' if lines else ''}.{note}"
         + (
             f" Green: agreement of people in other studies and settings ({'; '.join(dict.fromkeys(c.n for c in ceilings))})."
             if ceilings
@@ -83,6 +90,12 @@ def scores_figure(results: Sequence[ScoreResult], published: Sequence[PublishedS
         + _other_measures([one for one in known if one.metric != first.metric])
     )
     return ReportFigure("scores", caption, figure, {"scores": full})
+
+
+def _reference_lines(results: Sequence[ScoreResult]) -> list[ScoreResult]:
+    """Return the predictions from elsewhere that are drawn as lines beside models; none where there are no models."""
+    elsewhere = [one for one in tables.ordered(list(results)) if one.external and not math.isnan(one.score.value)]
+    return elsewhere if len(elsewhere) <= MAX_LINES and not all(one.external for one in results) else []
 
 
 def _other_measures(ceilings: Sequence[Ceiling]) -> str:
