@@ -28,7 +28,7 @@ TASK, VERSION, TWIN, UNITS, LABELLED, DIGEST = RELEASE_COLUMNS = (
 )
 """Columns about the release. Each is constant, but for `labelled` (0 or 1) and `release_units` (one value per split)."""
 PARQUET = (".parquet", ".pq")
-BY_HAND = "it was made by hand or by an older version, and does not say how many units the release has"
+BY_HAND = "they were made by hand or by an older version, and do not say how many units the release has"
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def read_references(source: str | Path | pd.DataFrame, task: Task) -> References
         raise BadData(f"{path}: {len(both)} units have a row with a label and one without: {first_n(sorted(both))}.")
     references = References(task, check_references(table, task, path), unlabelled, release, problem)
     if release is not None and references.digest != digest:
-        problem = "its rows are not those that `cardiobench references` wrote"
+        problem = "their rows are not those that `cardiobench references` wrote"
     if release is None or problem:
         problem = "; ".join(filter(None, (problem, _known_surplus(references))))
         return References(task, references.table, unlabelled, None, problem)
@@ -177,7 +177,7 @@ def _refuse_other_task(table: pd.DataFrame, task: Task, path: str) -> None:
     if TASK in table:
         others = sorted(set(text_of(table[TASK])) - {task.name})
         if others:
-            raise BadData(f"{path} holds the references of {first_n(others)}, not of {task.name}.")
+            raise BadData(f"the rows of {path} hold the references of {first_n(others)}, not of {task.name}.")
 
 
 def _labelled(table: pd.DataFrame, task: Task) -> pd.Series:
@@ -217,12 +217,12 @@ def _release(table: pd.DataFrame, task: Task) -> tuple[Release | None, str, str]
     except ValueError:
         return None, "", BY_HAND
     if len(by_split) != len(units) or any(column.nunique() != 1 for column in cells.values()):
-        return None, "", "its rows are of several releases"
+        return None, "", "their rows are of several releases"
     version, twin, digest = (column.iloc[0] for column in cells.values())
     release = Release(version, twin.lower() in ("1", "true"), units)
     known = _known_version(task)
     if known and version != known:
-        return release, digest, f"it is of version {version} of {task.dataset}, and this is version {known}"
+        return release, digest, f"they are of version {version} of {task.dataset}, and this is version {known}"
     return release, digest, ""
 
 
@@ -248,4 +248,4 @@ def _surplus(spec: DatasetSpec, task: Task, table: pd.DataFrame) -> str:
         for name in most
         if counts.get(name, 0) > most[name]
     ]
-    return f"there are {' and '.join(more)}" if more else ""
+    return f"they have {' and '.join(more)}" if more else ""

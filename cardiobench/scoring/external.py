@@ -1,15 +1,16 @@
 """Predictions from elsewhere, joined with references from elsewhere: their coverage is that of the release, or not known."""
 
-import shlex
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
+from cardiobench.core.errors import BadPredictions
 from cardiobench.data import catalog
 from cardiobench.data.open import absence
 from cardiobench.data.references_file import References
 from cardiobench.data.spec import Task
+from cardiobench.results.versions import references_command
 from cardiobench.scoring.predictions import Predictions, read_predictions, source_name
 
 
@@ -34,22 +35,26 @@ def join_external(
         The joined predictions. `expected` counts the units of the complete release, and is None where it is not known.
     """
     task, source = references.task, source_name(predictions)
-    joined = Predictions.join(
-        references.table,
-        read_predictions(predictions, task),
-        task,
-        source=source,
-        split=split,
-        allow_missing=allow_missing,
-        unlabelled=references.unlabelled,
-    )
-    expected = references.expected(split)
-    warnings = joined.warnings
-    if expected is None:
-        warnings += (
-            f"coverage unknown, so that the score is not ranked: {references.problem}. Write it anew: {renewal}",
+    answers = read_predictions(predictions, task)
+    advice = f"{references.problem}. Write them anew: {renewal}"
+    try:
+        joined = Predictions.join(
+            references.table,
+            answers,
+            task,
+            source=source,
+            split=split,
+            allow_missing=allow_missing,
+            unlabelled=references.unlabelled,
         )
-    return replace(joined, expected=expected, warnings=warnings)
+    except BadPredictions as error:
+        if references.release is None:  # such references need not list the units without a label
+            raise BadPredictions(f"{error} This may be due to the references: {advice}") from error
+        raise
+    if references.release is not None:
+        return replace(joined, expected=references.expected(split))
+    warning = f"the coverage is unknown and the score is not ranked, because of the references: {advice}"
+    return replace(joined, expected=None, warnings=(*joined.warnings, warning))
 
 
 def renewal_command(task: Task, source: str | Path | pd.DataFrame, data_dir: Path | None = None) -> str:
@@ -61,9 +66,7 @@ def renewal_command(task: Task, source: str | Path | pd.DataFrame, data_dir: Pat
         data_dir: Raw folder, if the user named one.
     """
     out = "references.csv" if isinstance(source, pd.DataFrame) else str(source)
-    command = f"cardiobench references {task.name}"
     if data_dir is not None:
-        command += f" --data-dir {shlex.quote(str(data_dir))}"
-    elif task.dataset in catalog.list_datasets() and absence(task.dataset) is not None:
-        command += " --data-dir DIR"
-    return f"{command} --out {shlex.quote(out)}"
+        return references_command(task.name, out, str(data_dir))
+    found = task.dataset in catalog.list_datasets() and absence(task.dataset) is None
+    return references_command(task.name, out, None if found else "DIR")

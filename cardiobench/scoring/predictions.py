@@ -122,7 +122,9 @@ def _notes(wanted: pd.DataFrame, place: np.ndarray, task: Task, split: str, with
     missing = int((place < 0).sum())
     notes = [f"{missing} of the {len(wanted)} {units_text(task, split)} have no prediction"] if missing else []
     if without_label:
-        notes.append(f"left out: answers for {without_label} {split} units without a label of {task.name}")
+        notes.append(
+            f"answers for units of the {split} split that have no label of {task.name} were left out: {without_label}"
+        )
     return notes
 
 

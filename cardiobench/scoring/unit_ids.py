@@ -140,11 +140,17 @@ def _affixes(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[Affix
         pairs = [(name, one, False) for one in inside[:SAMPLE]] + [(one, name, True) for one in around[:SAMPLE]]
         for longer, shorter, is_ours in pairs:
             before, _, after = longer.partition(shorter)
+            if _splits_number(before.rstrip("0"), shorter) or _splits_number(shorter, after):
+                continue
             for prefix in (before.rstrip("0"), before):  # the zeros may be those of a padded number
                 affix = (prefix, after)
                 if (affix, is_ours) not in seen:
                     seen.add((affix, is_ours))
                     yield (affix, ("", "")) if is_ours else (("", ""), affix)
+
+
+def _splits_number(left: str, right: str) -> bool:
+    return left[-1:].isdigit() and right[:1].isdigit()
 
 
 def _number(name: str) -> str:
