@@ -70,7 +70,9 @@ class Settings:
     ] = None
     allow_missing: Annotated[
         bool,
-        Setting("go on with an incomplete copy, or incomplete predictions; the coverage is stamped", DATA, in_file=True),
+        Setting(
+            "go on with an incomplete copy, or incomplete predictions; the coverage is stamped", DATA, in_file=True
+        ),
     ] = False
     output_dir: Annotated[Path, Setting("results, predictions and report", HOW, "DIR", in_file=False)] = Path("results")
     seed: Annotated[int, Field(ge=0, lt=2**32), Setting("of the bootstrap", HOW, "N", in_file=True)] = 0

@@ -61,10 +61,10 @@ def _references(config: ScoreConfig, task: Task) -> tuple[References, dict[str, 
     """Return the references of a file, or those of the data, and what the result says of its dataset."""
     if config.references:
         references = read_references(config.references, task)
-        return references, {**references.facts, "references": config.references.name}
-    dataset = open_dataset(task.dataset, config.data_dir, need_media=False, published=True)
-    references = References.of(dataset, task)
-    return references, {**dataset.facts, **references.facts}
+        named = {} if references.release else {"references": config.references.name}
+        return references, {**references.facts, **named}
+    references = References.of(open_dataset(task.dataset, config.data_dir, need_media=False, published=True), task)
+    return references, references.facts
 
 
 def free_path(config: ScoreConfig, task: Task, origin: str) -> Path:

@@ -143,4 +143,3 @@ def test_a_folder_without_recordings_gives_the_same_references(tmp_path):
         files.append((tmp_path / name).read_bytes())
         shutil.rmtree(tmp_path / "twin" / "EchoNet-Dynamic" / "Videos", ignore_errors=True)
     assert files[0] == files[1]
-
