@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 # Bytecode is kept whatever the shell says: to compile the tests again takes a third of their collection.
 PYTEST := PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: audit demo docs test test-slow test-all test-scripts test-leaderboard test-cluster lint workflows wheel-smoke clean
+.PHONY: audit demo docs test test-core test-slow test-all test-scripts test-leaderboard test-cluster lint workflows wheel-smoke clean
 
 demo: $(STAMP)
 	HF_HUB_OFFLINE=1 $(BIN)/cardiobench demo
@@ -19,8 +19,15 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(PYTEST) --dist loadgroup -m slow $(TESTS)
 
+# The quick tests of a copy from which all extensions are deleted.
+test-core: $(STAMP)
+	rm -rf .core && $(BIN)/python -m tests.without_extensions .core
+	cd .core && PYTHONPATH=$(CURDIR)/.core PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 \
+		$(CURDIR)/$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
+	rm -rf .core
+
 # Everything that is proved; CI runs it after `make test`.
-test-all: test test-slow test-scripts test-leaderboard wheel-smoke test-cluster
+test-all: test test-core test-slow test-scripts test-leaderboard wheel-smoke test-cluster
 
 # The builders as loading scripts, with the last `datasets` that runs them, in an environment of its own.
 test-scripts: .venv-scripts/.installed

@@ -29,13 +29,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
-from cardiobench.protocols.cross_validation.folds import balanced_folds
-from cardiobench.protocols.cross_validation.grids import FIXED, GRIDS, param_grid
-from cardiobench.protocols.cross_validation.search import f1
-from cardiobench.protocols.representation import maps
-from cardiobench.protocols.representation.geometry import geometry
-from cardiobench.protocols.representation.shap_values import importance
+from cardiobench.extensions.representation import maps
+from cardiobench.extensions.representation.geometry import geometry
+from cardiobench.extensions.representation.shap_values import importance
+from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, classifier
+from cardiobench.protocols.grid_search.folds import balanced_folds
+from cardiobench.protocols.grid_search.grids import FIXED, GRIDS, param_grid
+from cardiobench.protocols.grid_search.search import f1
 
 GOALS = {"all five": 3.5, "all five, 256 bins": 2.0, "logistic": 8.0, "shap": 1.0, "representation": 1.5}
 PARTS = ("grid", "shap", "representation")

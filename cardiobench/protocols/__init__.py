@@ -1,10 +1,9 @@
 """Protocols by name, and the quick ones that run by default."""
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cardiobench.core import plugins
+from cardiobench.core import extensions, plugins
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.registry import unknown_name
 
@@ -12,7 +11,6 @@ if TYPE_CHECKING:
     from cardiobench.core.config import RunConfig
     from cardiobench.protocols.base import BaseProtocol
 
-# Predictions first (protocols/base.py), then analyses (protocols/analysis.py), in the order in which they are run.
 _CLASSES = {
     "zero_shot": "cardiobench.protocols.zero_shot:ZeroShot",
     "native": "cardiobench.protocols.native:NativePrediction",
@@ -21,23 +19,19 @@ _CLASSES = {
     "attention_probe": "cardiobench.protocols.attention.protocol:AttentionProbe",
     "dense": "cardiobench.protocols.dense.protocol:DensePrediction",
     "cross_validation": "cardiobench.protocols.cross_validation.protocol:CrossValidation",
-    "few_shot": "cardiobench.protocols.few_shot:FewShot",
-    "alignment": "cardiobench.protocols.alignment:Alignment",
-    "prompt_sensitivity": "cardiobench.protocols.prompt_sensitivity:PromptSensitivity",
-    "frame_similarity": "cardiobench.protocols.frame_similarity:FrameSimilarity",
-    "retrieval": "cardiobench.protocols.retrieval.protocol:Retrieval",
-    "stress": "cardiobench.protocols.stress.protocol:Stress",
-    "representation": "cardiobench.protocols.representation.protocol:Representation",
-    "confound": "cardiobench.protocols.confound:Confound",
-    "transfer": "cardiobench.protocols.transfer:Transfer",
 }
 DEFAULT = ("zero_shot", "probe", "knn")
 ALL = "all"
 
 
 def list_protocols() -> tuple[str, ...]:
-    """Return the names of all protocols, in the order in which they are run; those of installed packages last."""
-    return tuple(plugins.by_name("protocol", [*_CLASSES.items(), *plugins.entry_points("protocols").items()]))
+    """Return the names of all protocols: those of the core, then of extensions by name, then of installed packages."""
+    return tuple(plugins.by_name("protocol", [*_references().items(), *plugins.entry_points("protocols").items()]))
+
+
+def _references() -> dict[str, str]:
+    """Return name -> reference of the protocols of the core and of extensions."""
+    return plugins.by_name("protocol", [*_CLASSES.items(), *extensions.contributions("protocols").items()])
 
 
 def choose(names: Sequence[str]) -> tuple[str, ...]:
@@ -56,9 +50,8 @@ def protocol_class(name: str) -> "type[BaseProtocol]":
     """
     if name not in (known := list_protocols()):
         raise unknown_name("protocol", name, known)
-    if name in _CLASSES:
-        module, _, kind = _CLASSES[name].partition(":")
-        return getattr(import_module(module), kind)
+    if name in (references := _references()):
+        return extensions.resolve(references[name])
     from cardiobench.protocols.base import BaseProtocol
 
     cls = plugins.load("protocols", name)

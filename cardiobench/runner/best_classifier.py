@@ -12,7 +12,7 @@ import pandas as pd
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.versions import component_version
 from cardiobench.protocols.cross_validation.protocol import CrossValidation
-from cardiobench.protocols.cross_validation.search import median_and_iqr
+from cardiobench.protocols.grid_search.search import median_and_iqr
 from cardiobench.results.paths import predictions_path, result_path
 from cardiobench.results.predictions_file import load_cached_score, load_predictions, save_scored
 from cardiobench.results.score_result import ScoreResult

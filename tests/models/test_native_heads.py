@@ -1,5 +1,6 @@
 """Every `native:` entry of every card is a target of a task, and its head answers that task through the protocol."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,6 @@ from cardiobench.models.load import load_model
 from cardiobench.protocols.analysis import Perturbation
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.native import NativePrediction
-from cardiobench.protocols.stress import echo
 from cardiobench.runner.encode import PerturbedDataset
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 
@@ -85,7 +85,13 @@ def test_an_order_of_frames_is_that_of_the_frames_a_network_sees_together(count,
     levels = np.linspace(3, 250, count).astype(np.uint8)
     clip = Clip(np.broadcast_to(levels[:, None, None, None], (count, 24, 24, 3)).copy(), np.arange(count), count)
     dataset = SimpleNamespace(frame=pd.DataFrame({"id": ["a"]}), recording=lambda number, sampling=None: clip)
-    order, apply = echo.ORDERS["shuffle"][0], echo.KINDS["shuffle"][0]
+
+    def order(count, severity, rng):
+        return rng.permutation(count)
+
+    def apply(clip, severity, rng):
+        return replace(clip, frames=clip.frames[order(len(clip.frames), severity, rng)])
+
     shuffle = Perturbation("shuffle", 1.0, apply, order=order)
     perturbed = PerturbedDataset(dataset, shuffle, 0, model.cut).recording(0, model.sampling)
     before, after = (model.encoder.transform(one)[:, :, 0, 0, 0].numpy() for one in (clip, perturbed))

@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from cardiobench.protocols.cross_validation.classifiers import classifier, mlp
-from cardiobench.protocols.cross_validation.classifiers.selection import select_features
-from cardiobench.protocols.cross_validation.grids import GRIDS, param_grid
+from cardiobench.protocols.grid_search.classifiers import classifier, mlp
+from cardiobench.protocols.grid_search.classifiers.selection import select_features
+from cardiobench.protocols.grid_search.grids import GRIDS, param_grid
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,11 @@ from sklearn.preprocessing import StandardScaler
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadData, CardioBenchError, NotApplicable, UnknownName
-from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, classifier
-from cardiobench.protocols.cross_validation.folds import balanced_folds
-from cardiobench.protocols.cross_validation.grids import GRIDS, grid_lines, param_grid, read_grids
 from cardiobench.protocols.cross_validation.protocol import CrossValidation, summary
-from cardiobench.protocols.cross_validation.search import (
+from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, classifier
+from cardiobench.protocols.grid_search.folds import balanced_folds
+from cardiobench.protocols.grid_search.grids import GRIDS, grid_lines, param_grid, read_grids
+from cardiobench.protocols.grid_search.search import (
     best_by_median,
     flat_search,
     median_and_iqr,

@@ -12,11 +12,11 @@ from sklearn.preprocessing import StandardScaler
 from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import aggregate
-from cardiobench.protocols.few_shot import PatientPool
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.linear.model import fit_linear_models
 from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE
 from cardiobench.protocols.native import check_outputs
+from cardiobench.protocols.patient_pool import PatientPool
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.zero_shot import ZeroShot
 from cardiobench.scoring.metrics import macro_auroc
@@ -135,7 +135,7 @@ def test_nothing_to_learn_from_is_said():
         LinearProbe().predict(replace(data, rows=rows), None, "")
 
 
-def test_few_shot_draws_patients_of_each_class():
+def test_patients_are_drawn_of_each_class():
     data, truth = labelled(n=240)
     pool, rng = data.indices("train", "validation"), np.random.default_rng(0)
     patients = PatientPool(data, pool)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data import catalog
+from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.context import ResultContext
@@ -89,3 +90,29 @@ def folder_of_results(folder: Path) -> Path:
         for task in TASKS:
             write_result(folder, model, task, quality, seed=number, seen=model == "org/two")
     return folder
+
+
+def similarity_record(model, near, digest="d" * 16, **more):
+    """Return a record of three frames whose neighbours have the cosine `near`."""
+    cosine = near ** np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
+    frame, other = np.indices(cosine.shape)
+    matrix = pd.DataFrame({"frame": frame.ravel(), "other": other.ravel(), "cosine": cosine.ravel()})
+    values = {key: point_estimate(near, n=12) for key in ("frames of a clip", "frames between patients", "difference")}
+    return AnalysisResult(
+        "frame_similarity",
+        "phantom_echo",
+        ("phantom_echo/ef",),
+        values,
+        {"matrix": matrix, "apart": pd.DataFrame({"frames_apart": [0, 1, 2], "cosine": cosine[0]})},
+        models=({"name": model},),
+        datasets=(
+            {
+                "name": "phantom_echo",
+                "version": VERSION,
+                "digest": digest,
+                "twin": False,
+                "limit": None,
+            },
+        ),
+        **more,
+    )

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
@@ -12,8 +13,6 @@ from matplotlib.figure import Figure
 
 from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
-from cardiobench.report.page.render import write_html
-from cardiobench.report.plots import frame_similarity
 from cardiobench.report.plots.draw import draw_report
 from cardiobench.report.plots.figure import ReportFigure, save_report_figure
 from cardiobench.report.plots.groups import QUANTILES, error_quantiles
@@ -21,10 +20,11 @@ from cardiobench.report.plots.predictions import agreement_figure, classificatio
 from cardiobench.report.plots.scores import scores_figure
 from cardiobench.report.plots.style import DPI, figure_style, heatmap, save_figure, subplots
 from cardiobench.results import formatting as tables
-from cardiobench.results.analysis_result import AnalysisResult, point_estimate
+from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Problem, assemble, collect
 from cardiobench.results.record import CHECKSUM, checksum
 from tests.report import example_results
+from tests.report.example_results import similarity_record
 
 
 def test_roc_reliability_operating_point_and_confusion_by_hand():
@@ -149,58 +149,20 @@ def test_damaged_predictions_are_named_and_the_rest_is_drawn(tmp_path):
     assert [figure.name for figure in report.of("task", "phantom_echo/ef")] == ["scores", "agreement", "groups"]
 
 
-def test_an_analysis_whose_table_lacks_a_column_is_named(tmp_path):
-    broken = AnalysisResult("few_shot", "x/y", (), {}, {"curve": pd.DataFrame([{"a": 1}])}, models=({"name": "m"},))
+def test_an_analysis_whose_table_lacks_a_column_is_named(tmp_path, monkeypatch):
+    figures = SimpleNamespace(draw=lambda record: record.tables["curve"]["score"])
+    monkeypatch.setattr("cardiobench.report.plots._module", {"toy": figures}.get)
+    broken = AnalysisResult("toy", "x/y", (), {}, {"curve": pd.DataFrame([{"a": 1}])}, models=({"name": "m"},))
     report = draw_report(assemble([], [(tmp_path / "a__b.json", broken)]), tmp_path, processes=1)
-    assert [(problem.kind, problem.subject) for problem in report.problems] == [("no picture", "few_shot")]
-
-
-def similarity(model, near, digest="d" * 16, **more):
-    """A record of three frames whose neighbours have that cosine."""
-    cosine = near ** np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
-    frame, other = np.indices(cosine.shape)
-    matrix = pd.DataFrame({"frame": frame.ravel(), "other": other.ravel(), "cosine": cosine.ravel()})
-    values = {key: point_estimate(near, n=12) for key in ("frames of a clip", "frames between patients", "difference")}
-    return AnalysisResult(
-        "frame_similarity",
-        "phantom_echo",
-        ("phantom_echo/ef",),
-        values,
-        {"matrix": matrix, "apart": pd.DataFrame({"frames_apart": [0, 1, 2], "cosine": cosine[0]})},
-        models=({"name": model},),
-        datasets=(
-            {
-                "name": "phantom_echo",
-                "version": example_results.VERSION,
-                "digest": digest,
-                "twin": False,
-                "limit": None,
-            },
-        ),
-        **more,
-    )
-
-
-def test_frame_similarities_stand_side_by_side_in_one_scale(tmp_path):
-    records = [similarity("org/one", 0.9), similarity("org/two", 0.5, seen_in_pretraining={"phantom_echo": True})]
-    collection = assemble([], [(tmp_path / f"{n}__.json", record) for n, record in enumerate(records)])
-    report = draw_report(collection, tmp_path, processes=1, kinds=("side_by_side",))
-    ((saved,),) = report.figures.values()
-    assert "n = 12" in saved.caption and [file.suffix for file in saved.files] == [".svg", ".png", ".csv", ".csv"]
-    table = pd.read_csv(next(file for file in saved.files if file.name.endswith(".matrix.csv")))
-    assert table.groupby("model")["cosine"].min().tolist() == pytest.approx([0.81, 0.25])
-    figure = frame_similarity.draw_side_by_side(records)["side_by_side"]
-    assert {axes.images[0].get_clim() for axes in figure.axes if axes.images} == {(0.25, 1.0)}, "one scale of colours"
-    page = write_html(collection, tmp_path, figures=report).read_text()
-    assert "Between models" in page and "org/two: seen in pretraining: phantom_echo" in page
+    assert [(problem.kind, problem.subject) for problem in report.problems] == [("no picture", "toy")]
 
 
 def test_a_study_of_other_data_than_is_ranked_is_said_and_not_shown(tmp_path):
     example_results.write_result(tmp_path, "org/one", "phantom_echo/ef")
     folder = tmp_path / "org__one" / "r1" / "frame_similarity"
-    similarity("org/one", 0.9).save(folder / "phantom_echo__a.json")
-    similarity("org/one", 0.9, digest="e" * 16).save(folder / "phantom_echo__b.json")
-    dataclasses.replace(similarity("org/one", 0.9), datasets=({"name": "camus", "version": "9"},)).save(
+    similarity_record("org/one", 0.9).save(folder / "phantom_echo__a.json")
+    similarity_record("org/one", 0.9, digest="e" * 16).save(folder / "phantom_echo__b.json")
+    dataclasses.replace(similarity_record("org/one", 0.9), datasets=({"name": "camus", "version": "9"},)).save(
         folder / "camus__c.json"
     )
     found = collect([tmp_path])
@@ -213,7 +175,7 @@ def test_a_study_of_other_data_than_is_ranked_is_said_and_not_shown(tmp_path):
 def test_a_study_that_does_not_say_how_many_patients_were_used_is_told_by_its_data(tmp_path):
     example_results.write_result(tmp_path, "org/one", "phantom_echo/ef", dataset={"limit": 5})
     folder = tmp_path / "org__one" / "r1" / "frame_similarity"
-    whole = similarity("org/one", 0.9)
+    whole = similarity_record("org/one", 0.9)
     silent = {key: value for key, value in whole.datasets[0].items() if key != "limit"}
     dataclasses.replace(whole, datasets=(silent,)).save(folder / "phantom_echo__a.json")
     whole.save(folder / "phantom_echo__b.json")
@@ -223,7 +185,7 @@ def test_a_study_that_does_not_say_how_many_patients_were_used_is_told_by_its_da
 
 
 def test_numbers_of_a_study_are_marked_like_scores():
-    record = similarity("org/one", 0.9, seen_in_pretraining={"phantom_echo": True, "camus": None})
+    record = similarity_record("org/one", 0.9, seen_in_pretraining={"phantom_echo": True, "camus": None})
     limited = dataclasses.replace(record, datasets=({"name": "phantom_echo", "twin": True, "limit": 5},))
     assert tables.analysis_flags(limited) == [
         "seen in pretraining: phantom_echo",
@@ -240,7 +202,7 @@ def test_a_record_that_was_edited_into_nonsense_is_refused(tmp_path, junk):
     import json
 
     path = tmp_path / "phantom_echo__a.json"
-    similarity("org/one", 0.9).save(path)
+    similarity_record("org/one", 0.9).save(path)
     content = {**json.loads(path.read_text()), **junk}
     path.write_text(json.dumps({**content, CHECKSUM: checksum(content)}))
     with pytest.raises(BadData, match="no AnalysisResult of schema"):

@@ -14,10 +14,10 @@ from cardiobench.data.ecg_subsets import SIZES, SizeName, draw_subset
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
-from cardiobench.protocols.cross_validation.classifiers import CLASSIFIERS, ClassifierName, classifier
-from cardiobench.protocols.cross_validation.folds import Split, balanced_folds
-from cardiobench.protocols.cross_validation.grids import GRIDS, Grid, Grids, grid_lines, param_grid, read_grids
-from cardiobench.protocols.cross_validation.search import FoldScores, flat_search, median_and_iqr, nested_search
+from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, ClassifierName, classifier
+from cardiobench.protocols.grid_search.folds import Split, balanced_folds
+from cardiobench.protocols.grid_search.grids import GRIDS, Grid, Grids, grid_lines, param_grid, read_grids
+from cardiobench.protocols.grid_search.search import FoldScores, flat_search, median_and_iqr, nested_search
 from cardiobench.protocols.options import Folds
 
 COMPONENT = "protocol cross_validation"

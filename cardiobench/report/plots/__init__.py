@@ -1,22 +1,19 @@
-"""Figures of analyses: one file per protocol, `draw(record)`, from the record's own tables and nothing else.
+"""Figures of analyses, drawn by the `figures` module of the extension that brings the protocol.
 
-So every figure can be drawn again, by anybody, from the CSV beside it.
+A figure is drawn from the record's own tables and nothing else, so that anybody can draw it again from the CSV beside it.
 """
 
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+from cardiobench.core.extensions import contributions, resolve
 from cardiobench.report.plots.style import figure_style, save_figure
 from cardiobench.results.analysis_result import AnalysisResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-SIDE_BY_SIDE = ("frame_similarity",)
-"""Protocols whose figure of one model is read beside those of others; their modules have `draw_side_by_side(records)`."""
 
 
 def analysis_figures(records: Sequence[AnalysisResult]) -> "dict[str, Figure]":
@@ -24,11 +21,20 @@ def analysis_figures(records: Sequence[AnalysisResult]) -> "dict[str, Figure]":
 
     Call it under `figure_style`.
     """
-    module = f"{__name__}.{records[0].protocol}"
-    if not str(records[0].protocol).isidentifier() or find_spec(module) is None:
+    module = _module(records[0].protocol)
+    if module is None:
         return {}
-    plots = import_module(module)
-    return plots.draw(records[0]) if len(records) == 1 else plots.draw_side_by_side(records)
+    return module.draw(records[0]) if len(records) == 1 else module.draw_side_by_side(records)
+
+
+def is_side_by_side(protocol: str) -> bool:
+    """Return whether the figure of one model under a protocol is read beside those of other models."""
+    return hasattr(_module(protocol), "draw_side_by_side")
+
+
+def _module(protocol: str) -> ModuleType | None:
+    reference = contributions("figures").get(protocol)
+    return resolve(reference) if reference else None
 
 
 def save_figures(record: AnalysisResult, path: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from pandas.api.types import is_numeric_dtype
 from cardiobench.core.errors import BadPredictions, MissingExtra, UnwritableOutput
 from cardiobench.report.overview import find_task
 from cardiobench.report.page.naming import anchor
-from cardiobench.report.plots import SIDE_BY_SIDE, analysis_figures
+from cardiobench.report.plots import analysis_figures, is_side_by_side
 from cardiobench.report.plots.figure import ReportFigure, SavedFigure, save_report_figure
 from cardiobench.report.plots.style import figure_style, shorten
 from cardiobench.results.analysis_result import AnalysisResult
@@ -121,7 +121,7 @@ def side_by_side(collection: Collection) -> dict[str, tuple[AnalysisResult, ...]
     """Return the records of one analysis, subject and version of the data of two models or more, by what they share."""
     groups: dict[str, list[AnalysisResult]] = {}
     for _, record in collection.analyses:
-        if record.protocol in SIDE_BY_SIDE and len(record.models) == 1:
+        if is_side_by_side(record.protocol) and len(record.models) == 1:
             data = ", ".join(
                 f"{facts['name']} {describe_version(data_version_key(facts))}" for facts in record.datasets
             )

@@ -1,0 +1,76 @@
+"""Extensions: features that the core does not know by name, each a package with a manifest of what it contributes.
+
+The folders below `cardiobench/extensions` and the packages installed with an entry point in the group
+`cardiobench.extensions` are read in the same way: each holds an object `EXTENSION`.
+"""
+
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from cardiobench.core import plugins
+from cardiobench.core.errors import BadConfig
+
+PACKAGE = "cardiobench.extensions"
+
+
+@dataclass(frozen=True)
+class Extension:
+    """The manifest of a feature. Values are references, `module` or `module:attribute`, imported when they are used.
+
+    Attributes:
+        protocols: Name of a protocol -> its class.
+        figures: Name of an analysis protocol -> module with `draw(record)` and, where models are read side by side,
+            `draw_side_by_side(records)`; both return name -> figure.
+        commands: Name of a command -> module with `HELP`, `configure(parser)` and `execute(arguments)`. The module
+            imports nothing heavy at its top, since all of them are read to print the help.
+    """
+
+    protocols: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, str] = field(default_factory=dict)
+    commands: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def extensions() -> Mapping[str, Extension]:
+    """Return name -> manifest, the folders of this package first, both in the order of their names.
+
+    Raises:
+        BadConfig: Two extensions have one name, or what an installed package gives cannot be loaded or is no manifest.
+    """
+    own = {name: import_module(f"{PACKAGE}.{name}").EXTENSION for name in _folders()}
+    installed = {name: plugins.load("extensions", name) for name in sorted(plugins.entry_points("extensions"))}
+    for name, manifest in installed.items():
+        if not isinstance(manifest, Extension):
+            point = plugins.entry_points("extensions")[name]
+            raise BadConfig(
+                f"the extension '{name}' ({point.value} of {plugins.package_of(point)}) is a {type(manifest).__name__}. "
+                "Give an object of cardiobench.core.extensions.Extension."
+            )
+    return plugins.by_name("extension", [*own.items(), *installed.items()])
+
+
+def contributions(kind: str) -> dict[str, str]:
+    """Return name -> reference of everything that extensions contribute to one field of `Extension`.
+
+    Raises:
+        BadConfig: Two extensions contribute one name.
+    """
+    pairs = [pair for manifest in extensions().values() for pair in getattr(manifest, kind).items()]
+    return plugins.by_name(kind.removesuffix("s"), pairs)
+
+
+def resolve(reference: str) -> Any:
+    """Import the module or the attribute of a module that a reference names."""
+    module, _, attribute = reference.partition(":")
+    return getattr(import_module(module), attribute) if attribute else import_module(module)
+
+
+def _folders() -> list[str]:
+    spec = find_spec(PACKAGE)
+    places = (spec.submodule_search_locations if spec else None) or ()
+    return sorted(found.name for found in pkgutil.iter_modules(places) if found.ispkg)

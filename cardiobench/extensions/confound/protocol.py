@@ -1,0 +1,300 @@
+"""Confound: how much of a score could come from the dataset, or the hospital, of a record."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pydantic import PositiveInt
+from sklearn.metrics import roc_auc_score
+from threadpoolctl import threadpool_limits
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data.spec import Task
+from cardiobench.models.base import Encoder
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
+from cardiobench.protocols.base import TaskData
+from cardiobench.protocols.grid_search.classifiers import ClassifierName, classifier
+from cardiobench.protocols.grid_search.folds import balanced_folds
+from cardiobench.protocols.grid_search.grids import GRIDS, Grids, param_grid, read_grids
+from cardiobench.protocols.grid_search.search import f1, f1_table, nested_search
+from cardiobench.protocols.options import Folds
+from cardiobench.protocols.sample import MIN_PER_CLASS, BalancedSample, candidates, draw
+from cardiobench.protocols.subjects import labels_across
+from cardiobench.results.analysis_result import point_estimate
+from cardiobench.results.score_result import Estimate
+from cardiobench.stats.bootstrap import estimate, patient_weights
+
+COMPONENT = "protocol confound"
+VERSION = 1
+
+HOSPITAL = "hospital"
+"""Column of a dataset's rows that names the hospital of a record."""
+PROBE: ClassifierName = "logistic"
+
+
+@dataclass(frozen=True)
+class SiteRecords:
+    """Records of two classes from several sites: datasets, or hospitals.
+
+    Attributes:
+        sites: names.
+        features: (n, d).
+        labels: 0 or 1, (n,).
+        site: code of `sites`, (n,).
+        patients: (n,); a patient has one site.
+    """
+
+    sites: tuple[str, ...]
+    features: np.ndarray = field(repr=False)
+    labels: np.ndarray = field(repr=False)
+    site: np.ndarray = field(repr=False)
+    patients: np.ndarray = field(repr=False)
+
+    def rows(self, site: int) -> np.ndarray:
+        """Return the rows of a site."""
+        return np.flatnonzero(self.site == site)
+
+    @property
+    def with_both_classes(self) -> list[int]:
+        """Sites that have enough records of both classes to train and test on."""
+        counts = [np.bincount(self.labels[self.rows(site)], minlength=2).min() for site in range(len(self.sites))]
+        return [site for site, count in enumerate(counts) if count >= MIN_PER_CLASS]
+
+
+@dataclass(frozen=True)
+class Confound(AnalysisProtocol):
+    """Confounding of a label by the site when recordings come from several datasets, or hospitals of one dataset.
+
+    * identity: how well a logistic probe predicts the site (balanced accuracy; chance is 1 / sites).
+    * own, carried, mixed: AUROC of a label's probe on held-out patients of the site that trained it, on another site,
+      and where all sites are mixed; the last also inside each site only.
+    * place alone: AUROC of a prediction that knows the site of a record and nothing else. Where it is high, mixing sites
+      gives the label away, and the mixed score rises above the one inside the sites.
+
+    Datasets are drawn with as many records of each class, so that the dataset alone says nothing; the hospitals of one
+    dataset as they are mixed in it, half of all records positive.
+
+    Attributes:
+        grids: of the classifiers; that of logistic regression is searched.
+        folds: patient-grouped, balanced.
+        inner: folds of the search.
+        most: records of a dataset, or of a dataset's hospitals together.
+    """
+
+    grids: Grids = field(default_factory=lambda: GRIDS)
+    folds: Folds = 5
+    inner: Folds = 3
+    most: PositiveInt = 1000
+
+    name = "confound"
+
+    @classmethod
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that the settings of a run decide."""
+        return {"grids": read_grids(config.grids)} if config.grids else {}
+
+    def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
+        """Return each label across its datasets, and each task whose dataset mixes several hospitals."""
+        return {**labels_across(tasks), **{task.name: (task,) for task in tasks if _mixes_hospitals(task)}}
+
+    def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
+        """Return identity, own, transferred and mixed scores, and the score of the site alone."""
+        if any(task.kind != "binary" for task in analysis.tasks):
+            raise NotApplicable(f"{analysis.subject} has no two classes, which are carried from place to place here")
+        (first, *others) = analysis.tasks
+        if others:
+            sample = draw(analysis, self.most)
+            records, warnings = from_datasets(sample), sample.left_out
+        elif analysis.subject == first.name:
+            records, warnings = from_hospitals(analysis.data(first), self.most, analysis.seed), ()
+        else:
+            raise NotApplicable(
+                f"{first.dataset} is the only dataset of {analysis.subject} here; two places are needed"
+            )
+        if len(records.sites) < 2:
+            raise NotApplicable(f"{analysis.subject}: all records are from {records.sites[0]}; two places are needed")
+        with threadpool_limits(1):
+            identity = self._out_of_fold(records, records.site, analysis.seed).probabilities.argmax(axis=1)
+            mixed = self._out_of_fold(records, records.labels, analysis.seed)
+            matrix, own = self._matrix(records, analysis.seed)
+        by_site = positive_shares(records)
+        values = {
+            "identity_balanced_accuracy": identity_accuracy(records, identity, analysis),
+            "identity_chance": point_estimate(1 / len(records.sites)),
+            "auroc_mixed": point_estimate(mixed.auroc(records.labels), n=len(by_site)),
+            "auroc_mixed_within_places": _mean_within(records, mixed),
+            "auroc_place_alone": point_estimate(auroc(records.labels, by_site), n=len(by_site)),
+            **_matrix_values(matrix, records),
+        }
+        tables = {
+            "matrix": matrix,
+            "places": _site_table(records, mixed, own),
+            "identity": pd.crosstab(_names(records, records.site), _names(records, identity))
+            .rename_axis(index="place")
+            .reset_index(),
+        }
+        return AnalysisOutput(values, tables, {"probe": PROBE, "places": list(records.sites)}, warnings)
+
+    def _out_of_fold(
+        self, records: SiteRecords, codes: np.ndarray, seed: int, rows: np.ndarray | None = None
+    ) -> "OutOfFold":
+        """Predict a code of each row by a probe that never saw its patient."""
+        rows = np.arange(len(codes)) if rows is None else rows
+        patients = records.patients[rows]
+        outer = balanced_folds(codes[rows], patients, self.folds, seed)
+        params = param_grid(self.grids[PROBE])
+        scores = nested_search(
+            classifier(PROBE), records.features[rows], codes[rows], patients, outer, params, inner=self.inner, seed=seed
+        )
+        fold = np.zeros(len(rows), dtype=int)
+        for index, (_, valid) in enumerate(outer):
+            fold[valid] = index
+        return OutOfFold(scores.probabilities, fold)
+
+    def _matrix(self, records: SiteRecords, seed: int) -> tuple[pd.DataFrame, dict[int, float]]:
+        """Return train, test, auroc, f1 and n of all pairs of sites with both classes; on the diagonal held-out patients."""
+        rows, own = [], {}
+        params, probe = param_grid(self.grids[PROBE]), classifier(PROBE)
+        for train in records.with_both_classes:
+            members = records.rows(train)
+            features, labels, patients = records.features[members], records.labels[members], records.patients[members]
+            inner = balanced_folds(labels, patients, self.inner, seed)
+            predicted = probe.predict_proba_grid(features, labels, inner, params, seed)
+            best = params[int(f1_table(labels, inner, predicted).mean(axis=0).argmax())]
+            fitted = probe.fit(features, labels, best, seed)
+            for test in records.with_both_classes:
+                members = records.rows(test)
+                labels_there = records.labels[members]
+                if test == train:
+                    held_out = self._out_of_fold(records, records.labels, seed, members)
+                    probabilities, score = held_out.probabilities, held_out.auroc(labels_there)
+                    own[train] = score
+                else:
+                    probabilities = fitted.predict_proba(records.features[members])
+                    score = auroc(labels_there, probabilities[:, 1])
+                names = records.sites[train], records.sites[test]
+                rows.append((*names, score, f1(labels_there, probabilities), len(members)))
+        return pd.DataFrame(rows, columns=["train", "test", "auroc", "f1", "n"]), own
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Out-of-fold predictions.
+
+    Attributes:
+        probabilities: (n, codes).
+        fold: in which each row was held out, (n,).
+    """
+
+    probabilities: np.ndarray = field(repr=False)
+    fold: np.ndarray = field(repr=False)
+
+    def auroc(self, labels: np.ndarray, rows: np.ndarray | None = None) -> float:
+        """Return the AUROC of code 1 over pairs that the same model predicted.
+
+        Models of different folds have different levels, lower where their own fold holds more positives; across folds
+        this alone would push predictions that know nothing below one half.
+
+        Args:
+            labels: 0 or 1 of all rows.
+            rows: to score; all when None.
+        """
+        rows = np.arange(len(labels)) if rows is None else rows
+        total, pairs = 0.0, 0
+        for fold in np.unique(self.fold[rows]):
+            members = rows[self.fold[rows] == fold]
+            count = int(labels[members].sum()) * int((1 - labels[members]).sum())
+            if count:
+                total += count * auroc(labels[members], self.probabilities[members, 1])
+                pairs += count
+        return total / pairs if pairs else float("nan")
+
+
+def auroc(labels: np.ndarray, scores: np.ndarray) -> float:
+    """Return the area under the ROC curve; NaN with one class."""
+    return float(roc_auc_score(labels, scores)) if len(np.unique(labels)) == 2 else float("nan")
+
+
+def from_datasets(sample: BalancedSample) -> SiteRecords:
+    """Return the records of all datasets of a sample, as many of each class in each."""
+    features, labels, site = sample.concatenate()
+    patients = np.concatenate([[f"{part.name} {patient}" for patient in part.patients] for part in sample.parts])
+    return SiteRecords(sample.names, features, labels, site, patients)
+
+
+def from_hospitals(data: TaskData, max_records: int, seed: int) -> SiteRecords:
+    """Draw records of a task, half of them positive, one per patient; hospitals as they are mixed.
+
+    Raises:
+        NotApplicable: a class has too few records.
+    """
+    by_class = candidates(data, seed)
+    per_class = min(max_records // 2, *(len(rows) for rows in by_class.values()))
+    if per_class < MIN_PER_CLASS:
+        raise NotApplicable(f"{data.task.name}: {per_class} records of the rarer class, {MIN_PER_CLASS} needed")
+    chosen = np.concatenate([rows[:per_class] for rows in by_class.values()])
+    hospitals = data.rows[HOSPITAL].to_numpy(str)[chosen]
+    # A hospital with fewer records than folds cannot be told from anything.
+    names, counts = np.unique(hospitals, return_counts=True)
+    names = names[counts >= MIN_PER_CLASS]
+    kept = np.isin(hospitals, names)
+    chosen, hospitals = chosen[kept], hospitals[kept]
+    codes = np.searchsorted(names, hospitals)
+    features = data.features[chosen].astype(np.float64)
+    return SiteRecords(tuple(names.tolist()), features, data.labels[chosen], codes, data.patients[chosen])
+
+
+def positive_shares(records: SiteRecords) -> np.ndarray:
+    """Return the share of positives at the site of each record, (n,): the prediction of the site alone."""
+    shares = [records.labels[records.rows(site)].mean() for site in range(len(records.sites))]
+    return np.array(shares)[records.site]
+
+
+def identity_accuracy(records: SiteRecords, predicted: np.ndarray, analysis: Analysis) -> Estimate:
+    """Return the balanced accuracy of predicted sites with its interval over patients."""
+    right = (predicted == records.site).astype(float)
+    member = (records.site[:, None] == np.arange(len(records.sites))).astype(float)
+    weights = np.concatenate(list(patient_weights(records.patients, analysis.resamples, analysis.seed)))
+    with np.errstate(invalid="ignore"):
+        draws = np.nanmean((weights * right) @ member / (weights @ member), axis=1)
+    exact = float(np.mean((right @ member) / member.sum(axis=0)))
+    return estimate(exact, draws, records.patients)
+
+
+def _mixes_hospitals(task: Task) -> bool:
+    return any(group.column == HOSPITAL for group in task.groups) and HOSPITAL not in task.where
+
+
+def _mean_within(records: SiteRecords, mixed: OutOfFold) -> Estimate:
+    """Return the mean over sites of the AUROC of the mixed predictions inside the site."""
+    if not records.with_both_classes:
+        return point_estimate(np.nan, "no place has enough records of both classes")
+    parts = [records.rows(site) for site in records.with_both_classes]
+    scores = [mixed.auroc(records.labels, part) for part in parts]
+    return point_estimate(float(np.mean(scores)), n=sum(map(len, parts)))
+
+
+def _matrix_values(matrix: pd.DataFrame, records: SiteRecords) -> dict[str, Estimate]:
+    """Return the mean of the diagonal, of the rest, and their difference."""
+    too_few = f"{len(records.with_both_classes)} of {len(records.sites)} places have enough records of both classes"
+    same = matrix["train"] == matrix["test"]
+    own, transfer = (matrix.loc[part, "auroc"].mean() for part in (same, ~same))
+    scores = {"auroc_own": own, "auroc_carried": transfer, "carrying_costs": own - transfer}
+    return {name: point_estimate(value, too_few if np.isnan(value) else "") for name, value in scores.items()}
+
+
+def _site_table(records: SiteRecords, mixed: OutOfFold, own: Mapping[int, float]) -> pd.DataFrame:
+    """Return place, n, positives, auroc_own (trained on it alone), auroc_mixed (trained on all, scored in it)."""
+    rows = []
+    for site, name in enumerate(records.sites):
+        members = records.rows(site)
+        positives = int(records.labels[members].sum())
+        rows.append((name, len(members), positives, own.get(site, np.nan), mixed.auroc(records.labels, members)))
+    return pd.DataFrame(rows, columns=["place", "n", "positives", "auroc_own", "auroc_mixed"])
+
+
+def _names(records: SiteRecords, codes: np.ndarray) -> pd.Series:
+    return pd.Series(pd.Categorical.from_codes(codes, records.sites), name="told")

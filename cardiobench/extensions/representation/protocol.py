@@ -1,0 +1,251 @@
+"""Representation: the embeddings of a label across all datasets that have it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, PositiveInt
+from threadpoolctl import threadpool_limits
+
+from cardiobench.core.config import RunConfig
+from cardiobench.data import catalog
+from cardiobench.data.spec import Task
+from cardiobench.extensions.representation import geometry, maps, overlap, similarity
+from cardiobench.models.base import Encoder
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
+from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, ClassifierName
+from cardiobench.protocols.grid_search.grids import GRIDS, Grids, read_grids
+from cardiobench.protocols.options import Folds
+from cardiobench.protocols.sample import BalancedSample, draw
+from cardiobench.protocols.subjects import labels_across
+from cardiobench.results.analysis_result import point_estimate
+from cardiobench.results.score_result import Estimate
+from cardiobench.stats.bootstrap import percentile_interval
+
+COMPONENT = "protocol representation"
+VERSION = 1
+
+KS = (25, 50, 100)
+
+
+@dataclass(frozen=True)
+class Representation(AnalysisProtocol):
+    """Shared features and geometry of the embeddings of one label across datasets (arXiv:2601.21830, Algorithm 1 and Table 4).
+
+    Overlap: the five classifiers are searched on every dataset; the best one of the best dataset, C*, is trained there
+    and explained by SHAP on every dataset; the shared part of the most important features is compared with chance, and
+    with the same classifier trained on shuffled labels (`shuffled_at_k`), which is the harder floor.
+    Geometry: neighbours, centroids, clusters and silhouette by label (high is good) and by dataset (low is good), of the
+    standardised vectors in all dimensions. Maps: UMAP of C*'s 50 most important dimensions, for the eye only.
+
+    Attributes:
+        classifiers: to choose C* from.
+        grids: of them.
+        folds: of the choice, class-balanced and patient-grouped.
+        most: records per dataset that C* may be trained on (the largest of size S).
+        shown: records per dataset that SHAP explains.
+        records: records per dataset in geometry and maps.
+        refit: train C*'s kind of classifier on each dataset instead of transferring C*.
+        map_dimensions: most important features that the maps are made of.
+        geometry_in: "all" dimensions, or "top": those of the maps.
+        map_settings: (n_neighbors, min_dist) of each map.
+        profile: "paper" draws the maps of echo recordings as the scripts of arXiv:2510.00520 do, by cosine distance.
+    """
+
+    classifiers: tuple[ClassifierName, ...] = CLASSIFIERS
+    grids: Grids = field(default_factory=lambda: GRIDS)
+    folds: Folds = 5
+    most: PositiveInt = 2499
+    shown: PositiveInt = 200
+    records: PositiveInt = 1000
+    refit: bool = False
+    map_dimensions: PositiveInt = 50
+    geometry_in: Literal["all", "top"] = "all"
+    map_settings: tuple[tuple[Annotated[int, Field(ge=2)], Annotated[float, Field(ge=0, le=1)]], ...] = maps.SETTINGS
+    profile: Literal["default", "paper"] = "default"
+
+    name = "representation"
+
+    @classmethod
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that the settings of a run decide; `--profile paper`: 15 folds."""
+        given: dict[str, Any] = {"profile": config.profile}
+        if config.profile == "paper":
+            given["folds"] = 15
+        if config.classifiers:
+            given["classifiers"] = config.classifiers
+        if config.grids:
+            given["grids"] = read_grids(config.grids)
+        return given
+
+    def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
+        """Return each label with its tasks across datasets."""
+        return labels_across(tasks)
+
+    def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
+        """Return overlap, geometry and maps of one model."""
+        sample = draw(analysis, self.most)
+        with threadpool_limits(1):
+            values, tables, chosen = self._overlap(sample, analysis)
+            records = sample.first(self.records)
+            top = _top_dimensions(records, tables.get("importance"), self.map_dimensions)
+            measured = geometry.levels(records.select_dimensions(top) if self.geometry_in == "top" else records)
+            vectors = geometry.standardised(records.select_dimensions(top).concatenate()[0])
+            by_cosine = self.profile == "paper" and catalog.spec(analysis.tasks[0].dataset).modality == "echo"
+            settings = (maps.ECHO_PAPER,) if by_cosine else self.map_settings
+            metric: maps.Metric = "cosine" if by_cosine else "euclidean"
+            coordinates = maps.umap_maps(vectors, settings, metric=metric)
+        counts = {part.name: len(part) for part in records.parts}
+        values |= _geometry_values(measured, records)
+        tables["geometry"] = _geometry_table(measured)
+        tables["maps"] = _map_table(coordinates, records)
+        tables["stability"] = maps.stability(vectors, coordinates, metric=metric)
+        options = {**chosen, "classes": list(sample.classes), "records_in_geometry": counts, **_fixed(vectors, metric)}
+        return AnalysisOutput(values, tables, options, (*sample.left_out, *_unused_warning(chosen)))
+
+    def compare_models(self, analyses: Sequence[Analysis]) -> AnalysisOutput:
+        """Return linear CKA of each two models on the same records, in each dataset and over all."""
+        samples = [draw(analysis, self.records) for analysis in analyses]
+        names = similarity.names_of([analysis.model for analysis in analyses])
+        table = similarity.similarity(list(zip(names, samples, strict=True)))
+        values = {}
+        for (one, other), part in table.groupby(["model", "other"], sort=False):
+            last = part.iloc[-1]  # over all records, or of the only dataset
+            values[f"linear_cka of {one} and {other}"] = point_estimate(last["linear_cka"], n=int(last["records"]))
+        warnings = tuple(dict.fromkeys(sentence for sample in samples for sentence in sample.left_out))
+        return AnalysisOutput(values, {"cka": table}, {"names": names}, warnings)
+
+    def _overlap(
+        self, sample: BalancedSample, analysis: Analysis
+    ) -> tuple[dict[str, Estimate], dict[str, pd.DataFrame], dict[str, Any]]:
+        """Return values, tables and choices of Algorithm 1; with one dataset, the reason why there is none."""
+        if len(sample.parts) < 2:
+            reason = f"{sample.names[0]} is the only dataset of this label here, and overlap is between datasets"
+            return {"overlap_at_50": point_estimate(np.nan, reason)}, {}, {}
+        results = {
+            part.name: overlap.search(part, self.classifiers, self.grids, self.folds, analysis.seed)
+            for part in sample.parts
+        }
+        best = overlap.best_overall(results)
+        shap = overlap.explain(sample, best, results, refit=self.refit, rows=self.shown, seed=analysis.seed)
+        patients = {part.name: part.patients[: len(shap[part.name])] for part in sample.parts}
+        exact = overlap.overlap(shap, analysis.seed)
+        # One classifier ranks much the same dimensions wherever it is transferred: what it shares without having learned
+        # anything is the floor of the overlap.
+        shuffled = overlap.explain(
+            sample.shuffle_labels(analysis.seed), best, results, refit=self.refit, rows=self.shown, seed=analysis.seed
+        )
+        floor = overlap.overlap(shuffled, analysis.seed)
+        draws = overlap.overlap_resamples(shap, patients, analysis.resamples, analysis.seed)
+        n = sum(map(len, shap.values()))
+        n_patients = sum(len(set(names)) for names in patients.values())
+        too_few = f"the embedding has {next(iter(shap.values())).shape[1]} dimensions"
+        values = {}
+        for k in KS:
+            for key in (f"overlap_at_{k}", f"common_at_{k}", f"jaccard_at_{k}"):
+                reason = too_few if np.isnan(exact[key]) else ""
+                values[key] = Estimate(exact[key], *percentile_interval(draws[key]), n, n_patients, reason)
+            floors = {f"{key}_at_{k}": exact[f"{key}_at_{k}"] for key in ("chance", "p_value")}
+            floors[f"shuffled_at_{k}"] = floor[f"overlap_at_{k}"]
+            values |= {key: point_estimate(value, too_few if np.isnan(value) else "") for key, value in floors.items()}
+        tables = {
+            "classifiers": pd.DataFrame(
+                [
+                    (one.dataset, one.classifier, one.median, one.iqr, str(dict(one.params)), one == best)
+                    for classifiers in results.values()
+                    for one in classifiers.values()
+                ],
+                columns=["dataset", "classifier", "f1_median", "f1_iqr", "point", "chosen"],
+            ),
+            "importance": _importance_table(shap, best.dataset),
+            "pairs": _pair_table(shap),
+        }
+        used = {name: int((part > 0).any(axis=0).sum()) for name, part in shap.items()}
+        chosen = {"classifier": best.classifier, "trained_on": best.dataset, "point": dict(best.params)}
+        chosen["dimensions_used"] = used
+        return values, tables, chosen
+
+
+def _unused_warning(chosen: Mapping[str, Any]) -> list[str]:
+    """Warn of a C* that uses fewer dimensions than are compared: the unused ones tie and are taken by index."""
+    fewest = min(chosen.get("dimensions_used", {"": max(KS)}).values())
+    ks = ", ".join(str(k) for k in KS if k > fewest)
+    return (
+        [f"{chosen['classifier']} uses {fewest} dimensions: the overlap at {ks} counts unused ones as shared"]
+        if ks
+        else []
+    )
+
+
+def _importance_table(shap: Mapping[str, np.ndarray], trained_on: str) -> pd.DataFrame:
+    """Return dimension and mean |SHAP| on each dataset; C*'s own dataset first, and its most important dimension first."""
+    names = [trained_on, *(name for name in shap if name != trained_on)]
+    table = pd.DataFrame({"dimension": np.arange(shap[trained_on].shape[1])} | {n: shap[n].mean(axis=0) for n in names})
+    return table.iloc[np.argsort(-table[trained_on].to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+def _pair_table(shap: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """Return k, dataset, other and the share of the k most important dimensions that the two datasets have in common."""
+    rows = [
+        (k, one, other, len(set(overlap.top_features(shap[one], k)) & set(overlap.top_features(shap[other], k))) / k)
+        for k in KS
+        for one in shap
+        for other in shap
+        if k < shap[one].shape[1]
+    ]
+    return pd.DataFrame(rows, columns=["k", "dataset", "other", "shared"])
+
+
+def _geometry_values(measured: Mapping[str, Mapping[str, float]], sample: BalancedSample) -> dict[str, Estimate]:
+    """Return `<measure>_<level>`, with the chance level of the neighbours."""
+    n, patients = sum(map(len, sample.parts)), sum(len(set(part.patients)) for part in sample.parts)
+    alone = f"{sample.names[0]} is the only dataset of this label here"
+    values = {}
+    for level in ("label", "dataset"):
+        for measure in (*geometry.MEASURES, "chance"):
+            key = f"{'knn_chance' if measure == 'chance' else measure}_{level}"
+            value = measured.get(level, {}).get(measure, np.nan)
+            reason = "" if level in measured else alone
+            values[key] = point_estimate(value, reason, n, patients)
+    return values
+
+
+def _geometry_table(measured: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
+    """Return level, measure and value, one row each."""
+    rows = [(level, measure, value) for level, values in measured.items() for measure, value in values.items()]
+    return pd.DataFrame(rows, columns=["level", "measure", "value"])
+
+
+def _top_dimensions(sample: BalancedSample, importance: pd.DataFrame | None, count: int) -> np.ndarray:
+    """Return C*'s most important dimensions on the dataset that trained it, by index; all where there is no C*."""
+    if importance is None:
+        return np.arange(sample.parts[0].features.shape[1])
+    return np.sort(importance["dimension"].to_numpy()[:count])
+
+
+def _map_table(coordinates: Mapping[str, np.ndarray], sample: BalancedSample) -> pd.DataFrame:
+    """Return setting, dataset, label, id, x and y of each record in each map."""
+    records = pd.DataFrame(
+        {
+            "dataset": np.repeat(sample.names, [len(part) for part in sample.parts]),
+            "label": np.asarray(sample.classes, dtype=object)[np.concatenate([part.labels for part in sample.parts])],
+            "id": np.concatenate([part.ids for part in sample.parts]),
+        }
+    )
+    return pd.concat(
+        [records.assign(setting=name, x=xy[:, 0], y=xy[:, 1]) for name, xy in coordinates.items()],
+        ignore_index=True,
+    )
+
+
+def _fixed(vectors: np.ndarray, metric: str) -> dict[str, str]:
+    """Return the choices that are no options of the protocol, for the result."""
+    return {
+        "overlap": "mean over pairs of datasets of the shared part of the k most important dimensions",
+        "geometry": f"standardised over all records; {geometry.NEIGHBOURS} neighbours, itself excluded",
+        "clusters": f"Gaussian mixture, as many as groups, {geometry.CLUSTERING}",
+        "maps": f"UMAP of {vectors.shape[1]} dimensions, {metric}, seed {maps.SEED}",
+        "shap_background": "the records that the explained classifier was trained on",
+    }

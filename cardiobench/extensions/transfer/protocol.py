@@ -1,0 +1,98 @@
+"""Transfer: the score of a probe on the test patients of a dataset that it did not learn from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data.spec import Task
+from cardiobench.models.base import Encoder
+from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol, ScoredPredictions
+from cardiobench.protocols.base import ProtocolOutput
+from cardiobench.protocols.linear.model import LinearModel
+from cardiobench.protocols.probe import LinearProbe
+from cardiobench.protocols.subjects import tasks_by_label
+from cardiobench.protocols.task_scorer import TaskScorer
+from cardiobench.results.score_result import Estimate
+
+COMPONENT = "protocol transfer"
+VERSION = 1
+
+COLUMNS = ("train", "test", "score", "low", "high", "change", "change_low", "change_high", "floor", "n_patients")
+
+
+@dataclass(frozen=True)
+class Transfer(AnalysisProtocol):
+    """External validation: every dataset's probe scored on the test patients of every dataset with the same label and unit.
+
+    The probe is that of protocol `probe`, fitted on train and validation of one dataset alone. Beside each score stands
+    its change from the probe of the test dataset itself, on the same patients, with the interval of the paired difference.
+    Every pair of two datasets is also a result of its own, of the test dataset's task; its variant is the dataset that the
+    probe learned from.
+    """
+
+    name = "transfer"
+
+    def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
+        """Return each label that two datasets or more have, with the same classes or unit."""
+        return {label: members for label, members in tasks_by_label(tasks).items() if len(members) > 1}
+
+    def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
+        """Return the score of each pair of datasets, and its change from the test dataset's own probe."""
+        first = analysis.tasks[0]
+        for task in analysis.tasks:
+            if (task.kind, task.classes, task.unit) != (first.kind, first.classes, first.unit):
+                raise NotApplicable(f"{task.name} and {first.name} differ in their classes or unit")
+        probes, warnings = self._fit(analysis)
+        if not probes:
+            raise NotApplicable("; ".join(warnings))
+        values: dict[str, Estimate] = {}
+        rows, predictions = [], []
+        for task in analysis.tasks:
+            data = analysis.data(task)
+            test = data.indices("test")
+            if not len(test):
+                warnings.append(f"{task.name} has no test rows here")
+                continue
+            scorer = TaskScorer(task, analysis.references(task), analysis.resamples, analysis.seed)
+            outputs = {
+                name: ProtocolOutput(test, probe.predict(data.features, test), {**details, "train_on": name})
+                for name, (probe, details) in probes.items()
+            }
+            recordings, own = scorer.of(data, test), outputs.get(task.dataset)
+            for name, output in outputs.items():
+                values[f"{name} -> {task.dataset}: {scorer.key}"] = score = recordings.estimate(output.values)
+                change = recordings.difference(output.values, own.values) if own else None
+                if change and name != task.dataset:
+                    values[f"{name} -> {task.dataset}: change"] = change
+                if name != task.dataset:
+                    details = {**output.details, "change_from_own_probe": asdict(change) if change else None}
+                    predictions.append(ScoredPredictions(task, name, replace(output, details=details)))
+                rows.append(_row(name, task.dataset, score, change, scorer.floor()))
+        if not rows:
+            raise NotApplicable("; ".join(warnings))
+        table = pd.DataFrame(rows, columns=COLUMNS).assign(
+            metric=scorer.key,
+            unit=first.unit,
+            better="higher" if scorer.metric.higher_is_better else "lower",
+        )
+        return AnalysisOutput(values, {"matrix": table}, {}, tuple(warnings), tuple(predictions))
+
+    def _fit(self, analysis: Analysis) -> tuple[dict[str, tuple[LinearModel, dict[str, Any]]], list[str]]:
+        """Return dataset -> its probe and what was chosen for it, and why a dataset has none."""
+        probes, warnings = {}, []
+        for task in analysis.tasks:
+            try:
+                with threadpool_limits(1):
+                    probes[task.dataset] = LinearProbe(seed=analysis.seed).fit(analysis.data(task))
+            except NotApplicable as error:
+                warnings.append(str(error))
+        return probes, warnings
+
+
+def _row(train: str, test: str, score: Estimate, change: Estimate | None, floor: float) -> tuple:
+    changes = (change.value, change.low, change.high) if change else (None, None, None)
+    return (train, test, score.value, score.low, score.high, *changes, floor, score.n_patients)

@@ -1,0 +1,69 @@
+"""Logistic regression on standardised features; all splits and penalties are fitted together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cardiobench.protocols.grid_search.folds import Split
+from cardiobench.protocols.grid_search.grids import Params
+from cardiobench.protocols.linear.logistic import LogisticPath, logistic_path
+from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE, TOLERANCE
+
+BLOCK = 20_000_000  # numbers in the states of the splits that are fitted together
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """A trained model.
+
+    Attributes:
+        path: of one fold and one penalty.
+    """
+
+    path: LogisticPath
+
+    def predict_proba(self, features: np.ndarray) -> np.ndarray:
+        """Return class probabilities, (n, classes)."""
+        return self.path.probabilities(features)[0, 0]
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Coefficients of the logits in the units of the features, (outputs, d); one output for two classes."""
+        return self.path.coefficients[0, 0]
+
+
+def predict_proba_grid(
+    features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], params: Sequence[Params], seed: int
+) -> list[np.ndarray]:
+    """Return the probabilities of each split's held-out rows, (params, valid, classes).
+
+    With several params the fits stop at `SEARCH_TOLERANCE`, which is enough to choose by.
+    """
+    tolerance = SEARCH_TOLERANCE if len(params) > 1 else TOLERANCE
+    n_classes = int(labels.max()) + 1
+    penalties = np.array([1 / point["C"] for point in params])
+    step = max(1, BLOCK // (features.shape[1] * len(params)))
+    tables = []
+    for start in range(0, len(splits), step):
+        block = splits[start : start + step]
+        weights = np.zeros((len(block), len(labels)))
+        for fold, (train, _) in enumerate(block):
+            weights[fold, train] = 1
+        # Splits that share a held-out fold do not learn from it at all, and the solver takes no unused rows.
+        used = np.flatnonzero(weights.any(axis=0))
+        path = logistic_path(
+            features[used], labels[used], penalties, folds=weights[:, used], classes=n_classes, tolerance=tolerance
+        )
+        tables += [_of_fold(path, fold).probabilities(features[valid])[0] for fold, (_, valid) in enumerate(block)]
+    return tables
+
+
+def _of_fold(path: LogisticPath, fold: int) -> LogisticPath:
+    one = slice(fold, fold + 1)
+    return replace(path, coefficients=path.coefficients[one], intercepts=path.intercepts[one])
+
+
+def fit(features: np.ndarray, labels: np.ndarray, params: Params, seed: int) -> Logistic:
+    """Train one model."""
+    return Logistic(logistic_path(features, labels, np.array([1 / params["C"]]), classes=int(labels.max()) + 1))

@@ -1,0 +1,162 @@
+"""Grid search of one classifier on one table of features: nested inside folds, or on the folds themselves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from cardiobench.protocols.grid_search.classifiers import Classifier
+from cardiobench.protocols.grid_search.folds import Split, balanced_folds
+from cardiobench.protocols.grid_search.grids import Params
+
+
+@dataclass(frozen=True)
+class FoldScores:
+    """Out-of-fold probabilities of a classifier and its scores per fold.
+
+    Attributes:
+        probabilities: (n, classes), each row by the model that did not see its fold.
+        best_params: parameters that each fold was predicted with, (folds,).
+        f1: F1 of the positive class; macro where there are more than two classes, (folds,).
+        f1_macro: (folds,).
+        auroc: (folds,); macro, one class against the rest, where there are more than two.
+        f1_inner: mean F1 in the inner folds of the parameters that each fold was predicted with, (folds,), by which
+            classifiers may be chosen without a look at the fold; None where parameters were chosen on the folds themselves.
+    """
+
+    probabilities: np.ndarray
+    best_params: tuple[Params, ...]
+    f1: np.ndarray
+    f1_macro: np.ndarray
+    auroc: np.ndarray
+    f1_inner: np.ndarray | None = None
+
+
+def f1(labels: np.ndarray, probabilities: np.ndarray) -> float:
+    """Return F1 of the most probable class: of the positive one of two, else macro.
+
+    Args:
+        labels: class codes, (n,).
+        probabilities: (n, classes).
+    """
+    scores = f1_per_class(labels, probabilities)
+    return float(scores[1] if probabilities.shape[1] == 2 else np.nanmean(scores))
+
+
+def f1_per_class(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+    """Return F1 of each class, (classes,); NaN for a class that is neither a label nor predicted.
+
+    Counted here: a search asks once per split and parameters, and scikit-learn's input checks take longer than many a fit.
+    """
+    predicted, n_classes = predicted_classes(probabilities), probabilities.shape[1]
+    correct = np.bincount(labels[predicted == labels], minlength=n_classes)
+    either = np.bincount(labels, minlength=n_classes) + np.bincount(predicted, minlength=n_classes)
+    return np.divide(2 * correct, either, out=np.full(n_classes, np.nan), where=either > 0)
+
+
+def predicted_classes(probabilities: np.ndarray) -> np.ndarray:
+    """Return the most probable class, (n,); of two, the positive one on a tie, as everywhere in this benchmark."""
+    if probabilities.shape[1] == 2:
+        return (probabilities[:, 1] >= probabilities[:, 0]).astype(np.int64)
+    return probabilities.argmax(axis=1)
+
+
+def auroc(labels: np.ndarray, probabilities: np.ndarray) -> float:
+    """Return the area under the ROC curve; macro over classes against the rest where there are more than two."""
+    if probabilities.shape[1] == 2:
+        return float(roc_auc_score(labels, probabilities[:, 1]))
+    return float(roc_auc_score(labels, probabilities, multi_class="ovr", labels=np.arange(probabilities.shape[1])))
+
+
+def f1_table(labels: np.ndarray, splits: Sequence[Split], predicted: Sequence[np.ndarray]) -> np.ndarray:
+    """Return F1 of each split and each parameters, (splits, params), of `Classifier.predict_proba_grid`."""
+    return np.array(
+        [[f1(labels[valid], table) for table in tables] for (_, valid), tables in zip(splits, predicted, strict=True)]
+    )
+
+
+def nested_search(
+    classifier: Classifier,
+    features: np.ndarray,
+    labels: np.ndarray,
+    patients: np.ndarray,
+    outer: Sequence[Split],
+    params: Sequence[Params],
+    *,
+    inner: int,
+    seed: int,
+    grouped: bool = True,
+) -> FoldScores:
+    """Choose parameters in inner folds of each outer fold's training rows, fit them there and predict its held-out rows.
+
+    Args:
+        classifier: a module of `classifiers`.
+        features: (n, d).
+        labels: class codes, (n,).
+        patients: of each row, (n,).
+        outer: folds whose held-out parts are predicted; together they hold every row once.
+        params: the grid, the simplest first.
+        inner: number of inner folds.
+        seed: of the inner folds and of the classifier.
+        grouped: keep a patient's rows together in the inner folds too.
+    """
+    splits = [
+        (train[fit], train[valid])
+        for train, _ in outer
+        for fit, valid in balanced_folds(labels[train], patients[train], inner, seed, grouped=grouped)
+    ]
+    predicted = classifier.predict_proba_grid(features, labels, splits, params, seed)
+    scores = f1_table(labels, splits, predicted).reshape(len(outer), inner, len(params)).mean(axis=1)
+    best = scores.argmax(axis=1)
+    probabilities = np.zeros((len(labels), predicted[0].shape[2]))
+    # Folds with the same parameters are predicted together, since classifiers share work between splits.
+    for index in sorted(set(best.tolist())):
+        folds = [outer[fold] for fold in np.flatnonzero(best == index).tolist()]
+        tables = classifier.predict_proba_grid(features, labels, folds, [params[index]], seed)
+        for (_, valid), table in zip(folds, tables, strict=True):
+            probabilities[valid] = table[0]
+    chosen = tuple(params[index] for index in best.tolist())
+    return replace(_fold_scores(labels, probabilities, outer, chosen), f1_inner=scores.max(axis=1))
+
+
+def flat_search(
+    classifier: Classifier,
+    features: np.ndarray,
+    labels: np.ndarray,
+    outer: Sequence[Split],
+    params: Sequence[Params],
+    *,
+    seed: int,
+) -> FoldScores:
+    """Predict every fold with the parameters whose mean F1 over the same folds is best: optimistic, as papers often do it."""
+    predicted = classifier.predict_proba_grid(features, labels, outer, params, seed)
+    best = int(f1_table(labels, outer, predicted).mean(axis=0).argmax())
+    probabilities = np.zeros((len(labels), predicted[0].shape[2]))
+    for (_, valid), tables in zip(outer, predicted, strict=True):
+        probabilities[valid] = tables[best]
+    return _fold_scores(labels, probabilities, outer, (params[best],) * len(outer))
+
+
+def _fold_scores(
+    labels: np.ndarray, probabilities: np.ndarray, outer: Sequence[Split], best_params: tuple[Params, ...]
+) -> FoldScores:
+    by_fold = [(labels[valid], probabilities[valid]) for _, valid in outer]
+    return FoldScores(
+        probabilities,
+        best_params,
+        np.array([f1(*fold) for fold in by_fold]),
+        np.array([np.nanmean(f1_per_class(*fold)) for fold in by_fold]),
+        np.array([auroc(*fold) for fold in by_fold]),
+    )
+
+
+def median_and_iqr(values: np.ndarray) -> tuple[float, float]:
+    """Return the median and the interquartile range (linear between ranks)."""
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    return float(middle), float(high - low)
+
+
+def best_by_median(scores: dict[str, tuple[float, float]]) -> str:
+    """Return the name with the largest median; of equal ones that with the smallest IQR; of equal ones the first."""
+    return min(scores, key=lambda name: (-scores[name][0], scores[name][1]))

@@ -1,1 +1,0 @@
-"""Representation: which dimensions a classifier uses, and whether labels or datasets shape the embedding space."""

@@ -1,1 +1,0 @@
-"""Retrieval between recordings and captions made of measurements, and the understanding of negations."""

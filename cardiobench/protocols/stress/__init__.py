@@ -1,1 +1,0 @@
-"""Disturbances of recordings, and how much of a score survives them."""

@@ -1,0 +1,108 @@
+"""A constructed pair of towers: the correlation and the zero-shot error that theory gives."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data.prompts import prompts
+from cardiobench.extensions.alignment import figures as figure
+from cardiobench.extensions.alignment.protocol import Alignment
+from cardiobench.protocols.zero_shot import ZeroShot
+from cardiobench.results.analysis_result import AnalysisResult
+from tests.protocols.analyses import study_of
+from tests.protocols.conftest import REGRESSION, task_data
+
+EF = dataclasses.replace(REGRESSION, name="phantom_echo/ef")  # whose prompts there are
+ARC = 0.5  # radians that the prompts' numbers 0 to 100 span
+N, NOISE = 6000, 8.0  # recordings; standard deviation of what the picture shows around the truth, in points
+
+
+class Pair:
+    """Texts lie on an arc, at an angle given by their number; a picture lies on it where it shows its number."""
+
+    name, modalities, pooling, dim, logit_scale = "pair", ("echo",), "mean_l2", 3, 10.0
+    revision, sampling, preprocessing, loaded_by, warnings = "0", None, {}, "", ()
+
+    def transform(self, recording): ...
+
+    def encode(self, parts): ...
+
+    def to(self, device):
+        return self
+
+    def encode_text(self, texts):
+        numbers = [float("".join(sign for sign in text if sign.isdigit())) for text in texts]
+        return torch.tensor(on_arc(np.array(numbers)), dtype=torch.float32)
+
+
+def on_arc(numbers):
+    angle = ARC * (numbers - 50) / 100
+    return np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(55, 10, N)
+    shown = truth + rng.normal(0, NOISE, N)
+    patients = [f"p{n // 2}" for n in range(N)]
+    return task_data(EF, on_arc(shown), truth, ["test"] * N, patients, pooling="mean_l2")
+
+
+def test_r_is_what_theory_gives(drawn):
+    finding = Alignment().analyze(study_of(drawn, resamples=200), Pair())
+    found = finding.values["text_axis_pearson"]
+    # truth of deviation 10 seen through noise of deviation 8: r = 10 / sqrt(10^2 + 8^2)
+    assert found.value == pytest.approx(10 / np.hypot(10, NOISE), abs=0.02)
+    assert found.low < found.value < found.high and found.n_patients == N // 2
+    assert found.high - found.low < 0.05
+    assert finding.values["explained_variance"].value > 0.95, "an arc this short is almost a line"
+    assert finding.values["p_value"].value < 0.002
+    # the axis points along the second coordinate, upwards with the number
+    along = finding.tables["recordings"]["along"].to_numpy()
+    np.testing.assert_allclose(along, drawn.features[:, 1], atol=1e-6)
+
+
+def test_zero_shot_has_the_error_that_theory_gives(drawn):
+    """The nearest prompts lie around the number that is shown, so the error is the noise's: NOISE x sqrt(2 / pi)."""
+    lines = np.arange(1500)
+    answers = ZeroShot().predict_numbers(drawn, Pair(), prompts(EF)[0]["templates"], lines, "per_frame_median")
+    inside = (answers > 12) & (answers < 88)  # at the ladder's ends the nearest prompts lie on one side
+    error = np.abs(answers - drawn.labels[lines])[inside].mean()
+    assert error == pytest.approx(NOISE * np.sqrt(2 / np.pi), rel=0.06)
+
+
+def test_pictures_across_the_axis_have_no_correlation(drawn):
+    rng = np.random.default_rng(1)
+    features = np.stack([np.ones(N), 0.01 * rng.normal(size=N), drawn.labels / 100], axis=1)
+    data = task_data(EF, features, drawn.labels, ["test"] * N, pooling="mean_l2")
+    found = Alignment().analyze(study_of(data, resamples=100), Pair()).values["text_axis_pearson"]
+    assert abs(found.value) < 0.05
+
+
+def test_a_model_without_text_or_without_an_axis_does_not_take_part(drawn):
+    mute = type("Mute", (), {k: v for k, v in vars(Pair).items() if k != "encode_text" and k[:2] != "__"})()
+    with pytest.raises(NotApplicable, match="no text tower"):
+        Alignment().analyze(study_of(drawn), mute)
+    deaf = type("Deaf", (Pair,), {"encode_text": lambda self, texts: torch.ones(len(texts), 3) / np.sqrt(3)})()
+    with pytest.raises(NotApplicable, match="same vector to every prompt"):
+        Alignment().analyze(study_of(drawn), deaf)
+
+
+def test_the_figure_shows_every_recording_and_r(drawn):
+    finding = Alignment().analyze(study_of(drawn, resamples=100), Pair())
+    record = AnalysisResult(
+        "alignment",
+        "toy/ef",
+        ("toy/ef",),
+        finding.values,
+        finding.tables,
+        options=finding.options,
+        models=({"name": "pair"},),
+    )
+    drawing = figure.draw(record)["axis"]
+    below = drawing.axes[1]
+    assert len(below.lines[0].get_xdata()) == N and "r = 0.7" in below.get_title()

@@ -1,0 +1,131 @@
+"""What a label's score owes to the place of a record, on embeddings that know the one, the other or both."""
+
+import numpy as np
+import pytest
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data import catalog
+from cardiobench.data.spec import Group, Task
+from cardiobench.extensions.confound import figures
+from cardiobench.extensions.confound.protocol import Confound, OutOfFold, SiteRecords, positive_shares
+from cardiobench.protocols.analysis import Analysis
+from cardiobench.results.analysis_result import AnalysisResult
+from tests.protocols.conftest import task_data
+from tests.protocols.planted import APART, embeddings, study
+
+QUICK = Confound(folds=3, inner=2, grids={"logistic": {"C": (1e-2, 1.0)}}, most=120)
+
+
+def hospital_study(features, labels, hospitals):
+    task = Task("two/af", "binary", "af", ("f1_macro",), ("no", "yes"), groups=(Group("hospital", "hospital"),))
+    names = np.where(labels == 1, "yes", "no")
+    data = task_data(task, features, names, ["train"] * len(labels), hospital=hospitals)
+    return Analysis("two/af", (task,), {"name": "a/b"}, 0, 50, lambda task, change: data, lambda task: None)
+
+
+def values(finding):
+    return {name: found.value for name, found in finding.values.items()}
+
+
+def test_an_embedding_of_datasets_tells_them_and_nothing_of_the_label():
+    found = QUICK.analyze(study(embeddings(120, 30, of_dataset=15)), None)
+    got = values(found)
+    assert got["identity_balanced_accuracy"] == 1.0 and got["identity_chance"] == pytest.approx(1 / 3)
+    assert got["auroc_place_alone"] == 0.5, "every dataset has as many of each class"
+    for key in ("auroc_own", "auroc_carried", "auroc_mixed", "auroc_mixed_within_places"):
+        assert got[key] == pytest.approx(0.5, abs=0.1), key
+    assert found.values["identity_balanced_accuracy"].low == 1.0
+    assert np.array_equal(found.tables["identity"].set_index("place").to_numpy(), 120 * np.eye(3))
+
+
+def test_an_embedding_of_classes_is_carried_from_place_to_place():
+    got = values(QUICK.analyze(study(embeddings(120, 12, of_class=4)), None))
+    assert got["auroc_own"] == got["auroc_carried"] == got["auroc_mixed"] == 1.0 and got["carrying_costs"] == 0.0
+    assert got["identity_balanced_accuracy"] == pytest.approx(1 / 3, abs=0.08)
+
+
+def test_a_class_that_turns_round_in_another_dataset_is_carried_to_the_wrong_side():
+    found = embeddings(120, 6, of_class=2, names=("one", "two"))
+    features, labels = found["two"]
+    found["two"] = -features, labels
+    finding = QUICK.analyze(study(found), None)
+    got = values(finding)
+    assert got["auroc_own"] == 1.0 and got["auroc_carried"] == 0.0 and got["carrying_costs"] == 1.0
+    matrix = finding.tables["matrix"].pivot_table(index="train", columns="test", values="auroc")
+    assert np.array_equal(matrix.to_numpy(), np.eye(2))
+    assert finding.tables["matrix"]["n"].tolist() == [120] * 4
+
+
+def mixed_hospitals(n=240, seed=0):
+    """All positives in one hospital; the embedding knows the hospital and nothing else."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat([1, 0], [n // 2, n // 2])
+    # Of the negatives two fifths are in the hospital of the positives.
+    hospitals = np.where(np.arange(n) < n // 2 + n // 5, "first", "second")
+    features = rng.normal(size=(n, 8)) + APART * (hospitals == "first")[:, None] * np.eye(8)[0]
+    return features, labels, hospitals
+
+
+def test_a_label_of_one_hospital_is_given_away_by_it():
+    finding = QUICK.analyze(hospital_study(*mixed_hospitals()), None)
+    got = values(finding)
+    # By hand: a positive is in the first hospital, a negative in the second for 3 of 5, else level with it.
+    assert got["auroc_place_alone"] == pytest.approx(0.6 + 0.4 / 2, abs=0.06)
+    assert got["auroc_mixed"] == pytest.approx(got["auroc_place_alone"], abs=0.08)
+    assert got["auroc_mixed_within_places"] == pytest.approx(0.5, abs=0.2)
+    assert got["identity_balanced_accuracy"] == 1.0
+    assert np.isnan(got["auroc_carried"]) and "1 of 2 places" in finding.values["auroc_carried"].reason
+    places = finding.tables["places"].set_index("place")
+    assert places.loc["second", "positives"] == 0 and places["n"].sum() == 120
+
+
+def test_pairs_count_where_one_model_answered_both():
+    # In each fold the positive is above the negative; the folds' levels would turn two of the four pairs round.
+    answers = OutOfFold(np.array([[0.9, 0.1], [0.95, 0.05], [0.2, 0.8], [0.3, 0.7]]), np.array([0, 0, 1, 1]))
+    labels = np.array([1, 0, 1, 0])
+    assert answers.auroc(labels) == 1.0
+    assert np.isnan(answers.auroc(labels, np.array([0, 3])))
+
+
+def test_what_the_place_alone_says_by_hand():
+    # First place: 3 of 4 positive; second: none of 4.
+    records = SiteRecords(
+        ("a", "b"), np.zeros((8, 1)), np.array([1, 1, 1, 0, 0, 0, 0, 0]), np.repeat([0, 1], 4), np.arange(8)
+    )
+    assert positive_shares(records).tolist() == [0.75] * 4 + [0.0] * 4
+    assert records.with_both_classes == []
+
+
+def test_one_hospital_alone_is_no_confounder():
+    features, labels, _ = mixed_hospitals()
+    with pytest.raises(NotApplicable, match="all records are from first"):
+        QUICK.analyze(hospital_study(features, labels, ["first"] * len(labels)), None)
+    with pytest.raises(NotApplicable, match="of the rarer class"):
+        QUICK.analyze(hospital_study(features[:130], labels[:130], ["first"] * 130), None)
+
+
+def test_subjects_are_labels_across_datasets_and_tasks_of_several_hospitals():
+    known = [task for name in catalog.list_datasets() for task in catalog.spec(name).tasks]
+    found = Confound().subjects(known)
+    assert {"cd", "af", "chapman_ningbo/cd", "chapman_ningbo/af"} <= set(found)
+    assert not {"chapman_ningbo/cd_ningbo", "chapman_ningbo/af_chapman"} & set(found)
+    assert len(found["cd"]) > 3 and len(found["chapman_ningbo/af"]) == 1
+
+
+def test_what_has_one_dataset_or_more_than_two_classes_says_so():
+    with pytest.raises(NotApplicable, match="one is the only dataset of cd here"):
+        QUICK.analyze(study(embeddings(60, 10, names=("one",))), None)
+    tasks = (catalog.task("camus/view"), catalog.task("tmed2/view"))
+    with pytest.raises(NotApplicable, match="view has no two classes"):
+        QUICK.analyze(Analysis("view", tasks, {}, 0, 10, None, None), None)
+
+
+@pytest.mark.parametrize("places", ["datasets", "hospitals"])
+def test_the_figure_is_drawn_from_the_tables(places, tmp_path):
+    made = study(embeddings(60, 10, of_class=2)) if places == "datasets" else hospital_study(*mixed_hospitals())
+    finding = QUICK.analyze(made, None)
+    record = AnalysisResult("confound", made.subject, (), finding.values, finding.tables, models=({"name": "a/b"},))
+    record.save(tmp_path / "x__y.json")
+    (figure,) = figures.draw(AnalysisResult.load(tmp_path / "x__y.json")).values()
+    titles = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert len(titles) == 5 and "chance 0." in figure.get_suptitle()

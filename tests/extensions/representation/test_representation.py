@@ -1,0 +1,345 @@
+"""Overlap, geometry and maps of embeddings whose dimensions are made to say one thing each."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.manifold import trustworthiness
+from sklearn.neighbors import NearestNeighbors
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data import catalog
+from cardiobench.data.spec import Task
+from cardiobench.extensions.representation import maps, overlap
+from cardiobench.extensions.representation.geometry import levels
+from cardiobench.extensions.representation.protocol import Representation
+from cardiobench.protocols.analysis import Analysis
+from cardiobench.protocols.sample import BalancedSample, DatasetSample, draw
+from cardiobench.protocols.subjects import EF_CLASSES, labels_across
+from tests.protocols.conftest import task_data
+from tests.protocols.planted import APART, NAMES, embeddings, study, tasks
+
+ONE_MAP = ((10, 0.1),)
+
+
+def sample(found):
+    return BalancedSample(
+        ("no", "yes"),
+        tuple(
+            DatasetSample(name, features, labels, np.arange(len(labels)), np.arange(len(labels)).astype(str))
+            for name, (features, labels) in found.items()
+        ),
+    )
+
+
+def first_two_dimensions(vectors, settings, **_):
+    """A map without UMAP, whose first one takes seconds to compile."""
+    return {maps.setting_name(*setting): vectors[:, :2] for setting in settings}
+
+
+@pytest.fixture
+def small(request, monkeypatch):
+    """A study that takes a second: one classifier, few folds and records, UMAP in slow tests only."""
+    if request.node.get_closest_marker("slow") is None:
+        monkeypatch.setattr(maps, "umap_maps", first_two_dimensions)
+    return Representation(classifiers=("logistic",), folds=3, shown=40, records=60, map_settings=ONE_MAP)
+
+
+@pytest.mark.slow
+def test_a_dataset_only_embedding_separates_datasets_and_no_label(small):
+    found = small.analyze(study(embeddings(120, 120, of_dataset=30)), None).values
+    assert found["knn_agreement_dataset"].value == 1.0
+    assert found["ari_dataset"].value == 1.0
+    assert found["ari_label"].value == pytest.approx(0.0, abs=0.02)
+    # Neighbours are of the same dataset, where labels are drawn by lot: half of the 59 others have the other one.
+    assert found["knn_agreement_label"].value == pytest.approx(0.5, abs=0.05)
+    assert found["knn_chance_dataset"].value == pytest.approx(59 / 179)
+    assert found["centroid_separation_label"].value < 0.3
+
+
+@pytest.mark.slow
+def test_without_a_label_in_them_the_overlap_of_refitted_classifiers_is_chance():
+    protocol = Representation(
+        classifiers=("logistic",), folds=3, shown=60, records=60, refit=True, map_settings=ONE_MAP
+    )
+    found = protocol.analyze(study(embeddings(60, 400, of_dataset=30)), None).values
+    for k in (25, 50, 100):
+        assert found[f"chance_at_{k}"].value == k / 400
+        # Three pairs of random sets: the standard deviation of a pair's share is sqrt(p (1 - p) (1 - k / q) / k).
+        p = k / 400
+        spread = np.sqrt(p * (1 - p) * (1 - p) / k / 3)
+        assert found[f"overlap_at_{k}"].value == pytest.approx(p, abs=4 * spread)
+        assert found[f"p_value_at_{k}"].value > 0.001
+
+
+@pytest.mark.slow
+def test_a_classifier_that_is_carried_over_shares_as_much_without_having_learned_anything(small):
+    """Which is why `shuffled_at_k`, and not k / q, is the floor of the transferred overlap."""
+    found = small.analyze(study(embeddings(60, 400)), None).values
+    assert found["overlap_at_50"].value > 0.5
+    assert found["overlap_at_50"].value == pytest.approx(found["shuffled_at_50"].value, abs=0.15)
+
+
+@pytest.mark.slow
+def test_class_dimensions_are_shared_and_dataset_dimensions_are_not():
+    """25 of 125 dimensions say the class: the first 25 are all shared; of the next 25 a quarter of the rest, by chance."""
+    protocol = Representation(
+        classifiers=("logistic",), folds=3, shown=100, records=100, refit=True, map_settings=ONE_MAP
+    )
+    found = protocol.analyze(study(embeddings(100, 125, of_class=25, of_dataset=30, class_apart=3.0)), None)
+    assert found.values["overlap_at_25"].value == 1.0 == found.values["common_at_25"].value
+    assert found.values["jaccard_at_25"].value == 1.0 and found.values["p_value_at_25"].value == pytest.approx(1 / 1001)
+    assert found.values["overlap_at_50"].value == pytest.approx((25 + 25 * 25 / 100) / 50, abs=0.12)
+    top = found.tables["importance"]["dimension"].to_numpy()[:25]
+    assert sorted(top) == list(range(25))
+    assert found.tables["pairs"].query("k == 25")["shared"].tolist() == [1.0] * 9, "of each with each"
+    assert (found.values["overlap_at_25"].low, found.values["overlap_at_25"].high) == (1.0, 1.0)
+
+
+def test_geometry_of_class_and_dataset_dimensions_by_hand():
+    m, p, d, each = 8, 6, 20, 300
+    found = levels(sample(embeddings(each, d, of_class=m, of_dataset=p)))
+    # A class dimension has variance 1 + (a/2)^2 over all records; a dataset dimension, which one of three datasets has,
+    # 1 + a^2 (1/3)(2/3). Standardised, the classes lie (a / s) apart in m dimensions and are of radius
+    # sqrt(m / s^2 + p + rest), since dataset dimensions vary within a class as they do altogether.
+    of_class, of_dataset = 1 + APART**2 / 4, 1 + APART**2 * 2 / 9
+    apart = np.sqrt(m * APART**2 / of_class)
+    radius = np.sqrt(m / of_class + (d - m))
+    assert found["label"]["centroid_separation"] == pytest.approx(apart / radius, rel=0.03)
+    # Two datasets differ in 2/3 of the dataset dimensions; inside one, class dimensions vary as they do altogether.
+    apart = np.sqrt(p * 2 / 3 * APART**2 / of_dataset)
+    radius = np.sqrt(p / of_dataset + (d - p))
+    assert found["dataset"]["centroid_separation"] == pytest.approx(apart / radius, rel=0.03)
+    assert found["label"]["knn_agreement"] == found["dataset"]["knn_agreement"] == 1.0
+    assert found["label"]["chance"] == pytest.approx((3 * each / 2 - 1) / (3 * each - 1))
+    # Inside one dataset only the classes are left.
+    assert found["label in one"]["ari"] == 1.0
+    assert found["label in one"]["centroid_separation"] == pytest.approx(
+        np.sqrt(m * APART**2 / of_class) / np.sqrt(m / of_class + (d - m)), rel=0.04
+    )
+
+
+def test_a_class_only_embedding_hides_the_dataset():
+    found = levels(sample(embeddings(200, 12, of_class=6)))
+    assert found["label"]["ari"] == found["label"]["knn_agreement"] == 1.0
+    assert found["dataset"]["ari"] == pytest.approx(0, abs=0.02)
+    assert found["dataset"]["knn_agreement"] == pytest.approx(found["dataset"]["chance"], abs=0.03)
+    assert found["dataset"]["centroid_separation"] < 0.2
+
+
+@pytest.mark.slow
+def test_geometry_in_the_most_important_dimensions_sees_the_class_only(small):
+    """Of 60 dimensions 10 say the class and 30 the dataset; the 10 most important ones are those of the class."""
+    found = embeddings(60, 60, of_class=10, of_dataset=30, class_apart=3.0)
+    everywhere = small.analyze(study(found), None).values
+    top = replace(small, map_dimensions=10, geometry_in="top").analyze(study(found), None).values
+    assert everywhere["knn_agreement_dataset"].value == 1.0
+    assert top["knn_agreement_dataset"].value == pytest.approx(top["knn_chance_dataset"].value, abs=0.1)
+    assert top["knn_agreement_label"].value > 0.99
+
+
+@pytest.mark.slow
+def test_a_classifier_that_uses_few_dimensions_is_no_evidence_of_sharing():
+    protocol = Representation(classifiers=("tree",), folds=3, shown=40, records=60, map_settings=ONE_MAP)
+    finding = protocol.analyze(study(embeddings(60, 120, of_class=1)), None)
+    assert set(finding.options["dimensions_used"].values()) == {1}, "one dimension tells the class"
+    assert finding.values["overlap_at_25"].value == 1.0 == finding.values["shuffled_at_25"].value
+    (said,) = finding.warnings
+    assert "tree uses 1 dimensions: the overlap at 25, 50, 100 counts unused ones" in said
+
+
+def test_one_dataset_has_no_overlap_and_says_so(small):
+    found = small.analyze(study(embeddings(60, 40, of_class=30, names=("one",))), None)
+    assert np.isnan(found.values["overlap_at_50"].value) and "only dataset" in found.values["overlap_at_50"].reason
+    assert np.isnan(found.values["knn_agreement_dataset"].value)
+    assert found.values["knn_agreement_label"].value == 1.0
+    assert set(found.tables) == {"geometry", "maps", "stability"}
+
+
+def test_too_few_dimensions_for_k_are_said(small):
+    found = small.analyze(study(embeddings(60, 40, of_class=5)), None).values
+    assert np.isnan(found["overlap_at_50"].value) and "40 dimensions" in found["overlap_at_50"].reason
+    assert found["overlap_at_25"].value > 0
+
+
+def test_the_best_classifier_of_the_best_dataset_is_chosen():
+    def one(dataset, name, median, iqr):
+        return overlap.SearchResult(dataset, name, median, iqr, {})
+
+    found = {
+        "a": {"tree": one("a", "tree", 0.90, 0.1), "mlp": one("a", "mlp", 0.8, 0.0)},
+        "b": {"tree": one("b", "tree", 0.90, 0.2), "mlp": one("b", "mlp", 0.9, 0.05)},
+    }
+    assert (overlap.best_overall(found).dataset, overlap.best_overall(found).classifier) == ("b", "mlp")
+
+
+def test_the_overlap_is_resampled_over_patients():
+    """Two records of each patient are drawn together, and the resamples of a dataset that is all alike do not vary."""
+    rng = np.random.default_rng(0)
+    alike = np.tile(rng.random(60), (20, 1))
+    values = {"a": alike, "b": rng.random((20, 60))}
+    owners = {"a": np.repeat(np.arange(10), 2), "b": np.repeat(np.arange(10), 2)}
+    drawn = overlap.overlap_resamples(values, owners, 50, 0)["overlap_at_25"]
+    assert drawn.shape == (50,) and drawn.std() > 0
+    still = overlap.overlap_resamples({"a": alike, "b": alike}, owners, 50, 0)["overlap_at_25"]
+    assert still.tolist() == [1.0] * 50
+
+
+def test_drawn_records_are_balanced_one_a_patient_and_nested():
+    (task,) = tasks(("one",))
+    rng = np.random.default_rng(0)
+    labels = rng.choice(["no", "yes"], 300, p=[0.7, 0.3])
+    owners = [f"p{number // 2}" for number in range(300)]
+    data = task_data(task, np.arange(300)[:, None].astype(float), labels, ["train"] * 300, owners)
+    made = Analysis("cd", (task,), {}, 0, 10, lambda task, change: data, lambda task: None)
+    (large,), (little,) = draw(made, 60).parts, draw(made, 20).parts
+    assert np.bincount(large.labels).tolist() == [30, 30] and np.bincount(little.labels).tolist() == [10, 10]
+    assert len(set(large.patients)) == 60
+    assert set(little.ids) <= set(large.ids)
+    of = dict(zip(data.rows["id"], data.rows["cd"], strict=True))
+    assert [of[name] for name in large.ids] == ["yes" if label else "no" for label in large.labels]
+    # A patient with both is one of the positive ones.
+    both = {owner for owner in owners if set(data.rows.loc[data.rows["patient_id"] == owner, "cd"]) == {"no", "yes"}}
+    assert not both & set(large.patients[large.labels == 0])
+
+
+def test_a_dataset_with_one_class_is_left_out_and_named(small):
+    found = embeddings(60, 30, of_class=5)
+    features, labels = found["two"]
+    found["two"] = features, np.zeros_like(labels)
+    finding = small.analyze(study(found), None)
+    assert any("two has too few records" in sentence for sentence in finding.warnings)
+    assert finding.options["records_in_geometry"] == {"one": 60, "three": 60}
+    with pytest.raises(NotApplicable, match="too few"):
+        small.analyze(study({name: (part[0], part[1] * 0) for name, part in found.items()}), None)
+
+
+def test_labels_are_compared_across_datasets_and_never_with_the_same_recordings():
+    known = [task for name in catalog.list_datasets() for task in catalog.spec(name).tasks]
+    found = {label: tuple(task.dataset for task in members) for label, members in labels_across(known).items()}
+    assert {"code15", "georgia", "chapman_ningbo"} <= set(found["cd"])
+    assert "ptb_xl_500" in found["cd"] and not {"ptb_xl", "ptb_xl_sample"} & set(found["cd"]), "500 Hz before 100 Hz"
+    # Nothing in it is about ECG: views and classes of the ejection fraction across echo datasets.
+    assert len(found["view"]) > 2 and {"camus", "echonet_dynamic", "echonet_pediatric"} <= set(found["ef"])
+    assert "lvidd" not in found
+
+
+def test_classes_of_the_ejection_fraction():
+    tasks_of_ef = tuple(Task(f"{name}/ef", "regression", "ef", ("mae",), unit="%") for name in ("camus", "other"))
+    rng = np.random.default_rng(0)
+    # 40 is reduced, 50 is preserved.
+    values = np.repeat([30.0, 40.0, 45.0, 50.0, 60.0], 15)
+    data = {
+        task.name: task_data(task, rng.normal(size=(75, 8)) + values[:, None], values, ["train"] * 75)
+        for task in tasks_of_ef
+    }
+    made = Analysis("ef", tasks_of_ef, {}, 0, 10, lambda task, change: data[task.name], lambda task: None)
+    drawn = draw(made, 90)
+    assert drawn.classes == EF_CLASSES == ("reduced", "mildly reduced", "preserved")
+    assert np.bincount(drawn.parts[0].labels).tolist() == [15, 15, 15], "as many as the fewest, 45 %"
+    part = drawn.parts[0]
+    assert part.features[part.labels == 0].mean() < 42 and part.features[part.labels == 2].mean() > 49
+
+
+def test_neighbours_are_found_exactly_and_a_vector_is_its_own_first():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(80, 5))
+    vectors[1] = vectors[0]
+    distance, index = maps.nearest_neighbours(vectors, 12)
+    assert index[:, 0].tolist() == list(range(80)) and not distance[:, 0].any()
+    theirs = NearestNeighbors(n_neighbors=12).fit(vectors).kneighbors(return_distance=True, X=vectors)[0]
+    assert distance == pytest.approx(theirs, abs=1e-5)
+    assert {0, 1} <= set(index[0]) and {0, 1} <= set(index[1])
+
+
+@pytest.mark.slow
+def test_the_maps_of_echo_recordings_by_cosine_as_in_the_scripts_of_the_echo_paper():
+    vectors = np.random.default_rng(0).normal(size=(40, 5)) * np.arange(1, 41)[:, None]
+    _, by_cosine = maps.nearest_neighbours(vectors, 3, "cosine")
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert by_cosine.tolist() == np.argsort(-(unit @ unit.T), axis=1, kind="stable")[:, :3].tolist()
+    (coordinates,) = maps.umap_maps(vectors, (maps.ECHO_PAPER,), metric="cosine").values()
+    # Longer vectors are nowhere else: only the direction counts.
+    (scaled,) = maps.umap_maps(2 * vectors, (maps.ECHO_PAPER,), metric="cosine").values()
+    assert coordinates == pytest.approx(scaled)
+
+
+@pytest.mark.slow
+def test_maps_are_the_same_twice_and_their_stability_is_measured_by_definition():
+    rng = np.random.default_rng(0)
+    vectors = np.concatenate([rng.normal(size=(40, 6)), rng.normal(size=(40, 6)) + 8])
+    settings = ((10, 0.1), (20, 0.5))
+    one, two = maps.umap_maps(vectors, settings), maps.umap_maps(vectors, settings)
+    for name, places in one.items():
+        assert places.shape == (80, 2) and np.array_equal(places, two[name])
+        # Two clouds 8 apart: their pictures do not touch.
+        gap = np.linalg.norm(places[:40].mean(axis=0) - places[40:].mean(axis=0))
+        assert gap > 2 * max(np.linalg.norm(part - part.mean(axis=0), axis=1).mean() for part in np.split(places, 2))
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    pictures = {"a": vectors[:, :2], "b": 3 * vectors[:, :2] @ turn + 7, "c": rng.normal(size=(80, 2))}
+    table = maps.stability(vectors[:, :2], pictures).set_index(["measure", "setting", "other"])["value"]
+    assert table["procrustes", "a", "b"] == pytest.approx(0, abs=1e-12), "turned, scaled and moved: the same shape"
+    assert table["procrustes", "a", "c"] > 0.5
+    assert table["trustworthiness", "b", ""] == 1.0
+    assert table["trustworthiness", "c", ""] == pytest.approx(
+        trustworthiness(vectors[:, :2], pictures["c"], n_neighbors=10)
+    )
+
+
+def test_the_record_holds_all_tables_of_its_figures(small, tmp_path):
+    from cardiobench.extensions.representation import figures as representation
+    from cardiobench.results.analysis_result import AnalysisResult
+
+    two = replace(small, map_settings=((10, 0.1), (20, 0.5)))
+    finding = two.analyze(study(embeddings(60, 120, of_class=10, of_dataset=10)), None)
+    record = AnalysisResult(
+        "representation", "cd", (), finding.values, finding.tables, options=finding.options, models=({"name": "a/b"},)
+    )
+    record.save(tmp_path / "across__cd.json")
+    figures = representation.draw(AnalysisResult.load(tmp_path / "across__cd.json"))
+    assert {"overlap", "maps", "stability"} <= set(figures)
+    one = {"maps": finding.tables["maps"].query("setting == setting.iloc[0]")}
+    assert "stability" not in representation.draw(replace(record, tables={**finding.tables, **one})), "two are compared"
+    assert set(finding.tables["maps"].columns) == {"setting", "dataset", "label", "id", "x", "y"}
+    assert len(finding.tables["maps"]) == 2 * 180
+    assert finding.options["trained_on"] in NAMES and finding.options["classifier"] == "logistic"
+    assert isinstance(finding.tables["classifiers"], pd.DataFrame)
+
+
+def test_the_run_chooses_classifiers_and_the_paper_profile_its_folds():
+    config = RunConfig(models=("a/b",), classifiers=("tree",), profile="paper")
+    made = Representation.from_config(config)
+    assert made.classifiers == ("tree",) and made.folds == 15
+
+
+def test_two_models_are_as_alike_as_the_records_that_both_have(small):
+    rng = np.random.default_rng(0)
+    one = embeddings(60, 10, seed=1)
+    turn = np.linalg.qr(rng.normal(size=(10, 10)))[0]
+    turned = {name: (3 * features @ turn, labels) for name, (features, labels) in one.items()}
+    other = embeddings(60, 10, seed=2)
+    studies = [study(found) for found in (one, turned, other)]
+    studies = [Analysis(**{**vars(made), "model": {"name": name}}) for made, name in zip(studies, "abc", strict=True)]
+    found = small.compare_models(studies)
+    table = found.tables["cka"].set_index(["model", "other", "dataset"])["linear_cka"]
+    assert len(table) == 3 * 4, "three pairs, three datasets and all of them"
+    assert table["a", "b", "one"] == pytest.approx(1), "turned and scaled, but the same"
+    assert table["a", "c", "two"] < 0.3
+    assert found.values["linear_cka of a and b"].n == 180
+    figures = __import__("cardiobench.extensions.representation.figures", fromlist=["draw"])
+    from cardiobench.results.analysis_result import AnalysisResult
+
+    assert set(figures.draw(AnalysisResult("representation", "cd", (), found.values, found.tables))) == {"cka"}
+
+
+def test_one_model_with_two_poolings_has_two_names():
+    from cardiobench.extensions.representation.similarity import names_of
+
+    models = [
+        {"name": "a", "token_pooling": "max", "revision": "1"},
+        {"name": "a", "token_pooling": "", "revision": "12345678"},
+    ]
+    assert names_of(models) == ["a max", "a 1234567"]
+    assert names_of([{"name": "a"}, {"name": "b"}]) == ["a", "b"]

@@ -1,0 +1,157 @@
+"""Transfer between datasets that agree, that disagree and that have nothing to learn from."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data.references import references_of
+from cardiobench.data.spec import Task
+from cardiobench.extensions.transfer import figures as figure
+from cardiobench.extensions.transfer.protocol import Transfer
+from cardiobench.protocols.analysis import Analysis
+from cardiobench.protocols.probe import LinearProbe
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.scoring.compare import compare
+from cardiobench.scoring.context import ResultContext
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
+from tests.protocols.conftest import BINARY, REGRESSION, task_data
+
+
+def dataset(task, sign=1, seed=0, n=240, splits=("train", "validation", "test")):
+    """Labels that follow the first dimension, upwards or downwards."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n, 4))
+    score = sign * features[:, 0] + 0.2 * rng.normal(size=n)
+    labels = np.where(score > 0, "yes", "no") if task.kind == "binary" else 50 + 10 * score
+    return task_data(task, features, labels, np.resize(list(splits), n))
+
+
+def analysis_of(**data):
+    tables = {found.task.name: found for found in data.values()}
+    tasks = tuple(found.task for found in data.values())
+    return Analysis(
+        "as",
+        tasks,
+        {"name": "m"},
+        0,
+        100,
+        lambda task, _: tables[task.name],
+        lambda task: references_of(tables[task.name].rows, task),
+    )
+
+
+def named(name, task=BINARY):
+    return replace(task, name=f"{name}/{task.target}")
+
+
+def answers(data, model):
+    """What a file of predictions of the test recordings would hold."""
+    test = data.indices("test")
+    values, ids = model.predict(data.features, test), data.rows["id"].to_numpy()[test]
+    if not data.task.classes:
+        return pd.DataFrame({"id": ids, "y_pred": values})
+    chosen = np.array(data.task.classes)[values.argmax(axis=1)]
+    return pd.DataFrame(
+        {"id": ids, "y_pred": chosen, **{f"p_{name}": values[:, code] for code, name in enumerate(data.task.classes)}}
+    )
+
+
+def matrix(output):
+    return output.tables["matrix"].set_index(["train", "test"])
+
+
+def test_a_probe_of_the_same_law_loses_nothing_and_one_of_the_opposite_law_is_wrong_everywhere():
+    output = Transfer().analyze(
+        analysis_of(a=dataset(named("a")), b=dataset(named("b"), seed=1), c=dataset(named("c"), sign=-1, seed=2)), None
+    )
+    table = matrix(output)
+    assert len(table) == 9 and (table.loc[[("a", "a"), ("b", "b"), ("c", "c")], "change"] == 0).all()
+    assert abs(table.loc[("a", "b"), "change"]) < 0.08
+    assert table.loc[("a", "b"), "change_low"] <= 0 <= table.loc[("a", "b"), "change_high"]
+    for train, test in (("a", "c"), ("c", "b")):
+        assert table.loc[(train, test), "score"] < 0.2 < 0.8 < table.loc[(test, test), "score"]
+        drop = table.loc[(train, test), "score"] - table.loc[(test, test), "score"]
+        assert table.loc[(train, test), "change"] == pytest.approx(drop)
+        assert output.values[f"{train} -> {test}: change"].high < -0.5
+    assert "a -> a: change" not in output.values
+    pairs = {(one.variant, one.task.dataset): one.output for one in output.predictions}
+    assert set(pairs) == {(one, other) for one in "abc" for other in "abc" if one != other}
+    given = output.values["c -> b: change"]
+    assert pairs["c", "b"].details["train_on"] == "c"
+    assert pairs["c", "b"].details["change_from_own_probe"]["value"] == given.value < 0
+
+
+@pytest.mark.parametrize("task", [BINARY, REGRESSION], ids=lambda task: task.kind)
+def test_intervals_are_those_of_the_results_and_of_compare(task):
+    one, two = dataset(named("a", task)), dataset(named("b", task), seed=1)
+    output = Transfer().analyze(analysis_of(a=one, b=two), None)
+    references = references_of(two.rows, two.task)
+    joined = {
+        train: Predictions.join(references, answers(two, LinearProbe().fit(data)[0]), two.task, source=train)
+        for train, data in (("a", one), ("b", two))
+    }
+    for train, predictions in joined.items():
+        known = score(predictions, references, ResultContext(resamples=100)).score
+        found = output.values[f"{train} -> b: {task.metrics[0]}"]
+        assert (found.value, found.low, found.high) == pytest.approx((known.value, known.low, known.high), abs=1e-12)
+    known, found = compare(joined["a"], joined["b"], resamples=100), output.values["a -> b: change"]
+    assert (found.value, found.low, found.high) == pytest.approx((known.difference, known.low, known.high), abs=1e-12)
+
+
+def test_fewer_than_ten_patients_have_neither_interval():
+    few = dataset(named("b"), seed=1, n=27)
+    assert len(np.unique(few.patients[few.indices("test")])) == 9
+    output = Transfer().analyze(analysis_of(a=dataset(named("a")), b=few), None)
+    for name in ("a -> b: f1_macro", "a -> b: change"):
+        found = output.values[name]
+        assert (
+            np.isfinite(found.value)
+            and np.isnan([found.low, found.high]).all()
+            and "fewer than 10 patients" in found.reason
+        )
+
+
+def test_an_error_grows_by_what_the_offset_between_two_datasets_is():
+    """The probe of a dataset measured 12 % higher is wrong by 12 % on the other: its error is 12 within the noise of 2."""
+    low, high = dataset(named("a", REGRESSION)), dataset(named("b", REGRESSION), seed=1)
+    high.rows[REGRESSION.target] += 12.0
+    table = matrix(Transfer().analyze(analysis_of(a=low, b=high), None))
+    assert table.loc[("a", "b"), "score"] == pytest.approx(12, abs=1) and table.loc[("b", "b"), "score"] < 3
+    assert set(table["better"]) == {"lower"} and table.loc[("a", "b"), "change_low"] > 8
+
+
+def test_a_dataset_of_test_patients_only_is_a_target_and_no_source():
+    output = Transfer().analyze(analysis_of(a=dataset(named("a")), b=dataset(named("b"), splits=("test",))), None)
+    table = matrix(output)
+    assert set(table.index) == {("a", "a"), ("a", "b")} and table.loc[("a", "b"), "score"] > 0.8
+    assert np.isnan(table.loc[("a", "b"), "change"]) and "b/as has no training rows" in output.warnings[0]
+
+
+def test_labels_of_other_units_are_not_compared():
+    other = Task("b/ef", "regression", "ef", ("mae",), unit="cm")
+    with pytest.raises(NotApplicable, match="differ in their classes or unit"):
+        Transfer().analyze(analysis_of(a=dataset(named("a", REGRESSION)), b=dataset(other)), None)
+
+
+def test_subjects_are_labels_that_two_datasets_have():
+    tasks = [
+        named("a"),
+        named("b"),
+        named("a", REGRESSION),
+        replace(named("b", REGRESSION), name="b/age", target="age"),
+    ]
+    assert set(Transfer().subjects(tasks)) == {"as"}
+
+
+def test_the_figure_shows_every_pair_and_the_change_of_those_that_have_one():
+    output = Transfer().analyze(
+        analysis_of(a=dataset(named("a")), b=dataset(named("b"), seed=1), c=dataset(named("c"), splits=("test",))), None
+    )
+    record = AnalysisResult("transfer", "as", ("a/as",), output.values, output.tables, models=({"name": "m"},))
+    pairs, changes = figure.draw(record)["pairs"].axes
+    assert len(pairs.texts) == 6, "c is a target only"
+    assert [label.get_text() for label in changes.get_yticklabels()] == ["a → b", "b → a"], "from below"

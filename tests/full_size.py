@@ -1,0 +1,118 @@
+"""The peak memory of a stage of a run, and the growth of its time, on stored embeddings at a size where copies show."""
+
+import gc
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from cardiobench.core.memory import release_freed_memory
+from cardiobench.data.references import references_of
+from cardiobench.embeddings.store import EmbeddingStore
+from cardiobench.protocols.analysis import Analysis
+from cardiobench.protocols.base import TaskData
+from tests.protocols.conftest import BINARY, task_data
+
+BUFFERS = 120  # MB: blocks of rows and of similarities, whatever the number of recordings, and what allocators waste
+TURNS = 12  # of a stage, at most
+NOISE = 0.05  # CPU seconds that two runs may differ by; what costs a copy a recording or worse takes more at this size
+
+
+def stored(folder, count, dim):
+    """Embeddings of so many recordings in shards of 4,096, and the task's rows."""
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(count) < 0.1, "yes", "no")
+    split = np.array(["train", "validation", "test"])[np.searchsorted([0.7, 0.8], rng.random(count))]
+    patients = [f"p{n // 2}" for n in range(count)]
+    rows = task_data(BINARY, np.zeros((count, 1)), labels.tolist(), split.tolist(), patients).rows
+    # A patient's two recordings are in one split.
+    rows["split"] = rows.groupby("patient_id")["split"].transform("first")
+    store = EmbeddingStore(folder, "org/name", "toy", {"revision": "1"})
+    for start in range(0, count, 4096):
+        ids = list(rows["id"][start : start + 4096])
+        vectors = rng.standard_normal((len(ids), 1, dim), dtype=np.float32) / np.arange(1, dim + 1, dtype=np.float32)
+        vectors[:, 0, 0] += 0.5 * (labels[start : start + 4096] == "yes")
+        store.append(ids, ["1"] * len(ids), list(vectors))
+    return store, rows
+
+
+def load(store, rows):
+    data = TaskData(BINARY, rows, store.load(rows["id"], ["1"] * len(rows)), "mean")
+    return data, data.features
+
+
+def across(store, rows):
+    """Two datasets of half the recordings each."""
+    tasks = tuple(replace(BINARY, name=f"{name}/as") for name in ("one", "two"))
+    halves = (rows.iloc[: len(rows) // 2], rows.iloc[len(rows) // 2 :])
+    members = {task.name: half.reset_index(drop=True) for task, half in zip(tasks, halves, strict=True)}
+
+    def opened(task, change):
+        half = members[task.name]
+        return TaskData(task, half, store.load(half["id"], ["1"] * len(half)), "mean")
+
+    return Analysis("as", tasks, {}, 0, 10, opened, lambda task: references_of(members[task.name], task))
+
+
+def status(name):
+    return (
+        next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if name in line) / 1e3
+    )
+
+
+def extra_memory(stage, store, rows):
+    """MB that a new process holds at the peak of a stage, above what it held before; what ran earlier here cannot change it."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(extra_memory_here, stage, store, rows).result()
+
+
+def extra_memory_here(stage, store, rows):
+    stage(store, rows.iloc[::50].reset_index(drop=True))  # what is imported and compiled once
+    gc.collect()
+    release_freed_memory()  # else the stage would be given it, and what it needs would not be seen
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    before = status("VmRSS")
+    with threadpool_limits(1):
+        stage(store, rows)
+    return status("VmHWM") - before
+
+
+def seconds(stage, store, rows):
+    """CPU seconds of a stage."""
+    start = time.process_time()
+    stage(store, rows)
+    return time.process_time() - start
+
+
+linux = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="the peak of a stage is known on Linux only"
+)
+
+
+def check_memory(stage: Callable, folder: Path) -> None:
+    """Check that the peak of a stage is a small multiple of the embeddings."""
+    for count, dim in ((40_000, 64), (40_000, 256)):
+        store, rows = stored(folder / str(dim), count, dim)
+        assert extra_memory(stage, store, rows) <= 2.5 * count * dim * 4 / 1e6 + BUFFERS, (count, dim)
+
+
+def check_time(stage: Callable, folder: Path, most: float = 2.5) -> None:
+    """Check that twice the recordings take at most `most` times as long.
+
+    The least of several turns counts: a busy machine makes a turn longer, never shorter. More turns bring both closer to
+    what they cost, so that code which takes more than its share never passes by being repeated.
+    """
+    store, rows = stored(folder, 40_000, 64)
+    half, whole = [], []
+    with threadpool_limits(1):
+        stage(store, rows.iloc[:20_000])
+        while len(half) < 3 or min(whole) > most * min(half) + NOISE:
+            half.append(seconds(stage, store, rows.iloc[:20_000]))
+            whole.append(seconds(stage, store, rows))
+            assert len(half) < TURNS, (half, whole)

@@ -1,0 +1,101 @@
+"""Each folder below cardiobench/extensions can be deleted, with its tests, and everything else works as before."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cardiobench.core.extensions import Extension, extensions, resolve
+from tests.without_extensions import copy_without, own_extensions
+
+NAMES = own_extensions()
+# Words that name something else, too: a loss of information across datasets, a row of a table, a heading.
+COMMON_WORDS = {"alignment", "confound", "representation", "retrieval", "stress", "transfer"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_reference_of_a_manifest_can_be_imported(name):
+    manifest = extensions()[name]
+    for field in Extension.__dataclass_fields__:
+        for reference in getattr(manifest, field).values():
+            assert resolve(reference)
+
+
+def test_manifests_are_cheap_to_import():
+    """They are read for every command, `--help` too."""
+    script = (
+        "import sys; from cardiobench.core.extensions import extensions; extensions(); "
+        "print(*sorted({name.partition('.')[0] for name in sys.modules} & {'numpy', 'pandas', 'torch', 'sklearn', 'scipy'}))"
+    )
+    bare = "import sys; import cardiobench.core.plugins; " + script.rpartition("extensions(); ")[2]
+    first, second = (
+        subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout
+        for text in (script, bare)
+    )
+    assert first == second
+
+
+def core_files(root: Path):
+    for path in sorted((root / "cardiobench").rglob("*.py")):
+        if "extensions" not in path.relative_to(root / "cardiobench").parts:
+            yield path
+
+
+def test_core_code_names_no_extension(root):
+    """Neither as an identifier nor as a string; docstrings and help texts may mention them."""
+    named = {name for name in NAMES if name not in COMMON_WORDS}
+    found = []
+    for path in core_files(root):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            words = {
+                ast.Name: lambda node: node.id,
+                ast.Attribute: lambda node: node.attr,
+                ast.Constant: lambda node: node.value if isinstance(node.value, str) else "",
+            }.get(type(node))
+            if words and words(node) in named:
+                found.append(f"{path.relative_to(root)}:{node.lineno}: {words(node)}")
+    assert not found
+
+
+def test_core_tests_borrow_nothing_from_tests_of_extensions(root):
+    borrowed = re.compile(r"\b(tests|cardiobench)\.extensions\b")
+    found = [
+        str(path.relative_to(root))
+        for path in sorted((root / "tests").rglob("*.py"))
+        if "extensions" not in path.relative_to(root / "tests").parts and path != Path(__file__)
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.lstrip().startswith(("from ", "import ")) and borrowed.search(line)
+    ]
+    assert not found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [*((name,) for name in NAMES), NAMES], ids=lambda names: "+".join(names)[:40])
+def test_the_rest_works_without(root, tmp_path, names):
+    copy = copy_without(names, tmp_path / "copy")
+    env = {**os.environ, "PYTHONPATH": str(copy), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run([sys.executable, *arguments], cwd=copy, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout
+
+    modules = [
+        ".".join(path.relative_to(copy).with_suffix("").parts).removesuffix(".__init__")
+        for path in sorted((copy / "cardiobench").rglob("*.py"))
+        if path.name != "__main__.py" and "space" not in path.parts and path.parent.name != "leaderboard"
+    ]
+    run("-c", f"from importlib import import_module\nfor name in {modules!r}: import_module(name)")
+    assert "probe" in run("-m", "cardiobench.cli.main", "list")
+    known = run("-c", "from cardiobench.protocols import list_protocols; print(*list_protocols())").split()
+    assert not set(names) & set(known)
+    settings = ("--model", "cardiobench/ecg-morphology", "--tasks", "ptb_xl_sample/cd", "--protocols", "probe")
+    run(
+        "-m", "cardiobench.eval", *settings, "--limit", "12", "--resamples", "20", "--output-dir", str(tmp_path / "out")
+    )
+    assert list((tmp_path / "out").rglob("ptb_xl_sample__cd.json"))
+    run("-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "tests")
