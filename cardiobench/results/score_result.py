@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from cardiobench.core.errors import BadData
+from cardiobench.core.extensions import resolve
 from cardiobench.metrics.load import find_numbers
 from cardiobench.metrics.number import BETTER, Better
 from cardiobench.metrics.number import Number as MetricNumber
@@ -274,14 +275,11 @@ class ScoreResult(Record):
     numbers: Mapping[str, NumberFacts] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        from cardiobench.results.printing import result_text
-
-        return result_text(self)
+        # By reference, since `printing` builds on this module.
+        return resolve("cardiobench.results.printing:result_text")(self)
 
     def __repr__(self) -> str:
-        from cardiobench.results.printing import result_repr
-
-        return result_repr(self)
+        return resolve("cardiobench.results.printing:result_repr")(self)
 
     @property
     def external(self) -> bool:
