@@ -9,6 +9,7 @@ import importlib.util
 import inspect
 import sysconfig
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -50,10 +51,14 @@ def source_file(component: Component) -> Path | None:
 
 def is_library(file: Path) -> bool:
     """Return whether a file belongs to the standard library, to an installed package or to this one."""
-    paths = sysconfig.get_paths()
-    folders = [PACKAGE, *(Path(paths[name]).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))]
     installed = {"site-packages", "dist-packages"} & set(file.parts)
-    return bool(installed) or any(file.is_relative_to(folder) for folder in folders)
+    return bool(installed) or any(file.is_relative_to(folder) for folder in _library_folders())
+
+
+@cache
+def _library_folders() -> tuple[Path, ...]:
+    paths = sysconfig.get_paths()
+    return (PACKAGE, *(Path(paths[name]).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")))
 
 
 def local_files(*paths: Path) -> tuple[Path, ...]:
@@ -63,7 +68,7 @@ def local_files(*paths: Path) -> tuple[Path, ...]:
     installed packages. Imports inside functions count, those for type checkers alone do not.
     """
     waiting = [path.resolve() for path in paths]
-    own = [root for path in waiting if (root := _package(path)) is not None]
+    own = [root for path in waiting if (root := package_of(path)) is not None]
     files: set[Path] = set()
     while waiting:
         path = waiting.pop()
@@ -76,7 +81,7 @@ def local_files(*paths: Path) -> tuple[Path, ...]:
     return tuple(sorted(files))
 
 
-def _package(path: Path) -> Path | None:
+def package_of(path: Path) -> Path | None:
     """Return the outermost package that a source file lies in; None for a script."""
     packages = [folder for folder in path.parents if (folder / "__init__.py").is_file()]
     return packages[-1] if packages else None
@@ -116,7 +121,7 @@ def _imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
 def _module_files(name: str, importer: Path) -> Iterator[Path]:
     """Yield the files that the import of an absolute module name runs: those of its packages and its own."""
     top, *rest = name.split(".")
-    package = _package(importer)
+    package = package_of(importer)
     if package is not None and package.name == top:
         folders = [package]
     else:
@@ -209,7 +214,7 @@ def _bytecode(component: Any, seen: set[int]) -> Iterator[str]:
     seen.add(id(component))
     if isinstance(component, FunctionType):
         yield from _constants(component.__code__, component.__doc__)
-        for name in sorted(_names(component.__code__) & component.__globals__.keys()):
+        for name in sorted(global_names(component) & component.__globals__.keys()):
             value = component.__globals__[name]
             if isinstance(value, type | FunctionType) and value.__module__ == component.__module__:
                 yield from _bytecode(value, seen)
@@ -238,6 +243,11 @@ def _constants(code: CodeType, doc: str | None) -> Iterator[str]:
             yield from _constants(value, None)
         elif value is not doc or value is None:
             yield repr(value)
+
+
+def global_names(function: FunctionType) -> set[str]:
+    """Return the names that a function looks up outside itself, attributes among them."""
+    return _names(function.__code__)
 
 
 def _names(code: CodeType) -> set[str]:

@@ -21,7 +21,6 @@ by its code (`cardiobench.core.code_digest`).
 
 import ast
 import functools
-import inspect
 import sys
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
@@ -52,9 +51,10 @@ def is_own(component: Any) -> bool:
 
 
 def states_version(component: Any) -> bool:
-    """Return whether a class, a function or a module is known by a version that it states, and not by its code."""
+    """Return whether a class, a function or a module states a version of its own."""
     component = _unwrapped(component)
-    return is_own(component) or _is_version(vars(component).get("version")) or bool(_stated(_module(component)))
+    by_class = isinstance(component, type) and not is_own(component) and _is_version(vars(component).get("version"))
+    return by_class or bool(_stated(_module(component)))
 
 
 def stated_versions() -> dict[str, int]:
@@ -87,7 +87,9 @@ def _unwrapped(component: Any) -> Any:
     if isinstance(component, type | ModuleType):
         return component
     component = getattr(component, "__func__", component)  # A bound method stands for its function.
-    return inspect.unwrap(component) if isinstance(component, FunctionType) else type(component)
+    while isinstance(getattr(component, "__wrapped__", None), FunctionType):
+        component = component.__wrapped__
+    return component if isinstance(component, FunctionType) else type(component)
 
 
 def _module(component: Any) -> ModuleType:

@@ -21,8 +21,8 @@ READERS: dict[str, tuple[ModuleType, ...]] = {
 def embedding_key(model: LoadedModel, source: OpenDataset) -> dict[str, Any]:
     """Return everything that is meant to change the embeddings of a dataset by a model.
 
-    Components of this package count by their versions, the user's own by their code, the files of a model by their content:
-    a commit that leaves them as they are changes nothing. Versions of libraries do not count.
+    Components of this package count by their versions, the user's own by their code and the values that they hold, the files
+    of a model by their content: a commit that leaves them as they are changes nothing. Versions of libraries do not count.
     """
     name = source.spec.name
     return {
@@ -31,7 +31,7 @@ def embedding_key(model: LoadedModel, source: OpenDataset) -> dict[str, Any]:
         "configuration": dict(model.configuration),
         "preprocessing": dict(model.preprocessing),
         "sampling_rate": sampling_rate(model.encoder),
-        "adapter": [component_version(one) for one in model.code],
+        "adapter": [*model.custom, *(component_version(one) for one in model.code)],
         "readers": [component_version(one) for one in READERS[source.spec.media]],
         "dataset": name,
         "dataset_version": source.spec.version,

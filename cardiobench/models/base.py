@@ -143,7 +143,10 @@ class LoadedModel:
         weight_files: every weights file that was read -> SHA-256 of its content.
         configuration: every configuration and tokenizer file of the model -> SHA-256 of its content.
         card: Card of a registered model; None for any other.
-        code: Classes and functions that made the encoder: components with a version, or the user's own.
+        code: Components of this package that made the encoder: classes and functions, each with a version.
+        custom: What a model of the user's own is known by: versions or digests of its code, and a digest of the values that
+            it holds; () for any other model.
+        given_revision: Revision as it was when the model was loaded; "" where it never changes.
     """
 
     encoder: Encoder
@@ -156,6 +159,8 @@ class LoadedModel:
     weight_files: Mapping[str, str] = field(default_factory=dict)
     configuration: Mapping[str, str] = field(default_factory=dict)
     code: tuple[type | Callable[..., Any], ...] = ()
+    custom: tuple[str, ...] = ()
+    given_revision: str = ""
     card: "ModelCard | None" = None
 
     @property
@@ -166,7 +171,7 @@ class LoadedModel:
     @property
     def revision(self) -> str:
         """Commit, or digest of the weights where there is no commit."""
-        return self.encoder.revision
+        return self.given_revision or self.encoder.revision
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_type_hints
 from cardiobench.core import plugins
 from cardiobench.core.code_digest import code_digest
 from cardiobench.core.errors import BadModel
+from cardiobench.core.io import sha256_of_json
+from cardiobench.core.versions import component_version, is_own, states_version
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.models.cards import find_card, list_models
+from cardiobench.models.held import held_by
 
 if TYPE_CHECKING:
     import torch
@@ -52,8 +55,8 @@ class BaseEncoder(ABC):
 
     @property
     def revision(self) -> str:
-        """Digest of the code, without comments and formatting, and of the local modules that it imports."""
-        return code_digest(type(self))
+        """Digest of the code, without comments and formatting, and of the parameters, buffers and arrays that it holds."""
+        return sha256_of_json(identity(self))[:12]
 
     @property
     def modalities(self) -> tuple[str, ...]:
@@ -119,8 +122,38 @@ def _module(location: Path | str, name: str) -> Any:
     return module
 
 
-def loaded(encoder: Any, rule: str, precision: str, device: "torch.device") -> LoadedModel:
+def identity(encoder: Any, make: Callable[..., Any] | None = None) -> tuple[str, ...]:
+    """Return what a model of the user's own is known by, whatever it is called.
+
+    That is the version that its class states, or the code of its class, its base classes and everything that it is made of,
+    with the local modules that they import; and the values of the parameters, buffers and arrays that it holds.
+
+    Args:
+        encoder: Encoder as it was made, before anything is encoded.
+        make: Function that made it.
+    """
+    held, kind = held_by(encoder, make), type(encoder)
+    by_version = states_version(kind) and not is_own(kind)
+    unstated = [] if by_version else [one for one in held.parts if not states_version(one)]
+    return (
+        component_version(kind),
+        *sorted({component_version(one) for one in held.parts if states_version(one)}),
+        f"code {code_digest(*unstated)}",
+        f"values {held.values}",
+    )
+
+
+def loaded(
+    encoder: Any, rule: str, precision: str, device: "torch.device", make: Callable[..., Any] | None = None
+) -> LoadedModel:
     """Return an encoder of one's own as a loaded model, on the device.
+
+    Args:
+        encoder: Encoder as it was made.
+        rule: Rule that found it, in words.
+        precision: "fp32" or "bf16".
+        device: Device that it moves to.
+        make: Function that made it.
 
     Raises:
         BadModel: it lacks members of `Encoder`; names them.
@@ -132,12 +165,18 @@ def loaded(encoder: Any, rule: str, precision: str, device: "torch.device") -> L
             f"{type(encoder).__name__} is no encoder: it lacks {absent}. "
             "Inherit from cardiobench.models.custom.BaseEncoder, which has defaults for all but name, transform and encode."
         )
+    ours = is_own(type(encoder))
+    lowered = {} if precision == "fp32" else {"precision": precision}
     return LoadedModel(
+        # Before the encoder is moved, which may change its type of number.
+        custom=() if ours else identity(encoder, make),
+        given_revision=encoder.revision,
         encoder=encoder.to(device),
         loaded_by=rule,
-        preprocessing=dict(encoder.preprocessing),
+        preprocessing={**encoder.preprocessing, **lowered},
         warnings=tuple(encoder.warnings),
+        setting="+".join(f"{key}-{value}" for key, value in lowered.items()),
         precision=precision,
         card=find_card(encoder.name),
-        code=(type(encoder),),
+        code=(type(encoder),) if ours else (),
     )

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.core.io import sha256_of_json
+from cardiobench.core.versions import is_own
 from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.models.cards import ModelCard, find_card
+from cardiobench.models.custom import identity
 from cardiobench.models.detect import LoaderMatch, detect, registered
 from cardiobench.models.files import ModelFiles, given_files, resolve_model_files
 from cardiobench.models.pooling import KEEP_TOKENS
@@ -261,6 +263,8 @@ def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> Loade
         "precision": precision if precision != "fp32" else "",
     }
     given = dict(plan.source.facts) if plan.source else {}
+    made_by: tuple[Any, ...] = tuple(dict.fromkeys((type(encoder), plan.adapter)))
+    ours = all(map(is_own, made_by))
     named = {**chosen, "preprocessing": sha256_of_json(given)[:8] if given else ""}
     defaults = {"pooling": plan.poolings[:1], "variant": plan.variants[:1], "precision": ("",)}
     return LoadedModel(
@@ -276,5 +280,6 @@ def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> Loade
         card=find_card(encoder.name),
         weight_files=dict(plan.source.used) if plan.source else {},
         configuration=plan.source.configuration() if plan.source else {},
-        code=tuple(dict.fromkeys((type(encoder), plan.adapter))),
+        code=made_by if ours else (),
+        custom=() if ours else identity(encoder, plan.adapter),
     )

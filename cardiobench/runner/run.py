@@ -275,9 +275,10 @@ def load(
     from cardiobench.models.custom import find_custom, loaded
     from cardiobench.models.load import load_model
 
-    if make := encoders.get(name) or find_custom(name):
+    given = encoders.get(name)
+    if make := given or find_custom(name):
         precision = "fp32" if config.precision == "auto" else config.precision
-        model = loaded(make(), f"{name} is a model of the user's own", precision, device())
+        model = loaded(make(), f"{name} is a model of the user's own", precision, device(), None if given else make)
         if pooling is None:
             return model
         if pooling != KEEP_TOKENS:
