@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks import reference_loop
 from cardiobench.cli.main import main
-from cardiobench.reproduction.profiles import BY_PATIENT, PAPER
-from cardiobench.reproduction.reproduce import reproduce
-from cardiobench.reproduction.table_specs import TABLE_SPECS
+from cardiobench.extensions.reproduction.profiles import BY_PATIENT, PAPER
+from cardiobench.extensions.reproduction.reproduce import reproduce
+from cardiobench.extensions.reproduction.table_specs import TABLE_SPECS
 
 CAMUS_EF, PEDIATRIC_EF = (
     [spec for spec in TABLE_SPECS if spec.predictions == name] for name in ("CAMUS/EF", "EchoNet-Pediatric/EF")

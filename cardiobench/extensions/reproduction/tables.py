@@ -3,9 +3,9 @@
 import numpy as np
 
 from cardiobench.core.config import RESAMPLES
+from cardiobench.extensions.reproduction.profiles import Profile
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.reproduction.profiles import Profile
 from cardiobench.stats.bootstrap import percentile_interval, resample
 
 DECIMALS = {"regression": 2, "classification": 4, "view": 2}

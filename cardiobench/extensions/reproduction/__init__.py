@@ -9,3 +9,7 @@ decides about a digit; nothing outside this package knows any of them. One place
 * `join`: how answers meet their truth;
 * `reproduce`: all tables of a folder of inputs; `page`: both profiles side by side.
 """
+
+from cardiobench.core.extensions import Extension
+
+EXTENSION = Extension(commands={"reproduce-reference": "cardiobench.extensions.reproduction.command"})

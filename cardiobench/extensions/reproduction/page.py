@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.io import write_text
-from cardiobench.reproduction.profiles import BY_PATIENT, PAPER
-from cardiobench.reproduction.reproduce import Tables
-from cardiobench.reproduction.table_specs import TABLE_SPECS
+from cardiobench.extensions.reproduction.profiles import BY_PATIENT, PAPER
+from cardiobench.extensions.reproduction.reproduce import Tables
+from cardiobench.extensions.reproduction.table_specs import TABLE_SPECS
 from cardiobench.results.formatting import markdown_text
 
 PAGE = "side_by_side.md"

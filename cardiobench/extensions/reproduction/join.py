@@ -9,10 +9,10 @@ import pandas as pd
 
 from cardiobench.core.errors import BadData, BadPredictions, first_n
 from cardiobench.data.spec import VIEWS
+from cardiobench.extensions.reproduction.files import read_table
+from cardiobench.extensions.reproduction.profiles import Profile
+from cardiobench.extensions.reproduction.table_spec import PROBABILITIES, TableSpec, Truth
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.reproduction.files import read_table
-from cardiobench.reproduction.profiles import Profile
-from cardiobench.reproduction.table_spec import PROBABILITIES, TableSpec, Truth
 from cardiobench.tasks.groups import group_labels
 
 

@@ -12,11 +12,11 @@ from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import CardioBenchError, MissingData
 from cardiobench.core.tables import write_csv
 from cardiobench.data.spec import VIEWS
-from cardiobench.reproduction.join import Joined, join, read_truth
-from cardiobench.reproduction.profiles import Profile
-from cardiobench.reproduction.table_spec import Grouping, TableSpec
-from cardiobench.reproduction.table_specs import TABLE_SPECS
-from cardiobench.reproduction.tables import point, summary
+from cardiobench.extensions.reproduction.join import Joined, join, read_truth
+from cardiobench.extensions.reproduction.profiles import Profile
+from cardiobench.extensions.reproduction.table_spec import Grouping, TableSpec
+from cardiobench.extensions.reproduction.table_specs import TABLE_SPECS
+from cardiobench.extensions.reproduction.tables import point, summary
 
 SPLITS, PREDICTIONS = "splits", "example_predictions"
 

@@ -8,9 +8,9 @@ import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.core.errors import MissingData
-from cardiobench.reproduction.profiles import BY_PATIENT, PAPER
-from cardiobench.reproduction.reproduce import reproduce
-from cardiobench.reproduction.table_specs import TABLE_SPECS
+from cardiobench.extensions.reproduction.profiles import BY_PATIENT, PAPER
+from cardiobench.extensions.reproduction.reproduce import reproduce
+from cardiobench.extensions.reproduction.table_specs import TABLE_SPECS
 
 STOPS = ("EchoNet-Dynamic/view", "CAMUS/view", "EchoNet-Pediatric/view", "EchoNet-LVH/view")
 GOES_ON = ("CardiacNet/view", "HMCQU/view", "TMED2/view", "segRWMA/view")

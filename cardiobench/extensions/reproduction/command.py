@@ -25,9 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Write the tables; returns the exit code."""
     from cardiobench.core.console import Console
-    from cardiobench.reproduction.page import write_page
-    from cardiobench.reproduction.profiles import BY_PATIENT, PAPER
-    from cardiobench.reproduction.reproduce import reproduce
+    from cardiobench.extensions.reproduction.page import write_page
+    from cardiobench.extensions.reproduction.profiles import BY_PATIENT, PAPER
+    from cardiobench.extensions.reproduction.reproduce import reproduce
 
     console, made, files = Console(), {}, []
     for profile in (PAPER, BY_PATIENT):

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pandas as pd
 
 from cardiobench.data.spec import Group
-from cardiobench.reproduction.table_spec import Grouping, TableSpec, Truth
+from cardiobench.extensions.reproduction.table_spec import Grouping, TableSpec, Truth
 
 
 def _views(truth: Truth, predictions: str, files: tuple[str, str, str], **options) -> TableSpec:
