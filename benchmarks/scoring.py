@@ -23,7 +23,7 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn import metrics as sk
 from threadpoolctl import threadpool_limits
 
-from cardiobench.data.references import read_references
+from cardiobench.data.references_file import read_references
 from cardiobench.data.spec import Group, Task
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
@@ -201,7 +201,7 @@ def foreign_file(kind: str, rows: int, folder: str) -> None:
     """Read, join and score files that somebody else wrote, in this process."""
     task, files = toy_task(kind, 0), (Path(folder) / "references.csv", Path(folder) / "answers.csv")
     start = time.process_time()
-    references = read_references(files[0], task)
+    references = read_references(files[0], task).table
     score(Predictions.join(references, read_predictions(files[1], task), task), references)
     print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 

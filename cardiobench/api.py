@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import datasets
     import pandas as pd
 
+    from cardiobench.data.references_file import References
     from cardiobench.models.base import Encoder
     from cardiobench.results.score_result import ScoreResult
     from cardiobench.scoring.compare import Comparison
@@ -46,14 +47,21 @@ def evaluate(
 
 
 def score(
-    predictions: "str | Path | pd.DataFrame", task: str, references: "str | Path | pd.DataFrame", **options
+    predictions: "str | Path | pd.DataFrame",
+    task: str,
+    references: "str | Path | pd.DataFrame",
+    *,
+    allow_missing: bool = False,
+    **options,
 ) -> "ScoreResult":
     """Score predictions from anywhere.
 
     Args:
         predictions: file or frame with id and y_pred or p_<class>, one row per test unit.
         task: name of the task.
-        references: file made by `cardiobench references`, or a frame with id, patient_id, split, y_true.
+        references: file made by `cardiobench references`, or such a table as a frame; of another table with id, patient_id,
+            split and y_true the coverage is not known.
+        allow_missing: score what is there; the verdict is judged as if every missing answer were wrong (`ScoreResult.bounds`).
         options: Fields of `cardiobench.scoring.context.ResultContext`, such as `resamples`, `seed`, `protocol` and `model`.
 
     Raises:
@@ -63,11 +71,12 @@ def score(
     from cardiobench.scoring.context import ResultContext
     from cardiobench.scoring.score import score as score_joined
 
-    joined, truth = _joined(predictions, task, references)
-    facts = options.get("dataset") or {}
+    truth = _references(references, task)
+    joined = _joined(predictions, truth, references, allow_missing)
+    facts = options.get("dataset") or truth.facts
     known = joined.task.dataset in catalog.list_datasets() and catalog.spec(joined.task.dataset).generated
     generated = known or bool(facts.get("twin") or facts.get("generated"))
-    return score_joined(joined, truth, ResultContext(**{"generated": generated, **options}))
+    return score_joined(joined, truth.table, ResultContext(**{"generated": generated, "dataset": facts, **options}))
 
 
 def compare(
@@ -75,24 +84,35 @@ def compare(
     b: "str | Path | pd.DataFrame",
     task: str,
     references: "str | Path | pd.DataFrame",
+    *,
+    allow_missing: bool = False,
     **options,
 ) -> "Comparison":
     """Compare two models on the same patients: difference, interval and p-value; arguments as of `score`."""
     from cardiobench.scoring.compare import compare as compare_joined
 
-    return compare_joined(_joined(a, task, references)[0], _joined(b, task, references)[0], **options)
+    truth = _references(references, task)
+    first, second = (_joined(one, truth, references, allow_missing) for one in (a, b))
+    return compare_joined(first, second, **options)
+
+
+def _references(source: "str | Path | pd.DataFrame", task: str) -> "References":
+    from cardiobench.data import catalog
+    from cardiobench.data.references_file import read_references
+
+    return read_references(source, catalog.task(task))
 
 
 def _joined(
-    predictions: "str | Path | pd.DataFrame", task: str, references: "str | Path | pd.DataFrame"
-) -> "tuple[Predictions, pd.DataFrame]":
-    from cardiobench.data import catalog
-    from cardiobench.data.references import read_references
-    from cardiobench.scoring.predictions import Predictions, read_predictions, source_name
+    predictions: "str | Path | pd.DataFrame",
+    references: "References",
+    source: "str | Path | pd.DataFrame",
+    allow_missing: bool,
+) -> "Predictions":
+    from cardiobench.scoring.external import join_external, renewal_command
 
-    spec = catalog.task(task)
-    truth, answers = read_references(references, spec), read_predictions(predictions, spec)
-    return Predictions.join(truth, answers, spec, source=source_name(predictions)), truth
+    renewal = renewal_command(references.task, source)
+    return join_external(predictions, references, renewal=renewal, allow_missing=allow_missing)
 
 
 def load_dataset(

@@ -7,6 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 
 from cardiobench.core.resources import PACKAGE
+from cardiobench.metrics.load import load_metric, own_metrics
 
 FILES = {
     ".".join(("cardiobench", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
@@ -54,6 +55,40 @@ def test_only_the_command_line_and_the_console_write_to_the_screen():
             stream = isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr")
             own = stream and isinstance(node.value, ast.Name) and node.value.id == "sys"
             assert not (written or own), f"{name}:{node.lineno} writes to the screen"
+
+
+NAMED = {
+    "cardiobench.data": "metrics of tasks that several datasets have",
+    "cardiobench.testing.protocol": "toy tasks",
+    "cardiobench.protocols": "studies about that number",
+    "cardiobench.report.plots": "figures of these studies",
+    "cardiobench.report.paper": "tables of the papers",
+    "cardiobench.reproduction": "tables of the papers",
+    "cardiobench.runner.best_classifier": "tables of the papers",
+    "cardiobench.scoring.floor_table": "published numbers",
+    "cardiobench.report.page.naming": "decision threshold behind the sensitivity",
+    "cardiobench.scoring.dense": "formulas of a kind of task",
+    "cardiobench.scoring.metrics": "formulas of a kind of task",
+    "cardiobench.scoring.score": "formulas of a kind of task",
+    "cardiobench.stats.information": "statistics of a kind of task",
+    "cardiobench.stats.estimates": "areas of the classes of a kind of task",
+    "cardiobench.tasks": "formulas of a kind of task",
+}
+"""Module or package -> why it names numbers of metrics; everything else asks `Number`."""
+WORDS = {"chance", "p_value", "bias"}
+"""Keys of numbers that are words of other things too."""
+
+
+def test_numbers_are_named_only_where_the_number_itself_is_meant():
+    keys = {key for name in own_metrics() for key in load_metric(name).numbers} - WORDS
+    found = [
+        f"{name}:{node.lineno} names {node.value}"
+        for name, tree in TREES.items()
+        if not any(name == place or name.startswith(f"{place}.") for place in NAMED)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in keys
+    ]
+    assert found == []
 
 
 def test_every_public_name_is_documented():

@@ -68,6 +68,12 @@ class Settings:
             in_file=False,
         ),
     ] = None
+    allow_missing: Annotated[
+        bool,
+        Setting(
+            "go on with an incomplete copy, or incomplete predictions; the coverage is stamped", DATA, in_file=True
+        ),
+    ] = False
     output_dir: Annotated[Path, Setting("results, predictions and report", HOW, "DIR", in_file=False)] = Path("results")
     seed: Annotated[int, Field(ge=0, lt=2**32), Setting("of the bootstrap", HOW, "N", in_file=True)] = 0
     resamples: Annotated[Positive, Setting("of the bootstrap", HOW, "B", in_file=True)] = RESAMPLES
@@ -205,9 +211,6 @@ class RunConfig(Settings):
             in_file=True,
         ),
     ] = field(default_factory=dict)
-    allow_missing: Annotated[
-        bool, Setting("go on with an incomplete copy; the coverage is stamped", DATA, in_file=True)
-    ] = False
     overlays: Annotated[
         Literal["keep", "mask"],
         Setting(

@@ -1,12 +1,10 @@
 """The references of a task: what is true of every unit of every split, and who it belongs to."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import BadData, first_n
-from cardiobench.core.tables import numbers_of, read_table, text_of, write_csv
+from cardiobench.core.tables import text_of
 from cardiobench.data.spec import Task
 from cardiobench.tasks.labels import strange_labels
 
@@ -21,7 +19,7 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
         task: which rows it looks at, what it asks and in which units.
 
     Returns:
-        id, patient_id, split, y_true and the columns of the task's groups: one row per unit of scoring. Of a dense task y_true
+        id, patient_id, split, y_true and the columns of the task's groups: one row per labelled unit. Of a dense task y_true
         is the number of labelled frames.
 
     Raises:
@@ -50,6 +48,22 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
             raise BadData(f"{task.name}: rows of one {task.unit_column} disagree: {first_n(differing)}.")
         table = table.drop_duplicates("id", ignore_index=True)
     return check_references(table, task)
+
+
+def unlabelled_units(rows: pd.DataFrame, task: Task, labelled: pd.Series) -> pd.DataFrame:
+    """Return the units of a dataset that have no label of a task.
+
+    Args:
+        rows: all rows of the dataset, without the recordings.
+        task: the task.
+        labelled: ids of the units that have a label.
+
+    Returns:
+        id, patient_id and split of each other unit.
+    """
+    table = rows[[task.unit_column, "patient_id", "split"]].set_axis(["id", "patient_id", "split"], axis=1)
+    table = table[table["id"].notna()].astype({"id": str, "patient_id": str})
+    return table[~table["id"].isin(labelled)].drop_duplicates("id", ignore_index=True)
 
 
 def _disagreeing(table: pd.DataFrame, column: str) -> list[str]:
@@ -93,38 +107,6 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
             f"{source} of {task.name}: {len(odd)} of {len(table)} labels are not finite numbers: {first_n(odd)}."
         )
     return table
-
-
-def read_references(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFrame:
-    """Read references from a CSV or Parquet file or a frame: id, patient_id, split, y_true and columns of groups.
-
-    Ids become text. A class may be written by name or by its place in the task's class order (0, 1, ...); the classes of a
-    multilabel task by their names: `MI;STTC`.
-    """
-    table, path = read_table(source), "references" if isinstance(source, pd.DataFrame) else str(source)
-    absent = [column for column in COLUMNS if column not in table.columns]
-    if absent:
-        raise BadData(f"{path} lacks the column {', '.join(absent)}; it has {', '.join(map(str, table.columns))}.")
-    for column in ("id", "patient_id", "split"):
-        table[column] = text_of(table[column])
-    if task.classes:
-        table["y_true"] = class_names_of(table["y_true"], task)
-    else:
-        table["y_true"] = numbers_of(table["y_true"], table["id"], f"{path}: y_true")
-    for group in task.groups:
-        if group.column in table:
-            name = group.column
-            edged = bool(group.edges)
-            cells = table[name]
-            table[name] = (
-                numbers_of(cells, table["id"], f"{path}: {name}") if edged else text_of(cells).replace("", None)
-            )
-    return check_references(table, task, path)
-
-
-def write_references(table: pd.DataFrame, path: str | Path) -> Path:
-    """Write references as UTF-8 CSV."""
-    return write_csv(table, path)
 
 
 def class_names_of(column: pd.Series, task: Task) -> pd.Series:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from cardiobench.core.errors import BadData, first_n
-from cardiobench.data.spec import LABEL_SEPARATOR, ROWS, TOTAL, DatasetSpec
+from cardiobench.data.spec import LABEL_SEPARATOR, ROWS, TOTAL, DatasetSpec, Task
 from cardiobench.data.splits import SPLIT_OF_TENTH, hashed_split
 
 
@@ -40,6 +40,13 @@ def absent_rows(spec: DatasetSpec, listed: pd.DataFrame, candidates: Iterable[st
     if lacking == total:
         return {split: count for split in spec.splits if (count := shares[split])}
     return {split: max(1, math.ceil(lacking * shares[split] / total)) for split in spec.splits}
+
+
+def most_units(spec: DatasetSpec, task: Task) -> dict[str, int]:
+    """Return split -> most labelled units of a task in the complete release; without the splits of unknown size."""
+    rows = {split: count for split, count in spec.expected.items() if split in spec.splits}
+    labelled = task.expected.get(ROWS, {}) if task.unit_column == "id" else {}
+    return rows | {split: count for split, count in labelled.items() if split in spec.splits}
 
 
 def expected_counts(text: str, splits: Sequence[str]) -> dict[str, dict[str, int]]:

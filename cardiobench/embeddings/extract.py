@@ -15,6 +15,7 @@ from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.embeddings.decode import Decoded, decode
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel, sampling_rate
+from cardiobench.models.contract import encode, join_parts, transform
 from cardiobench.models.device import name_of
 from cardiobench.models.safe_folder import without_tokens
 from cardiobench.models.signal import at_rate
@@ -85,7 +86,7 @@ class _Recordings(Sequence[Decoded]):
             recording = job.source.recording(job.number, self.encoder.sampling)
             if isinstance(recording, Ecg):
                 recording = at_rate(recording, sampling_rate(self.encoder))
-            return self.encoder.transform(recording)
+            return transform(self.encoder, recording)
         except BadMedia as error:
             return str(error)
         except MemoryError:
@@ -107,7 +108,7 @@ class PartEncoder:
         try:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
                 vectors = [
-                    self.encoder.encode(chunk.to(self.device, non_blocking=True)).float()
+                    encode(self.encoder, chunk.to(self.device, non_blocking=True)).float()
                     for chunk in parts.split(limit)
                 ]
             return torch.cat(vectors).cpu()
@@ -165,7 +166,7 @@ def extract(
     Raises:
         UnwritableOutput: the disk is full or read-only; what was stored stays.
     """
-    encode = PartEncoder(model, device)
+    encode_parts = PartEncoder(model, device)
     decoded = decode(_Recordings(model, jobs), workers=workers, timeout=recording_timeout, pin=device.type == "cuda")
     failures: list[Failure] = []
     waiting: dict[EmbeddingStore, list[tuple[EncodeJob, torch.Tensor]]] = {}
@@ -189,7 +190,8 @@ def extract(
             failures += [Failure(jobs[position].id, reason) for position, reason in batch if isinstance(reason, str)]
             if readable:
                 # Joined on the device: from pinned memory each part travels while the next is prepared.
-                encoded = encode(torch.cat([parts.to(device, non_blocking=True) for _, parts in readable]))
+                on_device = [parts.to(device, non_blocking=True) for _, parts in readable]
+                encoded = encode_parts(join_parts(on_device, model.encoder))
                 per_recording = [
                     vectors.flatten(0, -2) for vectors in encoded.split([len(parts) for _, parts in readable])
                 ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from cardiobench.data import catalog
 from cardiobench.hub import naming
-from cardiobench.results.formatting import flags, verdict
+from cardiobench.results.formatting import coverage, flags, verdict
 from cardiobench.results.score_result import ScoreResult
 
 BENCHMARK = "CardioBench"
@@ -57,7 +57,7 @@ def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
         "run_by": user,
         "n": estimate.n,
         "n_patients": estimate.n_patients,
-        "coverage": f"{result.coverage['scored']}/{result.coverage['expected']}",
+        "coverage": coverage(result),
         "collapsed": result.collapsed,
         "seen_in_pretraining": naming.known(result.seen_in_pretraining),
     }

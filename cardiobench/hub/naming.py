@@ -7,7 +7,7 @@ from cardiobench.core.config import hub_namespace
 from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
 from cardiobench.data.eval_file import entry_id
-from cardiobench.results.formatting import flags, verdict
+from cardiobench.results.formatting import coverage, flags, verdict
 from cardiobench.results.score_result import ScoreResult
 
 FOLDER = "cardiobench"
@@ -71,7 +71,7 @@ def notes(result: ScoreResult, metric: str) -> str:
     if metric == result.metric:
         value = f"floor {floor.value:.4g}: " if math.isfinite(floor.value) else ""
         parts.append(f"{value}{verdict(result)}")
-    parts.append(f"coverage {result.coverage['scored']}/{result.coverage['expected']}")
+    parts.append(f"coverage {coverage(result)}")
     parts.append(f"seen in pretraining: {known(result.seen_in_pretraining)}")
     parts += [flag for flag in flags(result) if "pretraining" not in flag]
     return "; ".join(parts)

@@ -14,6 +14,7 @@ from cardiobench.data.prepared_note import Preparation
 from cardiobench.data.prompts import prompt_digest
 from cardiobench.results.record import checksum
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
+from cardiobench.results.versions import unknown_coverage
 
 Content = bytes | Path
 """Content of a file: its bytes, or a path where it is large."""
@@ -133,7 +134,7 @@ def _secrets() -> dict[str, bytes]:
 
 def not_a_benchmark_score(result: ScoreResult) -> list[str]:
     """Return why a result is a rehearsal, not a score of the benchmark; empty for a score of a whole release."""
-    facts, coverage, task = result.dataset, result.coverage, catalog.task(result.task)
+    facts, task = result.dataset, catalog.task(result.task)
     if catalog.is_pooled(task):
         return ["put together from the results of several datasets, which are pushed one by one"]
     asked_with = result.options.get("prompt_digest")
@@ -141,12 +142,13 @@ def not_a_benchmark_score(result: ScoreResult) -> list[str]:
         "generated recordings": catalog.spec(task.dataset).generated or (result.generated and not facts.get("twin")),
         "a synthetic twin": facts.get("twin"),
         f"only the first {facts.get('limit')} patients": facts.get("limit"),
-        f"{coverage['scored']} of {coverage['expected']} {'labelled frames' if task.dense else 'units'} scored": (
-            coverage["scored"] < coverage["expected"]
+        f"{result.scored} of {result.expected} {'labelled frames' if task.dense else 'units'} scored": (
+            result.expected is not None and result.scored < result.expected
         ),
+        unknown_coverage(result): result.expected is None
+        or not (facts.get("digest") or facts.get("references_digest")),
         OLDER_RULES: result.outdated,
         "files of the release are missing": facts.get("missing_files") or facts.get("absent_rows"),
-        "references of a file, which need not be the release's: score with --data-dir": not facts.get("digest"),
         "prompts other than the dataset's": asked_with is not None and asked_with != prompt_digest(task),
     }
     return [reason for reason, holds in reasons.items() if holds]

@@ -15,6 +15,7 @@ from cardiobench.hub.commit import CommitResult, Snapshot, Target, write
 from cardiobench.hub.outgoing import ids_below, not_a_benchmark_score, public_name, public_result
 from cardiobench.results.analysis_result import is_analysis
 from cardiobench.results.collect import read_result
+from cardiobench.results.formatting import coverage
 from cardiobench.results.paths import PATTERN
 from cardiobench.results.score_result import ScoreResult
 
@@ -251,17 +252,13 @@ class ModelChange:
 def worse_than(new: ScoreResult, old: ScoreResult) -> str:
     """Return why a result must not replace another; empty when it may."""
     if _share(new) < _share(old):
-        return "this result is less complete (" + " against ".join(_coverage(one) for one in (new, old)) + " scored)"
+        return "this result is less complete (" + " against ".join(coverage(one) for one in (new, old)) + " scored)"
     dates = [str(one.stamp.get("date", "")) for one in (new, old)]
     return f"this result is older ({' against '.join(dates)})" if dates[0] < dates[1] else ""
 
 
 def _share(result: ScoreResult) -> float:
-    return result.coverage["scored"] / max(result.coverage["expected"], 1)
-
-
-def _coverage(result: ScoreResult) -> str:
-    return f"{result.coverage['scored']}/{result.coverage['expected']}"
+    return 0.0 if result.expected is None else result.scored / max(result.expected, 1)
 
 
 def dataset_revision(api: "HfApi", name: str, version: str, sleep: Callable[[float], None] = time.sleep) -> str | None:

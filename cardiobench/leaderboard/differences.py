@@ -30,6 +30,7 @@ TRUSTED: Mapping[Leaf, str] = {
 """Start of a path -> why what is there cannot be compared."""
 SAYS: Mapping[Leaf, str] = {
     ("dataset", "digest"): "it was scored on data {one}, and those here are {other}",
+    ("dataset", "references_digest"): "it was scored on references {one}, and those of the release are {other}",
     ("stamp", "resamples"): "it was scored with {one} draws, and submissions are scored with {other}",
     ("stamp", "seed"): "it was scored with seed {one}, and submissions are scored with seed {other}",
 }

@@ -15,6 +15,7 @@ from cardiobench.core.io import to_plain
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
+from cardiobench.data.references_file import References
 from cardiobench.data.spec import Task
 from cardiobench.hub.outgoing import clean_text
 from cardiobench.metrics.load import load_metrics
@@ -107,13 +108,14 @@ class Rules:
     def facts(self) -> dict[str, Any]:
         """Return the part of the result's JSON that follows without data and predictions."""
         ranking, spec = load_metrics(metrics_of(self.task))[0], catalog.spec(self.task.dataset)
+        limit = {} if self.claimed.protocol == EXTERNAL else {"limit": None}
         return {
             "metric": ranking.primary_key,
             "higher_is_better": ranking.higher_is_better,
             "unit": self.task.unit,
             "options": self.options,
             "out_of_fold": self.out_of_fold,
-            "dataset": {"name": spec.name, "version": spec.version, "twin": False, "limit": None},
+            "dataset": {"name": spec.name, "version": spec.version, "twin": False} | limit,
             "generated": spec.generated,
             "seen_in_pretraining": self.seen_in_pretraining,
             "stamp": {"seed": SEED, "resamples": RESAMPLES},
@@ -158,12 +160,15 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
     joined = Predictions.join(references, answers, task, source=claimed.label, allow_missing=True)
     expected = dataset.expected(task, references)
     if rules.out_of_fold:
-        expected = joined.expected + dataset.absent_units(task) + dataset.unread_units(task)
+        expected = len(references) + dataset.absent_units(task) + dataset.unread_units(task)
     joined = replace(joined, expected=expected, out_of_fold=rules.out_of_fold)
     masked = {"overlays": "masked"} if dataset.masked else {}
+    facts = {**dataset.facts, **masked, "limit": None, **dataset.coverage()}
+    if claimed.protocol == EXTERNAL:
+        facts = References.of(dataset, task).facts
 
     context = ResultContext(
-        dataset={**dataset.facts, **masked, "limit": None, **dataset.coverage()},
+        dataset=facts,
         generated=dataset.generated,
         model=claimed.model,
         seen_in_pretraining=rules.seen_in_pretraining,

@@ -1,22 +1,21 @@
 """Models of one's own: a class in a file or a package, an installed plug-in, or an object; three members are enough."""
 
-import importlib.util
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from importlib import import_module
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_type_hints
 
 from cardiobench.core import plugins
 from cardiobench.core.code_digest import code_digest
-from cardiobench.core.errors import BadModel
+from cardiobench.core.errors import BadModel, first_n
 from cardiobench.core.io import sha256_of_json
+from cardiobench.core.setting import code_location
 from cardiobench.core.versions import component_version, is_own, states_version
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.models.cards import find_card, list_models
 from cardiobench.models.held import held_by
+from cardiobench.models.own_code import check_factory, import_code, make_encoder, user_code
 
 if TYPE_CHECKING:
     import torch
@@ -86,40 +85,24 @@ def find_custom(name: str) -> Callable[[], Encoder] | None:
     """Return what makes the encoder of `package.module:Class`, `path/to/file.py:Class` or an installed plug-in; else None.
 
     Raises:
-        BadModel: there is no such file, module or class.
+        BadModel: there is no such file, module or class, it cannot be imported, or what is there is no class with the members
+            of an encoder and no function annotated to return one. Nothing of it was called then.
         BadConfig: an installed package that brings the model cannot be imported, or takes the name of a registered one.
     """
     points = plugins.entry_points("models")
     if name in points:
         plugins.by_name("model", [*((one, "model_cards") for one in list_models()), (name, points[name])])
-        return plugins.load("models", name)
-    location, colon, attribute = name.rpartition(":")
-    if not (colon and location and attribute.isidentifier()):
+        factory = plugins.load("models", name)
+    elif (code := code_location(name)) is None:
         return None
-    module = _module(Path(location) if location.endswith(".py") else location, name)
-    factory = getattr(module, attribute, None)
-    if not callable(factory):
-        known = ", ".join(key for key, value in vars(module).items() if isinstance(value, type)) or "none"
-        raise BadModel(f"{location} has no class {attribute}. Its classes: {known}.")
-    return factory
-
-
-def _module(location: Path | str, name: str) -> Any:
-    if isinstance(location, str):
-        try:
-            return import_module(location)
-        except ModuleNotFoundError as error:
-            raise BadModel(f"{name}: there is no module {error.name}. Install its package, or give a path.") from error
-    if not location.is_file():
-        raise BadModel(f"{name}: there is no file {location}.")
-    module_name = f"cardiobench_model_{location.stem}"
-    spec = importlib.util.spec_from_file_location(module_name, location.resolve())
-    if spec is None or spec.loader is None:
-        raise BadModel(f"{name}: {location} is no Python file.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
-    spec.loader.exec_module(module)
-    return module
+    else:
+        location, attribute = code
+        module = import_code(location, name)
+        if not hasattr(module, attribute):
+            known = first_n([key for key, value in vars(module).items() if isinstance(value, type)], 20) or "none"
+            raise BadModel(f"{location} has no class {attribute}. Its classes: {known}.")
+        factory = getattr(module, attribute)
+    return partial(make_encoder, check_factory(factory, name), name)
 
 
 def identity(encoder: Any, make: Callable[..., Any] | None = None) -> tuple[str, ...]:
@@ -132,6 +115,8 @@ def identity(encoder: Any, make: Callable[..., Any] | None = None) -> tuple[str,
         encoder: Encoder as it was made, before anything is encoded.
         make: Function that made it.
     """
+    if isinstance(make, partial) and make.func is make_encoder:
+        make = make.args[0]  # The user's own function or class, without what calls it.
     held, kind = held_by(encoder, make), type(encoder)
     by_version = states_version(kind) and not is_own(kind)
     unstated = [] if by_version else [one for one in held.parts if not states_version(one)]
@@ -165,16 +150,24 @@ def loaded(
             f"{type(encoder).__name__} is no encoder: it lacks {absent}. "
             "Inherit from cardiobench.models.custom.BaseEncoder, which has defaults for all but name, transform and encode."
         )
+    if not isinstance(encoder.name, str) or not encoder.name or not set(encoder.modalities) <= {"echo", "ecg"}:
+        raise BadModel(
+            f"{type(encoder).__name__} has name {encoder.name!r} and modalities {encoder.modalities!r}. Give a name such as "
+            "lab/name, and of ('echo', 'ecg') what it takes."
+        )
     ours = is_own(type(encoder))
     lowered = {} if precision == "fp32" else {"precision": precision}
+    # Before the encoder is moved, which may change its type of number.
+    custom = () if ours else identity(encoder, make)
+    with user_code(encoder.name):
+        moved, preprocessing, warnings = encoder.to(device), dict(encoder.preprocessing), tuple(encoder.warnings)
     return LoadedModel(
-        # Before the encoder is moved, which may change its type of number.
-        custom=() if ours else identity(encoder, make),
+        custom=custom,
         given_revision=encoder.revision,
-        encoder=encoder.to(device),
+        encoder=moved,
         loaded_by=rule,
-        preprocessing={**encoder.preprocessing, **lowered},
-        warnings=tuple(encoder.warnings),
+        preprocessing={**preprocessing, **lowered},
+        warnings=warnings,
         setting="+".join(f"{key}-{value}" for key, value in lowered.items()),
         precision=precision,
         card=find_card(encoder.name),

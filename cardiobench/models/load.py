@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.models.custom import identity
 from cardiobench.models.detect import LoaderMatch, detect, registered
 from cardiobench.models.files import ModelFiles, given_files, resolve_model_files
+from cardiobench.models.own_code import user_code
 from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.models.registry import BY_FILES, NO_ADAPTER, adapter
 
@@ -102,7 +104,8 @@ def load_model(
         trust_remote_code=trust_remote_code,
         preprocessing=preprocessing,
     )
-    encoder = plan.make()
+    with nullcontext() if plan.adapter.__module__.startswith("cardiobench.") else user_code(plan.rule):
+        encoder = plan.make()
     if plan.card and revision not in (None, encoder.revision) and plan.source is None:
         raise BadModel(
             f"{plan.name} has only revision '{encoder.revision}', asked for '{revision}'. Leave the revision out."

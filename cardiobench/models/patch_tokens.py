@@ -10,6 +10,7 @@ import torch
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.base import Encoder, LoadedModel, SpatialEncoder
+from cardiobench.models.contract import transform
 from cardiobench.models.device import device_of
 from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.models.tokens import NO_TOKENS
@@ -53,7 +54,7 @@ class RecordingTokens:
         self.cut: Callable[[Clip], list[Clip]] | None = getattr(encoder, "cut", None)
         frames = (encoder.sampling.count if encoder.sampling else None) or LONG_CLIP
         black = Clip(np.zeros((frames, 64, 64, 3), dtype=np.uint8), np.arange(frames), frames)
-        parts = encoder.transform(black)
+        parts = transform(encoder, black)
         self.parts = min(len(parts), MAX_TIMES)
         times, rows, columns, self.dim = self._tokens(parts[:1].to(device_of(encoder))).shape[1:]
         self.grid = (min(times, MAX_TIMES // self.parts), min(rows, MAX_SIDE), min(columns, MAX_SIDE))
@@ -62,7 +63,7 @@ class RecordingTokens:
 
     def transform(self, recording: Clip | list[Clip]) -> torch.Tensor:
         """Prepare a recording as the encoder does, and keep parts evenly spread over it, (P, ...)."""
-        parts = self.encoder.transform(recording)
+        parts = transform(self.encoder, recording)
         return parts[FrameSampling(count=self.parts, start="uniform").indices(len(parts))]
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:

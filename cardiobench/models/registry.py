@@ -5,6 +5,7 @@ from importlib import import_module
 
 from cardiobench.core.errors import BadModel, MissingExtra
 from cardiobench.models.base import Encoder
+from cardiobench.models.own_code import check_factory, import_code
 
 # Adapter of a model card -> the function that makes its encoder: from the card alone for a model without weights, else
 # from the card, the files, and the names of a pooling and a variant.
@@ -27,11 +28,17 @@ def adapter(name: str) -> Callable[..., Encoder]:
         BadModel: no adapter of that name.
         MissingExtra: a package it needs is not installed.
     """
-    module, _, attribute = ADAPTERS.get(name, name).partition(":")
+    location = ADAPTERS.get(name, name)
+    module, _, attribute = location.partition(":")
     if not attribute:
         raise BadModel(f"no adapter '{name}'. Give 'module:class', or one of: {', '.join(sorted(ADAPTERS))}.")
+    if module.partition(".")[0] != "cardiobench":
+        found = getattr(import_code(module, f"the adapter {name}"), attribute, None)
+        return check_factory(found, f"the adapter {name}")
     try:
         return getattr(import_module(module), attribute)
+    except AttributeError:
+        raise BadModel(f"no adapter '{name}': {module} has no {attribute}.") from None
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("cardiobench"):
             raise BadModel(f"no adapter '{name}': there is no module {error.name}.") from error

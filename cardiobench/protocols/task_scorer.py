@@ -13,7 +13,7 @@ from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.protocols.base import TaskData, Units, decide
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.compare import paired_difference
-from cardiobench.scoring.predictions import match_units
+from cardiobench.scoring.unit_ids import match_units
 from cardiobench.stats.bootstrap import FEW, MIN_PATIENTS, resample, resampled_counts
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric

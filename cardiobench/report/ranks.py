@@ -156,7 +156,7 @@ def predictions_of(entry: Entry) -> Predictions:
     if entry.predictions is None:
         raise BadPredictions(f"there are no predictions beside {entry.path}. Run the line that made it again.")
     result, frame = entry.result, load_predictions(entry.result, entry.predictions)
-    task, expected, source = catalog.task(result.task), result.coverage["expected"], result.model["name"]
+    task, expected, source = catalog.task(result.task), result.expected, result.model["name"]
     return unit_predictions(task, frame, source) if task.dense else Predictions(task, frame, expected, source)
 
 

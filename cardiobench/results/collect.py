@@ -13,7 +13,13 @@ from cardiobench.results.consistency import check_consistency
 from cardiobench.results.paths import PATTERN, predictions_path
 from cardiobench.results.record import EditedResult, OtherSchema
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.results.versions import data_version_key, describe_version, version_key
+from cardiobench.results.versions import (
+    data_version_key,
+    describe_version,
+    same_version,
+    unknown_coverage,
+    version_key,
+)
 
 
 @dataclass(frozen=True)
@@ -147,11 +153,12 @@ def assemble(
     entries: Iterable[Entry], analyses: Iterable[tuple[Path, AnalysisResult]] = (), problems: Iterable[Problem] = ()
 ) -> Collection:
     """Keep one edition of each task's data, the newest result of each setting, and records of the same data; the others become problems."""
-    one_edition, other = _one_edition(list(entries))
+    known, unknown = _of_known_coverage(entries)
+    one_edition, other = _one_edition(known)
     newest, older = _newest(one_edition)
     beside, aside = _of_ranked_data(analyses, newest)
     order = sorted(newest, key=lambda entry: (entry.result.task, entry.setting, str(entry.path)))
-    return Collection(tuple(order), tuple(beside), (*problems, *other, *older, *aside))
+    return Collection(tuple(order), tuple(beside), (*problems, *unknown, *other, *older, *aside))
 
 
 def assemble_by_suite(
@@ -224,6 +231,18 @@ def _unfinished(folder: Path) -> list[Problem]:
     ]
 
 
+def _of_known_coverage(entries: Iterable[Entry]) -> tuple[list[Entry], list[Problem]]:
+    """Keep the results of which the complete release is known; the others become problems."""
+    known, problems = [], []
+    for entry in entries:
+        if entry.result.expected is not None:
+            known.append(entry)
+            continue
+        subject = f"{entry.setting} on {entry.result.task}"
+        problems.append(Problem(str(entry.path), "coverage unknown", unknown_coverage(entry.result), subject))
+    return known, problems
+
+
 def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
     """Choose one version of each task's data: real before synthetic, whole before part, then that of most people.
 
@@ -241,7 +260,7 @@ def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
         chosen = min(versions, key=lambda key: (*_preference(versions[key]), *_order(key)))
         for entry in candidates:
             version = version_key(entry.result)
-            if version == chosen:
+            if same_version(version, chosen):
                 kept.append(entry)
                 continue
             detail = f"scored on {describe_version(version)}; ranked here: {describe_version(chosen)}. Such scores cannot be compared"
@@ -290,7 +309,7 @@ def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
     """Return whether data are of one of these versions, or of nobody's; a record may not say how many patients were used."""
     version = data_version_key(facts)
     return not editions or any(
-        version[:3] == one[:3] and ("limit" not in facts or version[3] == one[3]) for one in editions
+        same_version(version if "limit" in facts else (*version[:3], one[3]), one) for one in editions
     )
 
 

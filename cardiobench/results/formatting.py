@@ -69,6 +69,11 @@ def verdict(result: ScoreResult) -> str:
     return result.verdict.word + (" (exploratory)" if result.verdict.exploratory else "")
 
 
+def coverage(result: ScoreResult) -> str:
+    """Return the scored units of those of the complete release."""
+    return f"{result.scored}/{'unknown' if result.expected is None else result.expected}"
+
+
 def flags(result: ScoreResult) -> list[str]:
     """Return short flags to print beside the number; the warnings say them in full."""
     marks = []
@@ -78,7 +83,9 @@ def flags(result: ScoreResult) -> list[str]:
         marks.append("seen in pretraining")
     elif result.seen_in_pretraining is None and not result.generated:
         marks.append("pretraining data not known")
-    if result.coverage["scored"] < result.coverage["expected"]:
+    if result.expected is None:
+        marks.append("coverage unknown")
+    elif result.scored < result.expected:
         marks.append("incomplete")
     if result.dataset.get("twin"):
         marks.append("synthetic twin")
@@ -104,7 +111,7 @@ def row(result: ScoreResult) -> tuple[str, ...]:
         floor(result),
         verdict(result),
         f"{estimate.n}" if estimate.n == estimate.n_patients else f"{estimate.n} ({estimate.n_patients} patients)",
-        f"{result.coverage['scored']}/{result.coverage['expected']}",
+        coverage(result),
         ", ".join([*marks, *flags(result)]) or "–",
     )
 

@@ -72,7 +72,7 @@ _CLOSED = {"extra": "forbid", "strict": True}
 class _Coverage(TypedDict):
     __pydantic_config__ = _CLOSED  # type: ignore[misc]  # how pydantic configures a TypedDict
     scored: Count
-    expected: Count
+    expected: Count | None
 
 
 class _Dataset(TypedDict):
@@ -99,7 +99,7 @@ class _Stamp(TypedDict):
     key: NotRequired[str]
 
 
-Coverage = Annotated[Mapping[str, int], ValidatedAs(_Coverage)]
+Coverage = Annotated[Mapping[str, int | None], ValidatedAs(_Coverage)]
 DatasetFacts = Annotated[Mapping[str, Any], ValidatedAs(_Dataset)]
 ModelFacts = Annotated[Mapping[str, Any], ValidatedAs(_Model)]
 Stamp = Annotated[Mapping[str, Any], ValidatedAs(_Stamp)]

@@ -225,7 +225,8 @@ class ScoreResult(Record):
             `best_constant` (chosen on the test labels), `train_constant`, `chance`.
         verdict: what may be said of the score.
         collapsed: the model answers (nearly) the same to everything.
-        coverage: `scored` of `expected` units; of masks and landmarks, of labelled frames.
+        coverage: `scored` of `expected` units of the complete release; of masks and landmarks, of labelled frames. `expected`
+            is None where the release of the references is not known.
         protocol: how predictions came about.
         variant: of the protocol.
         options: of the protocol, as chosen.
@@ -316,6 +317,17 @@ class ScoreResult(Record):
     def floor(self) -> Floor:
         """The floor that the verdict is judged by: the best score without looking at the recording."""
         return self.floors["best_uninformed"]
+
+    @property
+    def scored(self) -> int:
+        """Number of scored units; of masks and landmarks, of labelled frames."""
+        return int(self.coverage["scored"] or 0)
+
+    @property
+    def expected(self) -> int | None:
+        """Number of such units in the complete release; None where it is not known, as for references made by hand."""
+        by_hand = "references" in self.dataset and not self.dataset.get("references_digest")
+        return None if by_hand else self.coverage["expected"]
 
     @property
     def outdated(self) -> bool:

@@ -13,6 +13,7 @@ from cardiobench.core.console import Console
 from cardiobench.core.errors import BadMedia
 from cardiobench.embeddings.extract import PartEncoder
 from cardiobench.models.base import LoadedModel
+from cardiobench.models.contract import transform
 from cardiobench.protocols.base import PredictionProtocol
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.evaluate import make_cells
@@ -82,7 +83,7 @@ def price(model: LoadedModel, plan: DatasetPlan, device: torch.device) -> tuple[
             for _ in range(2):  # the first time warms up
                 started = time.perf_counter()
                 recording = plan.dataset.recording(int(index), model.sampling)
-                vectors = encode(model.encoder.transform(recording))
+                vectors = encode(transform(model.encoder, recording))
         except BadMedia:
             continue
         seconds = time.perf_counter() - started

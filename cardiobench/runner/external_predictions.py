@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-
-import pandas as pd
+from typing import Any
 
 from cardiobench.core import plugins
 from cardiobench.core.config import ScoreConfig
@@ -12,22 +11,22 @@ from cardiobench.core.io import sha256_of_json
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
-from cardiobench.data.references import read_references
+from cardiobench.data.references_file import References, read_references
 from cardiobench.data.spec import Task
 from cardiobench.results.paths import result_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.context import ResultContext
+from cardiobench.scoring.external import join_external, renewal_command
 from cardiobench.scoring.metrics import check_metrics, narrow_metrics
-from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
 
 
-def task_references(name: str, data_dir: Path | None) -> tuple[Task, pd.DataFrame, OpenDataset]:
-    """Return a task, the references of all its units, and its dataset; the recordings themselves are not needed."""
+def task_references(name: str, data_dir: Path | None) -> tuple[References, OpenDataset]:
+    """Return the references of a task and its dataset; the recordings themselves are not needed."""
     task = catalog.task(name)
-    source = open_dataset(task.dataset, data_dir, need_media=False)
-    return task, source.references(task), source
+    dataset = open_dataset(task.dataset, data_dir, need_media=False)
+    return References.of(dataset, task), dataset
 
 
 def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
@@ -42,26 +41,30 @@ def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
     plugins.add_folder("hf_datasets", config.datasets_dir)
     task = catalog.task(config.task)
     check_metrics([task], config.metrics)
-    if config.references:
-        references = read_references(config.references, task)
-        dataset = {"name": task.dataset, "references": config.references.name}
-    else:
-        source = open_dataset(task.dataset, config.data_dir, need_media=False, published=True)
-        references = source.references(task)
-        dataset = source.facts
-    rows = read_predictions(config.predictions, task)
-    predictions = Predictions.join(references, rows, task, source=config.predictions.name)
+    references, facts = _references(config, task)
+    renewal = renewal_command(task, config.references or "", config.data_dir)
+    predictions = join_external(config.predictions, references, renewal=renewal, allow_missing=config.allow_missing)
     context = ResultContext(
-        dataset=dataset,
-        generated=catalog.spec(task.dataset).generated or bool(dataset.get("twin")),
+        dataset=facts,
+        generated=catalog.spec(task.dataset).generated or bool(facts.get("twin")),
         metrics=narrow_metrics(task, config.metrics),
         resamples=config.resamples,
         seed=config.seed,
     )
-    result = score(predictions, references, context)
+    result = score(predictions, references.table, context)
     origin = sha256_of_json(str(config.predictions.resolve()))[:8]
     result = replace(result, stamp={**result.stamp, "origin": origin})
     return save_scored(result, predictions.frame, free_path(config, task, origin))
+
+
+def _references(config: ScoreConfig, task: Task) -> tuple[References, dict[str, Any]]:
+    """Return the references of a file, or those of the data, and what the result says of its dataset."""
+    if config.references:
+        references = read_references(config.references, task)
+        named = {} if references.release else {"references": config.references.name}
+        return references, {**references.facts, **named}
+    references = References.of(open_dataset(task.dataset, config.data_dir, need_media=False, published=True), task)
+    return references, references.facts
 
 
 def free_path(config: ScoreConfig, task: Task, origin: str) -> Path:

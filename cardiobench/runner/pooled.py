@@ -46,7 +46,7 @@ def _score(cells: Mapping[str, Cell]) -> tuple[ScoreResult, list[Path]]:
     frames = {name: load_predictions(results[name], predictions_path(cell.path)) for name, cell in cells.items()}
     first, (_, cell) = next(iter(results.values())), next(iter(cells.items()))
     missing = {name: _unanswered(cell, frames[name]) for name, cell in cells.items()}
-    predictions = pool(frames, missing, sum(result.coverage["expected"] for result in results.values()))
+    predictions = pool(frames, missing, sum(result.expected or 0 for result in results.values()))
     digest = sha256_of_json([result.dataset.get("digest") for result in results.values()])[:16]
     generated = any(result.generated for result in results.values())
     facts = {

@@ -49,7 +49,7 @@ def join_references(
     joined = Predictions.join(references, predictions, task, source=model, allow_missing=True)
     expected = expected_units(dataset, task, references, limit)
     if out_of_fold and not limit:  # drawn from all splits: nothing is complete where any of them lacks something
-        expected = joined.expected + dataset.absent_units(task) + dataset.unread_units(task)
+        expected = len(references) + dataset.absent_units(task) + dataset.unread_units(task)
     return replace(joined, expected=expected, out_of_fold=out_of_fold), references
 
 

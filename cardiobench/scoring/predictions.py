@@ -8,14 +8,14 @@ import pandas as pd
 
 from cardiobench.core.errors import BadPredictions, NotApplicable, first_n
 from cardiobench.core.tables import numbers_of, read_table, text_of, write_parquet
-from cardiobench.data.references import check_references, class_names_of
+from cardiobench.data.references import class_names_of
 from cardiobench.data.spec import Task
 from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.scoring.unit_ids import count_unlabelled, match_units, units_text
 from cardiobench.tasks.labels import label_cells, label_values, strange_labels
 
 ID_COLUMNS = ("FileName", "HashedFileName", "unique_id", "study_id", "patient_id", "query_key", "patient_view_id")
 SUM_TOLERANCE = 1e-3
-_SUFFIXES = (".gz", ".nii", ".avi", ".mp4", ".png", ".jpg", ".dcm", ".dat", ".mat", ".0")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class Predictions:
     Attributes:
         task: the question.
         frame: one row per unit: id, patient_id, y_true, y_pred, `p_<class>` where known, columns of the groups.
-        expected: units that the split has; more than the rows where predictions were allowed to be missing.
+        expected: units that the split of the complete release has; more than the rows where some have no answer, None where it
+            is not known.
         source: where they came from, for messages.
         warnings: sentences for the reader of the score.
         missing: id, patient_id and y_true of the units without an answer; None where nothing is known of them.
@@ -34,7 +35,7 @@ class Predictions:
 
     task: Task
     frame: pd.DataFrame
-    expected: int
+    expected: int | None
     source: str = "predictions"
     warnings: tuple[str, ...] = ()
     missing: pd.DataFrame | None = None
@@ -50,6 +51,7 @@ class Predictions:
         source: str = "predictions",
         split: str = "test",
         allow_missing: bool = False,
+        unlabelled: pd.DataFrame | None = None,
     ) -> "Predictions":
         """Set answers against the references of a split.
 
@@ -61,6 +63,7 @@ class Predictions:
             source: how messages call the answers, such as a file name.
             split: which rows are scored.
             allow_missing: score what is there; the units without an answer lower the coverage and are named.
+            unlabelled: id and split of the units without a label; answers for those of the split are left out and counted.
 
         Raises:
             BadPredictions: ids are missing, extra or repeated, values not finite, labels unknown, or probabilities
@@ -72,12 +75,13 @@ class Predictions:
                 f"{task.name} asks for {task.kind} of frames, which no table of answers per unit can hold."
             )
         answers = answers.assign(id=answers["id"].astype(str)).reset_index(drop=True)
-        wanted, place = match_units(references, answers["id"], task, source, split, allow_missing)
+        wanted, place = match_units(references, answers["id"], task, source, split, allow_missing, unlabelled)
         _check_values(answers, task, source)
         frame = wanted.drop(columns="split")[place >= 0].reset_index(drop=True)
         answered = _completed(answers, task).iloc[place[place >= 0]].reset_index(drop=True)
         frame = pd.concat([frame, answered], axis=1)
-        notes = _missing_note(wanted, place, task, split) + _disagreement(frame, task)
+        without_label = count_unlabelled(answers["id"], unlabelled, split)
+        notes = _notes(wanted, place, task, split, without_label) + _disagreement(frame, task)
         missing = wanted.loc[place < 0, ["id", "patient_id", "y_true"]].reset_index(drop=True)
         return cls(task, frame, len(wanted), source, tuple(notes), missing if len(missing) else None)
 
@@ -114,89 +118,14 @@ def probability_columns(task: Task) -> list[str]:
     return [f"p_{name}" for name in task.classes]
 
 
-def match_units(
-    references: pd.DataFrame,
-    ids: pd.Series,
-    task: Task,
-    source: str = "predictions",
-    split: str = "test",
-    allow_missing: bool = False,
-) -> tuple[pd.DataFrame, np.ndarray]:
-    """Set the ids of answers against the references of a split, as `Predictions.join` does.
-
-    Returns:
-        The references of the split, and the position in `ids` of each of them, -1 where it has no answer.
-
-    Raises:
-        BadPredictions: ids are missing, extra or repeated, or the split has no row.
-    """
-    check_references(references, task)
-    wanted = references[references["split"] == split]
-    if wanted.empty:
-        raise BadPredictions(f"the references of {task.name} have no row in split '{split}'.")
-    return wanted, _match_ids(references, wanted, ids, task, source, split, allow_missing)
-
-
-def _match_ids(
-    references: pd.DataFrame,
-    wanted: pd.DataFrame,
-    ids: pd.Series,
-    task: Task,
-    source: str,
-    split: str,
-    allow_missing: bool,
-) -> np.ndarray:
-    """Return the row of each wanted unit in the predictions, -1 if missing; refuse ids that do not match."""
-    repeated = ids[ids.duplicated()].unique()
-    if len(repeated):
-        advice = f"Give one row per {task.unit_column}."
-        raise BadPredictions(f"{source} repeats {len(repeated)} ids: {first_n(repeated)}. {advice}")
-    place = pd.Index(ids).get_indexer(wanted["id"])
-    known = np.zeros(len(ids), dtype=bool)
-    known[place[place >= 0]] = True
-    missing, extra = wanted["id"][place < 0].tolist(), ids[~known].tolist()
-    if not extra and (not missing or (allow_missing and len(missing) < len(wanted))):
-        return place
-    parts = [f"{source} has {len(wanted) - len(missing)} of the {len(wanted)} {_units(task, split)}."]
-    if missing:
-        parts.append(f"Missing: {first_n(missing)}.")
-    if extra:
-        parts.append(f"Not among them: {first_n(extra)}.")
-        other = references[references["id"].isin(extra)]["split"].value_counts()
-        parts += [f"Of these {count} stand in split '{name}': leave them out." for name, count in other.items()]
-        parts += _spelling_hint(missing, extra, source)
-    raise BadPredictions(" ".join(parts))
-
-
-def _units(task: Task, split: str) -> str:
-    return f"{split} {'patients' if task.unit_column == 'patient_id' else 'units'} of {task.name}"
-
-
-def _missing_note(wanted: pd.DataFrame, place: np.ndarray, task: Task, split: str) -> list[str]:
-    missing = wanted["id"][place < 0]
-    if missing.empty:
-        return []
-    return [f"{len(missing)} of the {len(wanted)} {_units(task, split)} have no prediction"]
-
-
-def _spelling_hint(missing: list[str], extra: list[str], source: str) -> list[str]:
-    spelled = {_plain(name): name for name in extra}
-    pairs = [(name, spelled[_plain(name)]) for name in missing if _plain(name) in spelled]
-    if not pairs:
-        return []
-    ours, theirs = pairs[0]
-    return [
-        f"{len(pairs)} differ only in spelling ('{ours}' in the references, '{theirs}' in {source}): "
-        "write ids as text, exactly as the references have them."
-    ]
-
-
-def _plain(name: str) -> str:
-    """Normalise an id: lower case, without file suffix and leading zeros."""
-    name = name.strip().lower()
-    for suffix in _SUFFIXES:
-        name = name.removesuffix(suffix)
-    return name.lstrip("0")
+def _notes(wanted: pd.DataFrame, place: np.ndarray, task: Task, split: str, without_label: int) -> list[str]:
+    missing = int((place < 0).sum())
+    notes = [f"{missing} of the {len(wanted)} {units_text(task, split)} have no prediction"] if missing else []
+    if without_label:
+        notes.append(
+            f"answers for units of the {split} split that have no label of {task.name} were left out: {without_label}"
+        )
+    return notes
 
 
 def _check_values(answers: pd.DataFrame, task: Task, source: str) -> None:

@@ -1,5 +1,6 @@
 """Checks of a metric: numbers under its keys, refusal of bad rows, a weight that is a repeated row."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,10 +8,20 @@ import numpy as np
 
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.number import Number
+from cardiobench.stats.estimates import METHODS, SCALES
 from cardiobench.testing.require import require
 
 ROWS = ("references", "predictions", "importances")
 """Arguments with one entry per row, of which each cell must be possible."""
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "smoothed": ("from_tables",),
+    "class_mean": ("per_class",),
+    "newcombe": ("influence", "support"),
+    "wilson": ("influence", "support"),
+    **dict.fromkeys(SCALES, ("influence",)),
+}
+"""Method of an interval -> functions that a formula needs for it."""
 WRONG: dict[str, Any] = {"NaN": np.nan, "None": None, "inf": np.inf, "text": "n/a"}
 
 
@@ -27,6 +38,7 @@ def check_metric(name: str, inputs: Mapping[str, Any]) -> None:
     metric = load_metric(name)
     inputs = {key: np.asarray(value) if key in ROWS else value for key, value in inputs.items()}
     check_formula(metric, inputs)
+    check_numbers(metric, inputs)
     for change, changed in bad_inputs(inputs).items():
         check_refused(metric, change, {**inputs, **changed})
     if metric.compute_resamples is not None:
@@ -40,6 +52,42 @@ def check_formula(metric: Metric, inputs: Mapping[str, Any]) -> None:
         require(type(result.get(key)) is float, f"{metric.name}: {key} is {result.get(key)!r}, expected a float")
         same = result[key] == again[key] or np.isnan(result[key])
         require(same, f"{metric.name}: {key} is {result[key]}, then {again[key]}, of the same rows")
+
+
+def check_numbers(metric: Metric, inputs: Mapping[str, Any]) -> None:
+    """Check what the metric declares of its numbers: the range against the values, the interval against its functions.
+
+    A value from 0 to 1 without a declared range is warned of: it may be a share, which would be shown in percent.
+    """
+    result = metric.compute(**inputs)
+    for key, number in metric.numbers.items():
+        where, value = f"{metric.name}: {key}", result[key]
+        low, high = number.range
+        require(number.possible(value), f"{where} is {value:g}, outside its range {low:g} to {high:g}")
+        require(
+            number.method in METHODS, f"{where} names the interval '{number.method}', expected {', '.join(METHODS)}"
+        )
+        for function in NEEDS.get(number.method, ()):
+            has = getattr(metric, function) is not None
+            require(has, f"{where} names the interval '{number.method}', which needs a function {function}")
+        if number.better is not None and number.range == Number.range and 0 <= value <= 1:
+            warnings.warn(
+                f"{where} is {value:g} and has no range. If it is a share, declare NUMBERS = {{'{key}': "
+                f"{{'better': '{number.better}', 'range': (0, 1), 'unit': 'fraction'}}}}.",
+                stacklevel=3,
+            )
+    references = np.asarray(inputs.get("references"))
+    classes = int(references.max()) + 1 if np.issubdtype(references.dtype, np.integer) else 0
+    floors = metric.floor(references, classes) if metric.floor is not None else {}
+    for key, (value, by) in floors.items():
+        known = key in metric.numbers and metric.numbers[key].possible(value) and isinstance(by, str)
+        require(
+            known, f"{metric.name}: the floor of {key} is {value!r}, {by!r}; expected (possible value, what reaches it)"
+        )
+    if metric.per_row is not None:
+        for key, rows in metric.per_row(**inputs).items():
+            same = np.isclose(np.mean(rows), result[key], rtol=1e-9, equal_nan=True)
+            require(same, f"{metric.name}: {key} is {result[key]}, the mean of its per_row {np.mean(rows)}")
 
 
 def spoiled(values: Any, value: Any) -> list:

@@ -16,11 +16,13 @@ from cardiobench.core.resources import folder
 from cardiobench.hub.publish import GRADIO
 from cardiobench.hub.publish_metrics import PAGE
 from cardiobench.metrics.load import list_metrics, load_formula, load_metric
-from cardiobench.testing.metric import check_formula, check_refused, check_weights
+from cardiobench.testing.metric import check_formula, check_numbers, check_refused, check_weights
 
 from .metric_cases import BAD, CASES
 
 NAMES = list_metrics()
+FRAME_WISE = ("dice", "hausdorff95", "landmark_error")
+"""Metrics whose scoring averages frames, and makes their intervals of the means of units."""
 
 
 @pytest.fixture
@@ -116,6 +118,8 @@ def test_card_says_what_a_reader_needs(name):
 def test_formula_is_complete(name):
     assert (load_formula(name).__doc__ or "").strip()
     check_formula(load_metric(name), CASES[name])
+    if name not in FRAME_WISE:
+        check_numbers(load_metric(name), CASES[name])
 
 
 @pytest.mark.parametrize("name", NAMES)

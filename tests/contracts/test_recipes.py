@@ -78,6 +78,7 @@ def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tm
     # brightness is linear in the label: the nearest training clip to each of the four test clips is number 7, of 51 %
     assert result["overall"]["mae"]["value"] == np.mean([54 - 51, 57 - 51, 60 - 51, 63 - 51])
     assert result["overall"]["within_five"]["value"] == 0.25
+    assert result["numbers"]["within_five"] == {"better": "higher", "range": [0, 1], "unit": "fraction"}
     assert result["coverage"] == {"scored": 4, "expected": 4}
 
 
@@ -127,6 +128,7 @@ def test_the_installed_package_passes_the_contracts(raw, installed, root):
         ("toy_echo/README.md", "`toy_echo/ef`", "EF", "does not explain `toy_echo/ef`"),
         ("within_five/formula.py", "if bad:", "if False:", "within_five takes NaN in references"),
         ("within_five/formula.py", "weights.sum(axis=1)", "weights.shape[1]", "by weights and"),
+        ("within_five/formula.py", '"range": (0, 1)', '"range": (0, 0.5)', "outside its range 0 to 0.5"),
         ("mean_picture.py", "pool2d(picture, 16)", "pool2d(picture, picture.shape[-2:])", "have shapes"),
         ("mean_picture.py", "parts.flatten(1)", "parts.flatten(1) - parts.mean()", "batch 1 and batch N differ"),
         ("nearest_one.py", '"validation"), data', '"validation", "test"), data', "other labels of the test recordings"),

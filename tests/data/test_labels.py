@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 from cardiobench.core.errors import BadData
-from cardiobench.data.references import check_references, read_references, references_of, write_references
+from cardiobench.core.tables import write_csv
+from cardiobench.data.references import check_references, references_of
+from cardiobench.data.references_file import read_references
 from cardiobench.data.release_counts import check_class_counts, expected_counts
 from cardiobench.data.spec import DatasetSpec, Task
 from cardiobench.tasks.labels import label_cells, label_set, label_values, split_labels, strange_labels
@@ -50,7 +52,7 @@ def test_unmeasured_classes_need_a_task_that_has_them():
 def test_references_keep_a_recording_without_any_class_and_leave_out_one_without_a_label(tmp_path):
     table = references_of(rows(["MI;PRC(S)", "", None]), FINDINGS)
     assert table["y_true"].tolist() == ["MI;PRC(S)", ""]
-    again = read_references(write_references(table, tmp_path / "references.csv"), FINDINGS)
+    again = read_references(write_csv(table, tmp_path / "references.csv"), FINDINGS).table
     assert again["y_true"].tolist() == ["MI;PRC(S)", ""]
 
 

@@ -1,15 +1,20 @@
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.core.errors import BadData
-from cardiobench.data.references import check_references, read_references, references_of, write_references
+from cardiobench.data import catalog
+from cardiobench.data.references import check_references, references_of, unlabelled_units
+from cardiobench.data.references_file import References, Release, read_references
 from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, Task
 from cardiobench.data.twin import write_twin
 from cardiobench.scoring.score import GENERATED
 from tests.scoring.factories import BINARY, VALUE, references
 
+FINDINGS = Task("toy/findings", "multilabel", "findings", ("auroc_macro",), ("MI", "AS"))
 STUDY = Task(
     "toy/as",
     "binary",
@@ -52,20 +57,92 @@ def test_a_unit_whose_rows_disagree_is_refused(column):
         references_of(table, STUDY)
 
 
-@pytest.mark.parametrize("task", [BINARY, VALUE])
-def test_write_and_read_back(tmp_path, task):
-    table = references(task)
+def made(task, table=None, twin=False, **units):
+    table = references(task) if table is None else table
+    unlabelled = pd.DataFrame({"id": ["u900", "t900"], "patient_id": ["9", "8"], "split": ["test", "train"]})
+    return References(task, table, unlabelled, Release("1.0.0", twin, units or {"train": 40, "test": 2158}))
+
+
+@pytest.mark.parametrize("task", [BINARY, VALUE, FINDINGS])
+@pytest.mark.parametrize("name", ["refs.csv", "refs.parquet"])
+def test_write_and_read_back(tmp_path, task, name):
+    table = references(task if task is not FINDINGS else BINARY)
     table.loc[0, "id"] = "007"
     table.loc[1, ["sex", "age"]] = [None, np.nan]
-    again = read_references(write_references(table, tmp_path / "refs.csv"), task)
+    if task is FINDINGS:
+        table["y_true"] = np.where(np.arange(len(table)) % 3 == 0, "", "MI;AS")
+    again = read_references(made(task, table, twin=True).write(tmp_path / name), task)
     columns = ["id", "patient_id", "split", "y_true"] + (["sex", "age"] if task.groups else [])
-    pd.testing.assert_frame_equal(again[columns], table[columns])
+    pd.testing.assert_frame_equal(again.table[columns], table[columns])
+    assert again.unlabelled.to_dict("list") == {
+        "id": ["u900", "t900"], "patient_id": ["9", "8"], "split": ["test", "train"],
+    }  # fmt: skip
+    assert again.release == Release("1.0.0", True, {"train": 40, "test": 2158}) and not again.problem
+    assert again.expected("test") == 2158 and again.expected("validation") == 0
+
+
+def test_a_frame_that_pandas_read_is_known_for_what_was_written(tmp_path):
+    """`pandas.read_csv` loses leading zeros and last digits, and reads an empty text as a null."""
+    findings = references(BINARY).assign(y_true="")
+    findings["id"] = [f"{number:05d}" for number in range(len(findings))]
+    for task, table in ((FINDINGS, findings), (VALUE, None)):
+        frame = pd.read_csv(made(task, table).write(tmp_path / "refs.csv"))
+        again = read_references(frame.sample(frac=1, random_state=0), task)
+        assert again.expected("test") == 2158, again.problem
+        assert task is VALUE or set(again.table["y_true"]) == {""}
+
+
+def changed_label(table):
+    table.loc[0, "y_true"] = {"well": "sick", "sick": "well"}[table.loc[0, "y_true"]]
+    return table
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: t.drop(columns=["release_units", "digest"]), "made by hand or by an older version"),
+        (lambda t: t[["id", "patient_id", "split", "y_true"]].dropna(), "made by hand or by an older version"),
+        (lambda t: t.iloc[:50], "not those that `cardiobench references` wrote"),
+        (lambda t: pd.concat([t, t.iloc[[0]].assign(id="new")]), "not those that `cardiobench references` wrote"),
+        (lambda t: t.assign(release_units=t["release_units"].astype(int) + 1), "not those that"),
+        (lambda t: t.assign(twin="1"), "not those that"),
+        (changed_label, "not those that"),
+        (lambda t: t.assign(dataset_version=["2.0.0", *t["dataset_version"][1:]]), "of several releases"),
+    ],
+)
+def test_changed_references_do_not_know_their_release(tmp_path, change, words):
+    table = change(pd.read_csv(made(BINARY).write(tmp_path / "refs.csv"), dtype=str))
+    again = read_references(table, BINARY)
+    assert again.release is None and words in again.problem
+    assert again.expected("test") is None and again.facts == {"name": "toy"}
+
+
+def test_references_of_another_task_are_refused(tmp_path):
+    table = pd.read_csv(made(BINARY).write(tmp_path / "refs.csv"))
+    with pytest.raises(BadData, match="hold the references of toy/sick, not of toy/well"):
+        read_references(table, dataclasses.replace(BINARY, name="toy/well"))
+
+
+@pytest.mark.parametrize("count", [2158, 2198])
+def test_more_units_than_the_release_are_noticed(count):
+    rows = np.arange(count)
+    table = pd.DataFrame({"id": rows, "patient_id": rows, "split": "test", "y_true": "NORM"})
+    again = read_references(table, catalog.task("ptb_xl/super"))
+    assert again.release is None
+    assert ("they have 2198 test units, and the release 2158" in again.problem) == (count > 2158)
+
+
+def test_units_without_a_label_keep_their_split():
+    table = references_of(rows(), STUDY)
+    assert unlabelled_units(rows(), STUDY, table["id"]).to_dict("records") == [
+        {"id": "c", "patient_id": "3", "split": "test"},
+    ]
 
 
 def test_classes_may_be_written_as_codes(tmp_path):
     path = tmp_path / "refs.csv"
     path.write_text("\ufeffid;patient_id;split;y_true\n007;7;test;1\n8;8;test;0.0\n9;9;train;sick\n")
-    table = read_references(path, BINARY)
+    table = read_references(path, BINARY).table
     assert table["y_true"].tolist() == ["sick", "well", "sick"] and table["id"].tolist() == ["007", "8", "9"]
 
 

@@ -265,9 +265,7 @@ REHEARSALS = {
     "48 of 119 units scored": {"coverage": {"scored": 48, "expected": 119}},
     "files of the release are missing": {"dataset": {**result().dataset, "missing_files": 2}},
     "prompts other than the dataset's": {"options": {"prompt_digest": "0" * 16}},
-    "references of a file, which need not be the release's: score with --data-dir": {
-        "dataset": {"name": "tmed2", "references": "mine.csv"}
-    },
+    "its references do not say which release they are of": {"dataset": {"name": "tmed2", "references": "mine.csv"}},
 }
 
 

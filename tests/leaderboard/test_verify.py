@@ -3,6 +3,7 @@
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -65,6 +66,27 @@ def test_a_pull_request_is_scored_again_and_passes(hub, client, submission, caps
     capsys.readouterr()
     assert main(["verify", REPOSITORY, "--pull-requests"]) == 0
     assert "refs/pr/1 ok bob: org/model, ptb_xl_sample/cd, probe" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("with_references", [True, False], ids=["references", "data"])
+def test_predictions_from_elsewhere_pass(hub, client, submission, tmp_path, monkeypatch, capsys, with_references):  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    _, saved = submission
+    answers = pd.read_parquet(
+        result_path(submission[0] / "org__model/1", "probe", TASK).with_suffix(".predictions.parquet")
+    )
+    answers[["id", "p_no CD", "p_CD"]].to_csv("mine.csv", index=False)
+    assert main(["references", TASK, "--out", "refs.csv"]) == 0
+    given = ["--references", "refs.csv"] if with_references else []
+    push_to_dataset([result()], REPOSITORY, dry_run=False, on_diff=lambda text: None)
+    assert main(["eval", "--predictions", "mine.csv", "--task", TASK, *given]) == 0
+    client(BOB)
+    assert push_all("results") == 0
+    capsys.readouterr()
+    client(ALICE)
+    assert main(["verify", REPOSITORY, "--pull-requests"]) == 0, capsys.readouterr()
+    again = ScoreResult.load(next(Path("results").rglob("*.json")))
+    assert again.score == saved.score and again.dataset["references_digest"]
 
 
 def change_value(record):

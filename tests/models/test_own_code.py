@@ -1,63 +1,237 @@
-"""Code that comes with a model is run where the user trusts it, and never before."""
+"""Code of the user's own: only an encoder is called, its folder is on the path, and its errors are one message."""
 
-import json
+import os
+import sys
 
+import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
 
+import cardiobench
+from cardiobench import BaseEncoder
 from cardiobench.core.errors import BadModel
-from cardiobench.models.load import load_model
+from cardiobench.data.media import Clip, Ecg
+from cardiobench.models.contract import encode, join_parts, transform
+from cardiobench.models.custom import find_custom
+from cardiobench.models.registry import adapter
 
-CONFIGURATION = """
-from pathlib import Path
-from transformers import PretrainedConfig
-Path({mark!r}).mkdir(exist_ok=True)
-class OwnConfig(PretrainedConfig):
-    model_type = "own_kind"
-    def __init__(self, width=6, **more):
-        super().__init__(**more)
-        self.width = width
-"""
-MODELING = """
-import torch
-from transformers import PreTrainedModel
-from transformers.modeling_outputs import BaseModelOutputWithPooling
-from .configuration_own import OwnConfig
-class OwnModel(PreTrainedModel):
-    config_class = OwnConfig
-    main_input_name = "pixel_values"
-    def __init__(self, config):
-        super().__init__(config)
-        self.layer = torch.nn.Linear(3, config.width)
-        self.post_init()
-    def forward(self, pixel_values):
-        pooled = self.layer(pixel_values.mean(dim=(2, 3)))
-        return BaseModelOutputWithPooling(last_hidden_state=pooled[:, None], pooler_output=pooled)
+HEAD = """
+from __future__ import annotations
+import sys
+from typing import TYPE_CHECKING
+from cardiobench import BaseEncoder
+
+class Mine(BaseEncoder):
+    name = "lab/mine"
+    def transform(self, recording): return recording
+    def encode(self, parts): return parts
+
+CALLED = []
 """
 
 
-def test_own_code_is_run_only_when_trusted(tmp_path):
-    import transformers
+@pytest.fixture(autouse=True)
+def own_path(monkeypatch):
+    """Undo what an import does to the path and to the modules."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    known = set(sys.modules)
+    yield
+    for name in set(sys.modules) - known:
+        if name.startswith(("cardiobench_model_", "cardiology_")):
+            del sys.modules[name]
 
-    folder, mark = tmp_path / "own", tmp_path / "was run"
-    folder.mkdir()
-    (folder / "configuration_own.py").write_text(CONFIGURATION.format(mark=str(mark)))
-    (folder / "modeling_own.py").write_text(MODELING)
-    auto = {"AutoConfig": "configuration_own.OwnConfig", "AutoModel": "modeling_own.OwnModel"}
-    config = {"model_type": "own_kind", "architectures": ["OwnModel"], "auto_map": auto, "width": 6}
-    (folder / "config.json").write_text(json.dumps(config))
-    weights = {"layer.weight": torch.arange(18.0).reshape(6, 3), "layer.bias": torch.ones(6)}
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    transformers.ViTImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
 
-    with pytest.raises(BadModel, match="--trust-remote-code"):
-        load_model(str(folder))
-    assert not mark.exists()
-    loaded = load_model(str(folder), trust_remote_code=True)
-    encoder = loaded.encoder
-    assert mark.exists()
-    assert "own code" in loaded.loaded_by
-    frames = torch.ones(2, 3, 4, 4)
-    expected = weights["layer.weight"].sum(dim=1) + 1
-    torch.testing.assert_close(encoder.encode(frames), expected.expand(2, 6))
+def written(folder, source, name="mine.py"):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(HEAD + source)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("os:system", "not a class"),
+        ("json:dumps", "without an annotation"),
+        ("json:JSONDecoder", "lacks transform"),
+        ("shutil:rmtree", "is a|without an annotation|not a class"),
+        ("os:environ", "not a class"),
+        ("pathlib:Path", "lacks transform, encode"),
+        ("sklearn.preprocessing:StandardScaler", "lacks encode"),
+        ("subprocess:check_output", "without an annotation|not a class"),
+        ("builtins:exec", "not a class"),
+        ("os:no_such", "has no class no_such"),
+        ("..os:system", "no name of a Python module"),
+        ("org/name:Tag", "no name of a Python module"),
+        ("a\0b:X", "no name of a Python module"),
+        ("a\0b.py:X", "there is no file"),
+        ("/nowhere/x.py:X", "there is no file"),
+        ("torch.nn:Linear", "lacks transform, encode"),
+    ],
+)
+def test_nothing_is_called_that_is_no_encoder(name, message, monkeypatch):
+    monkeypatch.setattr(os, "system", os.system)
+    with pytest.raises(BadModel, match=message):
+        find_custom(name)
+    with pytest.raises(BadModel):
+        cardiobench.evaluate(name, "ptb_xl_sample/cd")
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        ("def make(): CALLED.append(1); return Mine()", "make"),
+        ("def make() -> dict: CALLED.append(1); return Mine()", "make"),
+        ("def make() -> 'Nowhere': CALLED.append(1)", "make"),
+        ("make = lambda: CALLED.append(1)", "make"),
+        ("class Loud:\n    def __init__(self): CALLED.append(1)", "Loud"),
+        ("class Call:\n    def __call__(self): CALLED.append(1)\nmake = Call()", "make"),
+        (
+            "class Half(BaseEncoder):\n    name='a/b'\n    def __init__(self): CALLED.append(1)\n    encode = None",
+            "Half",
+        ),
+        ("class Needs(Mine):\n    def __init__(self, size): CALLED.append(1)", "Needs"),
+    ],
+)
+def test_of_a_file_too(tmp_path, source, what):
+    path = written(tmp_path, source)
+    with pytest.raises(BadModel):
+        find_custom(f"{path}:{what}")()
+    assert sys.modules["cardiobench_model_mine"].CALLED == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["def make() -> Mine: return Mine()", "def make() -> BaseEncoder: return Mine()", "class make(Mine): pass"],
+)
+def test_a_class_and_an_annotated_function_are_called(tmp_path, source):
+    assert find_custom(f"{written(tmp_path, source)}:make")().name == "lab/mine"
+
+
+def test_a_file_imports_its_neighbours_as_a_script_does(tmp_path):
+    (tmp_path / "cardiology_helper.py").write_text("WIDTH = 7\n")
+    (tmp_path / "cardiology_nets").mkdir()
+    (tmp_path / "cardiology_nets" / "__init__.py").write_text("DEPTH = 2\n")
+    source = (
+        "import cardiology_helper\nfrom cardiology_nets import DEPTH\nclass Wide(Mine): dim = cardiology_helper.WIDTH"
+    )
+    assert find_custom(f"{written(tmp_path, source)}:Wide")().dim == 7
+
+
+def test_neighbours_of_one_name_in_two_folders_are_refused(tmp_path):
+    for folder, width in (("a", 3), ("b", 4)):
+        path = written(tmp_path / folder, "import cardiology_helper\nclass Wide(Mine): dim = cardiology_helper.WIDTH")
+        path.with_name("cardiology_helper.py").write_text(f"WIDTH = {width}\n")
+    assert find_custom(f"{tmp_path}/a/mine.py:Wide")().dim == 3
+    with pytest.raises(BadModel, match=r"mine\.py imports cardiology_helper.* is taken by .*a/cardiology_helper\.py"):
+        find_custom(f"{tmp_path}/b/mine.py:Wide")
+
+
+def test_files_of_one_name_in_two_folders_are_two_modules(tmp_path):
+    first, second = (written(tmp_path / folder, f"Mine.dim = {dim}") for folder, dim in (("a", 3), ("b", 4)))
+    made = [find_custom(f"{path}:Mine")() for path in (first, second)]
+    assert [one.dim for one in made] == [3, 4]
+    assert [sys.modules[type(one).__module__].__file__ for one in made] == [str(first), str(second)]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import no_such_module", r"mine\.py failed at mine\.py, line 13: ModuleNotFoundError"),
+        ("def broken(:", r"mine\.py failed at mine\.py, line 13: SyntaxError"),
+        ("1 / 0", r"failed at mine\.py, line 13: ZeroDivisionError"),
+        ("sys.exit(3)", r"failed at mine\.py, line 13: SystemExit"),
+        ("raise OSError('gone')", "OSError: gone"),
+        ("class Bad(Mine):\n    def __init__(self): raise KeyError('weights')", r"line 14: KeyError"),
+    ],
+)
+def test_an_error_of_the_code_is_one_message_with_its_line(tmp_path, source, message):
+    what = "Bad" if "Bad" in source else "Mine"
+    with pytest.raises(BadModel, match=message) as error:
+        find_custom(f"{written(tmp_path, source)}:{what}")()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["os:system", "json:dumps", "no_such_package:load", "os:nothing", "cardiobench.core:x"]
+)
+def test_an_adapter_of_a_card_is_no_other_function(name):
+    with pytest.raises(BadModel):
+        adapter(name)
+
+
+class Toy(BaseEncoder):
+    """An encoder that gives what it is told to."""
+
+    name = "lab/toy"
+
+    def __init__(self, parts=None, vectors=None, width=0):
+        self.parts, self.vectors, self.width = parts, vectors, width
+
+    @property
+    def dim(self):
+        return self.width
+
+    def transform(self, recording):
+        return self.parts(recording.signal if isinstance(recording, Ecg) else recording.frames)
+
+    def encode(self, parts):
+        return self.vectors(parts)
+
+
+ECG = Ecg(np.zeros((5000, 12), np.float32), 500.0)
+CLIP = Clip(np.zeros((4, 8, 8, 3), np.uint8), np.arange(4), 4, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("recording", "parts", "message"),
+    [
+        (ECG, lambda x: (torch.zeros(1, 12, 5000), 3), r"a tuple of 2 \(a Tensor of shape \(1, 12, 5000\), a int\)"),
+        (ECG, lambda x: x[None], r"a ndarray of shape \(1, 5000, 12\), expected a tensor of parts"),
+        (ECG, lambda x: torch.from_numpy(x), r"shape \(5000, 12\), the ECG itself.*such as \(1, 12, 5000\)"),
+        (ECG, lambda x: torch.zeros(0, 12, 5000), r"shape \(0, 12, 5000\), expected .* P >= 1"),
+        (CLIP, lambda x: torch.zeros(8), r"shape \(8,\)"),
+        (CLIP, lambda x: None, "gave a NoneType"),
+        (CLIP, lambda x: x["frames"], r"transform failed at test_own_code\.py, line \d+: IndexError"),
+        (CLIP, lambda x: torch.zeros(1, 3, 2).reshape(7), "RuntimeError: shape"),
+    ],
+)
+def test_parts_that_are_none_are_said_with_their_shape(recording, parts, message):
+    with pytest.raises(BadModel, match=message):
+        transform(Toy(parts), recording)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        (
+            lambda x: (x.mean(2), None),
+            r"a tuple of 2 \(a Tensor of shape \(8, 5000\), a NoneType\) for parts .*\(8, 5000, 12\)",
+        ),
+        (lambda x: x.mean((1, 2)), r"shape \(8,\) for parts"),
+        (lambda x: x.mean(1).T, r"shape \(12, 8\) .*expected a tensor \(8, dim\)"),
+        (lambda x: x.mean(1).numpy(), "a ndarray"),
+        (lambda x: {"last_hidden_state": x}, "a dict"),
+        (lambda x: torch.nn.Conv1d(12, 4, 3)(x), r"encode of parts of shape \(8, 5000, 12\) failed.*12 channels"),
+        (lambda x: torch.zeros(8, 0), r"shape \(8, 0\)"),
+    ],
+)
+def test_vectors_that_are_none_are_said_with_both_shapes(vectors, message):
+    with pytest.raises(BadModel, match=message):
+        encode(Toy(vectors=vectors), torch.zeros(8, 5000, 12))
+
+
+def test_a_width_that_is_not_the_one_promised():
+    with pytest.raises(BadModel, match=r"shape \(8, 12\) .*\(8, 16\)"):
+        encode(Toy(vectors=lambda x: x.mean(1), width=16), torch.zeros(8, 5000, 12))
+
+
+def test_parts_of_several_shapes_and_a_device_that_is_too_small():
+    with pytest.raises(BadModel, match=r"shapes \(12, 50\), \(12, 40\).*cut, pad or resize"):
+        join_parts([torch.zeros(1, 12, 50), torch.zeros(1, 12, 40)], Toy())
+
+    def full(parts):
+        raise torch.OutOfMemoryError
+
+    with pytest.raises(torch.OutOfMemoryError):
+        encode(Toy(vectors=full), torch.zeros(2, 3))

@@ -9,6 +9,7 @@ import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.core.errors import BadData, BadPredictions, MissingData
+from cardiobench.results import formatting
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.collect import collect, read_result
 from cardiobench.results.paths import predictions_path
@@ -154,6 +155,37 @@ def test_results_of_different_data_are_never_ranked_together(tmp_path, odd):
     assert {result.model["name"] for result in found.results} == {"org/one", "org/two"}
     (problem,) = found.problems
     assert problem.kind == "other data" and "cannot be compared" in problem.message and "org/three" in problem.subject
+
+
+BY_HAND = {"name": "phantom_ecg", "references": "refs.csv"}
+
+
+def test_scores_on_references_are_ranked_beside_runs_on_the_same_version(tmp_path):
+    example_results.write_result(tmp_path, "org/one")
+    version = {**BY_HAND, "version": example_results.VERSION, "references_digest": "d1"}
+    for name, facts in (("from-a-file", {}), ("other-version", {"version": "0.9.0"}), ("twin", {"twin": True})):
+        path = example_results.write_result(tmp_path, f"file: {name}", protocol="predictions")
+        edit(path, lambda content, facts=facts: content.update(dataset={**version, **facts}), sealed=True)
+    found = collect([tmp_path])
+    assert {result.model["name"] for result in found.results} == {"org/one", "file: from-a-file"}
+    assert [problem.kind for problem in found.problems] == ["other data", "other data"]
+
+
+@pytest.mark.parametrize("expected", [60, None])
+def test_a_result_whose_release_is_not_known_is_not_ranked(tmp_path, expected):
+    """Neither one of an older version, which took the references for the release."""
+    path = example_results.write_result(tmp_path, "file: mine.csv", protocol="predictions")
+    edit(
+        path,
+        lambda content: content.update(dataset=BY_HAND, coverage={"scored": 60, "expected": expected}),
+        sealed=True,
+    )
+    found = collect([tmp_path])
+    (problem,) = found.problems
+    assert not found.entries and problem.kind == "coverage unknown"
+    assert "cardiobench references phantom_ecg/cd --data-dir DIR --out refs.csv" in problem.message
+    result = ScoreResult.load(path)
+    assert formatting.coverage(result) == "60/unknown" and "coverage unknown" in formatting.flags(result)
 
 
 def test_real_data_counts_even_when_twins_are_more(tmp_path):

@@ -132,11 +132,15 @@ def test_a_run_computes_the_named_metrics_only(config):
 
 
 def test_a_file_of_predictions_is_scored_by_the_named_metrics_only(tmp_path):
-    task, references, _ = task_references("ptb_xl_sample/cd", None)
-    test = references[references["split"] == "test"]
+    references, _ = task_references("ptb_xl_sample/cd", None)
+    test = references.table[references.table["split"] == "test"]
     test.assign(y_pred=test["y_true"])[["id", "y_pred"]].to_csv(tmp_path / "perfect.csv", index=False)
     config = ScoreConfig(
-        predictions=tmp_path / "perfect.csv", task=task.name, output_dir=tmp_path, resamples=20, metrics=("f1_macro",)
+        predictions=tmp_path / "perfect.csv",
+        task="ptb_xl_sample/cd",
+        output_dir=tmp_path,
+        resamples=20,
+        metrics=("f1_macro",),
     )
     assert set(score_file(config)[0].overall) == {"f1_macro"}
     with pytest.raises(BadConfig, match="leaves out f1_macro"):

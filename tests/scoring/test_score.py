@@ -51,13 +51,19 @@ def test_published_example_is_a_constant(stenosis, tmp_path):
     assert repr(type(result).load(result.save(tmp_path / "r.json"))) == repr(result)  # NaN is not equal to itself
 
 
+ADVICE = (
+    "Answer all, or score those that are there with --allow-missing (in Python allow_missing=True): the coverage is "
+    "stamped, and the verdict is judged as if every missing answer were wrong."
+)
+
+
 def test_published_example_without_a_row_is_refused(stenosis, tmp_path):
     table, path = stenosis
     lines = path.read_text().splitlines(keepends=True)
     (tmp_path / "my.csv").write_text("".join(line for line in lines if not line.startswith("1040s1,")))
     with pytest.raises(BadPredictions) as error:
         Predictions.join(table, read_predictions(tmp_path / "my.csv", STENOSIS), STENOSIS, source="my.csv")
-    assert str(error.value) == "my.csv has 118 of the 119 test units of tmed2/as. Missing: 1040s1."
+    assert str(error.value) == "my.csv has 118 of the 119 test units of tmed2/as. Missing: 1040s1. " + ADVICE
 
 
 def joined(task, answer, **sizes):

@@ -16,21 +16,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Write the file and print how many units it has; returns the exit code."""
     from cardiobench.core.console import Console
-    from cardiobench.data.references import write_references
     from cardiobench.runner.external_predictions import task_references
     from cardiobench.scoring.score import GENERATED
 
-    task, table, dataset = task_references(arguments.task, arguments.data_dir)
-    write_references(table, arguments.out)
+    references, dataset = task_references(arguments.task, arguments.data_dir)
+    references.write(arguments.out)
     console = Console()
+    table = references.table
     counts = ", ".join(f"{split} {count}" for split, count in table["split"].value_counts(sort=False).items())
-    console.print(f"wrote {arguments.out}: {len(table)} units of {task.name} ({counts})")
+    console.print(f"wrote {arguments.out}: {len(table)} units of {references.task.name} ({counts})")
+    if len(references.unlabelled):
+        console.print(
+            f"{len(references.unlabelled)} further units have no label: their y_true is empty, and they are not scored"
+        )
     if dataset.generated:
         console.print(f"! {GENERATED}")
     if dataset.table.absent:
         absent = ", ".join(f"{split} {count}" for split, count in dataset.table.absent.items())
         console.print(
             f"! the release has more rows than this copy (absent: {absent}); "
-            "scores on these references do not cover the whole test split"
+            "scores on these references do not cover the whole test split, and their coverage says so"
         )
     return 0

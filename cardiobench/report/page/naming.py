@@ -62,7 +62,7 @@ def bounds_text(result: ScoreResult) -> str:
     if result.bounds is None:
         return ""
     worst, best = (tables.number(value, result) for value in (result.bounds.worst, result.bounds.best))
-    total = result.coverage["expected"]
+    total = result.expected
     return f"{result.bounds.missing} of {total} unanswered: between {worst} and {best} of all; judged on {worst}."
 
 
@@ -86,7 +86,7 @@ def score_row(entry: Entry) -> dict[str, Any]:
         "p": tables.p_value(result.verdict.p_adjusted),
         "n": result.score.n,
         "patients": result.score.n_patients,
-        "coverage": f"{result.coverage['scored']}/{result.coverage['expected']}",
+        "coverage": tables.coverage(result),
         "bounds": bounds_text(result),
         "marks": [(MARKS[mark][0], mark) for mark in marks(result)[1:]],
     }

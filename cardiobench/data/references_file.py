@@ -1,0 +1,251 @@
+"""References as a file: the truth of a task, the units without a label, and the size of the release that they are of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from cardiobench.core.errors import BadData, first_n
+from cardiobench.core.io import sha256_of_json
+from cardiobench.core.tables import numbers_of, read_table, text_of, unescape_formula, write_csv, write_parquet
+from cardiobench.data.references import COLUMNS, check_references, class_names_of, unlabelled_units
+from cardiobench.data.release_counts import most_units
+from cardiobench.data.spec import DatasetSpec, Task
+
+if TYPE_CHECKING:
+    from cardiobench.data.dataset import OpenDataset
+
+TASK, VERSION, TWIN, UNITS, LABELLED, DIGEST = RELEASE_COLUMNS = (
+    "task",
+    "dataset_version",
+    "twin",
+    "release_units",
+    "labelled",
+    "digest",
+)
+"""Columns about the release. Each is constant, but for `labelled` (0 or 1) and `release_units` (one value per split)."""
+PARQUET = (".parquet", ".pq")
+BY_HAND = "they were made by hand or by an older version, and do not say how many units the release has"
+
+
+@dataclass(frozen=True)
+class Release:
+    """The release that references were made from.
+
+    Attributes:
+        version: Version of the dataset.
+        twin: Whether the data are a synthetic twin.
+        units: Split -> labelled units of the task in the complete release; the splits that have rows.
+    """
+
+    version: str
+    twin: bool
+    units: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class References:
+    """References of a task.
+
+    Attributes:
+        task: Task.
+        table: id, patient_id, split, y_true and columns of groups, one row per labelled unit of any split.
+        unlabelled: id, patient_id and split of the units without a label.
+        release: Release that they were made from; None where that is not known.
+        problem: Reason why the release is not known; empty where it is.
+    """
+
+    task: Task
+    table: pd.DataFrame
+    unlabelled: pd.DataFrame
+    release: Release | None
+    problem: str = ""
+
+    @classmethod
+    def of(cls, dataset: "OpenDataset", task: Task) -> "References":
+        """Return the references of a task of an open dataset; the recordings are not needed."""
+        table = dataset.references(task)
+        unlabelled = unlabelled_units(dataset.table.listed, task, table["id"])
+        splits = {*table["split"], *unlabelled["split"]}
+        units = {split: dataset.expected(task, table, split) for split in dataset.spec.splits if split in splits}
+        release = Release(dataset.spec.version, dataset.table.twin, units)
+        surplus = "" if release.twin else _surplus(dataset.spec, task, table)
+        return cls(task, table, unlabelled, None if surplus else release, surplus)
+
+    def expected(self, split: str) -> int | None:
+        """Return the labelled units of a split in the complete release; None where that is not known."""
+        return None if self.release is None else self.release.units.get(split, 0)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Dataset, version and digest, as stamped into results; the name alone where the release is not known."""
+        if self.release is None:
+            return {"name": self.task.dataset}
+        release = self.release
+        return {
+            "name": self.task.dataset,
+            "version": release.version,
+            "twin": release.twin,
+            "references_digest": self.digest,
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the release and of every row, 16 hexadecimal digits.
+
+        The order of the rows, leading zeros of ids and digits after the eighth do not count: `pandas.read_csv` may lose them.
+        """
+        release = self.release
+        about = None if release is None else [release.version, release.twin, sorted(release.units.items())]
+        columns = [*COLUMNS, *self._groups]
+        table = self._all_rows()[columns]
+        for name in ("id", "patient_id"):
+            table[name] = table[name].str.lstrip("0")
+        cells = (table[name].map(_digest_text) for name in columns)
+        return sha256_of_json([self.task.name, about, columns, sorted(zip(*cells, strict=True))])[:16]
+
+    @property
+    def _groups(self) -> list[str]:
+        return list(dict.fromkeys(group.column for group in self.task.groups if group.column in self.table))
+
+    def _all_rows(self) -> pd.DataFrame:
+        """Return labelled and unlabelled units with canonical cells: text, float, or None for an empty one."""
+        table = pd.concat([self.table[[*COLUMNS, *self._groups]], self.unlabelled], ignore_index=True)
+        numeric = {group.column for group in self.task.groups if group.edges}
+        numeric |= set() if self.task.classes else {"y_true"}
+        for name in table.columns:
+            cells = table[name].astype(float) if name in numeric else text_of(table[name]).where(table[name].notna())
+            table[name] = cells.astype(object).where(cells.notna(), None)
+        return table
+
+    def write(self, path: str | Path) -> Path:
+        """Write the references as UTF-8 CSV, or as Parquet where the file is called so.
+
+        Raises:
+            BadData: The release is not known.
+        """
+        if self.release is None:
+            raise BadData(f"the references of {self.task.name} cannot be written: {self.problem}.")
+        table = self._all_rows()
+        table[TASK], table[VERSION], table[TWIN] = self.task.name, self.release.version, int(self.release.twin)
+        table[UNITS] = table["split"].map(self.release.units)
+        table[LABELLED] = table["id"].isin(self.table["id"]).astype(int)
+        table[DIGEST] = self.digest
+        return write_parquet(table, path) if Path(path).suffix.lower() in PARQUET else write_csv(table, path)
+
+
+def _digest_text(cell: Any) -> str:
+    return "" if cell is None else f"{cell:.8g}" if isinstance(cell, float) else cell
+
+
+def read_references(source: str | Path | pd.DataFrame, task: Task) -> References:
+    """Read references from a CSV or Parquet file or a frame: id, patient_id, split, y_true and columns of groups.
+
+    Ids become text. A class may be written by name or by its place in the task's class order (0, 1, ...); the classes of a
+    multilabel task by their names: `MI;STTC`. A row with an empty y_true is a unit without a label; of a multilabel task only
+    where the column `labelled` says so, since an empty text means none of the classes.
+
+    Raises:
+        BadData: A column is absent, an id repeated, a label unknown, or the references are those of another task.
+    """
+    table, path = read_table(source), "references" if isinstance(source, pd.DataFrame) else str(source)
+    absent = [column for column in COLUMNS if column not in table.columns]
+    if absent:
+        raise BadData(f"{path} lacks the column {', '.join(absent)}; it has {', '.join(map(str, table.columns))}.")
+    _refuse_other_task(table, task, path)
+    for column in ("id", "patient_id", "split"):
+        table[column] = text_of(table[column]).map(unescape_formula)
+    labelled = _labelled(table, task)
+    unlabelled = table.loc[~labelled, ["id", "patient_id", "split"]].reset_index(drop=True)
+    release, digest, problem = _release(table, task)
+    table = _typed(table[labelled].reset_index(drop=True), task, path)
+    if len(both := set(unlabelled["id"]) & set(table["id"])):
+        raise BadData(f"{path}: {len(both)} units have a row with a label and one without: {first_n(sorted(both))}.")
+    references = References(task, check_references(table, task, path), unlabelled, release, problem)
+    if release is not None and references.digest != digest:
+        problem = "their rows are not those that `cardiobench references` wrote"
+    if release is None or problem:
+        problem = "; ".join(filter(None, (problem, _known_surplus(references))))
+        return References(task, references.table, unlabelled, None, problem)
+    return references
+
+
+def _refuse_other_task(table: pd.DataFrame, task: Task, path: str) -> None:
+    if TASK in table:
+        others = sorted(set(text_of(table[TASK])) - {task.name})
+        if others:
+            raise BadData(f"the rows of {path} hold the references of {first_n(others)}, not of {task.name}.")
+
+
+def _labelled(table: pd.DataFrame, task: Task) -> pd.Series:
+    """Tell which rows have a label, (n,) bool."""
+    if LABELLED in table:
+        return text_of(table[LABELLED]).str.lower().isin(("1", "true"))
+    if task.kind == "multilabel":  # `check_references` refuses a null, which may be an empty text that pandas read
+        return pd.Series(True, index=table.index)
+    return text_of(table["y_true"]) != ""
+
+
+def _typed(table: pd.DataFrame, task: Task, path: str) -> pd.DataFrame:
+    """Return labels and groups as classes, texts and numbers."""
+    if task.kind == "multilabel" and LABELLED in table:
+        table["y_true"] = table["y_true"].where(table["y_true"].notna(), "")
+    if task.classes:
+        table["y_true"] = class_names_of(table["y_true"], task)
+    else:
+        table["y_true"] = numbers_of(table["y_true"], table["id"], f"{path}: y_true")
+    for group in task.groups:
+        if group.column in table:
+            name, cells = group.column, table[group.column]
+            table[name] = (
+                numbers_of(cells, table["id"], f"{path}: {name}") if group.edges else text_of(cells).replace("", None)
+            )
+    return table.drop(columns=[name for name in RELEASE_COLUMNS if name in table])
+
+
+def _release(table: pd.DataFrame, task: Task) -> tuple[Release | None, str, str]:
+    """Return the release that a table names, its digest as written there, and why the release is not known."""
+    if any(name not in table for name in RELEASE_COLUMNS):
+        return None, "", BY_HAND
+    cells = {name: text_of(table[name]) for name in (VERSION, TWIN, DIGEST)}
+    by_split = pd.DataFrame({"split": table["split"], "units": text_of(table[UNITS])}).drop_duplicates()
+    try:
+        units = {split: int(count) for split, count in by_split.itertuples(index=False)}
+    except ValueError:
+        return None, "", BY_HAND
+    if len(by_split) != len(units) or any(column.nunique() != 1 for column in cells.values()):
+        return None, "", "their rows are of several releases"
+    version, twin, digest = (column.iloc[0] for column in cells.values())
+    release = Release(version, twin.lower() in ("1", "true"), units)
+    known = _known_version(task)
+    if known and version != known:
+        return release, digest, f"they are of version {version} of {task.dataset}, and this is version {known}"
+    return release, digest, ""
+
+
+def _known_version(task: Task) -> str:
+    from cardiobench.data import catalog
+
+    return catalog.spec(task.dataset).version if task.dataset in catalog.list_datasets() else ""
+
+
+def _known_surplus(references: References) -> str:
+    from cardiobench.data import catalog
+
+    task = references.task
+    known = task.dataset in catalog.list_datasets()
+    return _surplus(catalog.spec(task.dataset), task, references.table) if known else ""
+
+
+def _surplus(spec: DatasetSpec, task: Task, table: pd.DataFrame) -> str:
+    """Say where references have more units than the release, as far as its counts are known; empty where they have not."""
+    counts, most = table["split"].value_counts(), most_units(spec, task)
+    more = [
+        f"{counts[name]} {name} units, and the release {most[name]}"
+        for name in most
+        if counts.get(name, 0) > most[name]
+    ]
+    return f"they have {' and '.join(more)}" if more else ""

@@ -1,0 +1,108 @@
+"""Checks of the tensors that an encoder gives: parts of a recording, and one vector per part."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from cardiobench.core.errors import BadModel, first_n
+from cardiobench.data.media.types import Ecg
+from cardiobench.models.base import Encoder
+from cardiobench.models.own_code import is_own, user_code
+
+if TYPE_CHECKING:
+    import torch
+
+
+def transform(encoder: Encoder, recording: Any) -> "torch.Tensor":
+    """Return the parts of a recording, (P, ...), P >= 1.
+
+    Raises:
+        BadModel: `transform` raised an error that is the user's own, or gave something else.
+    """
+    with user_code(f"{named(encoder)}: transform") if is_own(encoder) else nullcontext():
+        parts = encoder.transform(recording)
+    return check_parts(parts, recording, encoder)
+
+
+def encode(encoder: Encoder, parts: "torch.Tensor") -> "torch.Tensor":
+    """Return the vectors of parts, (N, dim), or (N, T, dim) of an encoder that keeps tokens.
+
+    Raises:
+        BadModel: `encode` raised an error that is the user's own, or gave something else.
+        torch.OutOfMemoryError: The device is too small for so many parts.
+    """
+    import torch
+
+    what = f"{named(encoder)}: encode of parts of shape {tuple(parts.shape)}"
+    with user_code(what, torch.OutOfMemoryError) if is_own(encoder) else nullcontext():
+        vectors = encoder.encode(parts)
+    return check_vectors(vectors, parts, encoder)
+
+
+def join_parts(parts: "Sequence[torch.Tensor]", encoder: Encoder) -> "torch.Tensor":
+    """Return the parts of several recordings as one tensor.
+
+    Raises:
+        BadModel: They have several shapes.
+    """
+    import torch
+
+    shapes = list(dict.fromkeys(tuple(part.shape[1:]) for part in parts))
+    if len(shapes) > 1:
+        raise BadModel(
+            f"{named(encoder)}: transform gave parts of shapes {first_n(shapes)}, expected one shape for all recordings: cut, pad "
+            "or resize."
+        )
+    return torch.cat(list(parts))
+
+
+def check_parts(parts: Any, recording: Any, encoder: Encoder) -> "torch.Tensor":
+    """Return the parts of a recording, (P, ...), P >= 1.
+
+    Raises:
+        BadModel: `transform` gave something else; says which shape came and which was expected.
+    """
+    import torch
+
+    expected = "a tensor of parts (P, ...), P >= 1"
+    if not isinstance(parts, torch.Tensor) or parts.ndim < 2 or not len(parts):
+        raise BadModel(f"{named(encoder)}: transform gave {described(parts)}, expected {expected}.")
+    if isinstance(recording, Ecg) and tuple(parts.shape) == recording.signal.shape:
+        samples, leads = recording.signal.shape
+        raise BadModel(
+            f"{named(encoder)}: transform gave {described(parts)}, the ECG itself, whose {samples} samples would each count as a "
+            f"part; expected {expected}, such as (1, {leads}, {samples}): signal.T[None]."
+        )
+    return parts
+
+
+def check_vectors(vectors: Any, parts: "torch.Tensor", encoder: Encoder) -> "torch.Tensor":
+    """Return the vectors of parts, (N, dim), or (N, T, dim) of an encoder that keeps tokens.
+
+    Raises:
+        BadModel: `encode` gave something else; says which shape came and which was expected.
+    """
+    import torch
+
+    count, dim = len(parts), getattr(encoder, "dim", 0)
+    fits = isinstance(vectors, torch.Tensor) and vectors.ndim in (2, 3) and vectors.shape[0] == count
+    if not fits or 0 in vectors.shape or (dim and vectors.shape[-1] != dim) or vectors.is_complex():
+        raise BadModel(
+            f"{named(encoder)}: encode gave {described(vectors)} for parts of shape {tuple(parts.shape)}, expected a tensor "
+            f"({count}, {dim or 'dim'}): one vector per part."
+        )
+    return vectors
+
+
+def named(encoder: Encoder) -> str:
+    """Return the name of an encoder, or of its class where it has none."""
+    return str(getattr(encoder, "name", type(encoder).__name__))
+
+
+def described(value: Any) -> str:
+    """Return type and shape of a value, and of the members of a tuple."""
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(described(one) for one in value[:3]) + (", ..." if len(value) > 3 else "")
+        return f"a {type(value).__name__} of {len(value)} ({inner})"
+    shape = getattr(value, "shape", None)
+    return f"a {type(value).__name__}" + ("" if shape is None else f" of shape {tuple(shape)}")

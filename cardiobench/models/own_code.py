@@ -1,0 +1,173 @@
+"""Code of the user's own: import it, check what it gives before anything of it is called, and report its errors as messages."""
+
+import ast
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from traceback import extract_tb
+from types import ModuleType
+from typing import Any, get_type_hints
+
+from cardiobench.core.errors import BadModel, CardioBenchError
+from cardiobench.core.io import sha256_of_json
+from cardiobench.core.resources import PACKAGE
+from cardiobench.models.base import Encoder
+
+MEMBERS = ("transform", "encode")
+
+
+def import_code(location: str, name: str) -> ModuleType:
+    """Import a module by its name or from its file; the folder of a file comes first on the import path, as for a script.
+
+    Args:
+        location: `package.module` or a path that ends in `.py`.
+        name: As the user gave it, for messages.
+
+    Raises:
+        BadModel: There is no such module or file, or it raises an error.
+    """
+    if not location.endswith(".py"):
+        if not all(part.isidentifier() for part in location.split(".")):
+            raise BadModel(
+                f"{name}: {location} is no name of a Python module. Give package.module:Class or FILE.py:Class."
+            )
+        with user_code(f"{name}: the import of {location}"):
+            try:
+                return import_module(location)
+            except ModuleNotFoundError as error:
+                if not location.startswith(str(error.name)):
+                    raise
+                raise BadModel(
+                    f"{name}: there is no module {error.name}. Install its package, or give a path."
+                ) from error
+    path = Path(location)
+    if "\0" in location or not path.is_file():
+        raise BadModel(f"{name}: there is no file {path}.")
+    path = path.resolve()
+    if (folder := str(path.parent)) not in sys.path:
+        sys.path.insert(0, folder)
+    module_name = f"cardiobench_model_{path.stem}"
+    other = sys.modules.get(module_name)
+    if other is not None and other.__file__ != str(path):
+        module_name += f"_{sha256_of_json(str(path))[:8]}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise BadModel(f"{name}: {path} is no Python file.")
+    module = importlib.util.module_from_spec(spec)
+    with user_code(f"{name}: the import of {path.name}"):
+        _check_neighbours(path, name)
+        sys.modules[module_name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[module_name]
+            raise
+    return module
+
+
+def _check_neighbours(path: Path, name: str) -> None:
+    """Refuse a file that imports a module beside it whose name is taken by a module that was imported from elsewhere."""
+    for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
+        if isinstance(node, ast.Import):
+            tops = [alias.name.partition(".")[0] for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            tops = [node.module.partition(".")[0]]
+        else:
+            continue
+        for top in tops:
+            beside = [
+                file for file in (path.with_name(f"{top}.py"), path.parent / top / "__init__.py") if file.is_file()
+            ]
+            taken = getattr(sys.modules.get(top), "__file__", None)
+            if beside and top in sys.modules and (taken is None or Path(taken).resolve() not in beside):
+                raise BadModel(
+                    f"{name}: {path.name} imports {top}, and the name of {beside[0]} is taken by {taken or 'a built-in module'}. "
+                    "Rename your file, or evaluate the two models in two runs."
+                )
+
+
+def check_factory(factory: Any, name: str) -> Callable[..., Encoder]:
+    """Return a class with the members of an encoder, or a function annotated to return one, uncalled.
+
+    Raises:
+        BadModel: It is neither.
+    """
+    made = factory
+    if inspect.isfunction(factory):
+        try:
+            made = get_type_hints(factory).get("return")
+        except (NameError, TypeError, AttributeError, SyntaxError):
+            made = None
+        if made is None:
+            raise BadModel(
+                f"{name} is a function without an annotation that it returns an encoder, so it is not called. "
+                "Write: def make() -> BaseEncoder."
+            )
+    if not isinstance(made, type):
+        raise BadModel(f"{name} is a {type(factory).__name__}, not a class. Give a class with {' and '.join(MEMBERS)}.")
+    if absent := [member for member in MEMBERS if not callable(getattr(made, member, None))]:
+        raise BadModel(
+            f"{name} is no encoder: {made.__name__} lacks {', '.join(absent)}. Inherit from cardiobench.BaseEncoder."
+        )
+    return factory
+
+
+def make_encoder(factory: Callable[..., Encoder], name: str) -> Encoder:
+    """Call a class or function of the user's own without arguments.
+
+    Raises:
+        BadModel: It needs arguments, lacks members, or raises an error.
+    """
+    try:
+        inspect.signature(factory).bind()
+    except TypeError as error:
+        raise BadModel(
+            f"{name} cannot be made without arguments ({error}). Give them defaults, or give a function without arguments "
+            "that is annotated to return the encoder."
+        ) from None
+    except ValueError:
+        pass  # a class without a signature
+    with user_code(name):
+        return factory()
+
+
+def is_own(encoder: Encoder) -> bool:
+    """Return whether an encoder's class is not one of this package."""
+    return type(encoder).__module__.partition(".")[0] != PACKAGE.name
+
+
+@contextmanager
+def user_code(what: str, *passing: type[Exception]) -> Iterator[None]:
+    """Turn whatever the user's own code raises into one message with the line that raised it.
+
+    Args:
+        what: The code, for the message.
+        passing: Exceptions that the caller handles.
+
+    Raises:
+        BadModel: The code raised an error; its cause is that error.
+    """
+    through: tuple[type[Exception], ...] = (CardioBenchError, MemoryError, *passing)
+    try:
+        yield
+    except through:
+        raise
+    except (Exception, SystemExit) as error:  # whatever the code of a stranger to this package raises
+        message = (str(error).strip().splitlines() or [""])[0][:300]
+        raise BadModel(f"{what} failed{_place(error)}: {type(error).__name__}: {message}") from error
+
+
+def _place(error: BaseException) -> str:
+    """Return the last line of the user's own code in a traceback."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" at {Path(error.filename).name}, line {error.lineno}"
+    own = [
+        frame
+        for frame in extract_tb(error.__traceback__)
+        if not frame.filename.startswith((str(PACKAGE), "<")) and "site-packages" not in frame.filename
+    ]
+    return f" at {Path(own[-1].filename).name}, line {own[-1].lineno}" if own else ""

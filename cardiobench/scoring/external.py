@@ -1,0 +1,72 @@
+"""Predictions from elsewhere, joined with references from elsewhere: their coverage is that of the release, or not known."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.core.errors import BadPredictions
+from cardiobench.data import catalog
+from cardiobench.data.open import absence
+from cardiobench.data.references_file import References
+from cardiobench.data.spec import Task
+from cardiobench.results.versions import references_command
+from cardiobench.scoring.predictions import Predictions, read_predictions, source_name
+
+
+def join_external(
+    predictions: str | Path | pd.DataFrame,
+    references: References,
+    *,
+    renewal: str,
+    split: str = "test",
+    allow_missing: bool = False,
+) -> Predictions:
+    """Read predictions from elsewhere and join them with references.
+
+    Args:
+        predictions: File or frame with an id and an answer per unit.
+        references: References of the task.
+        renewal: Command that writes the references anew, for the warning where their release is not known.
+        split: Split that is scored.
+        allow_missing: Whether units may be without an answer; the verdict is then that of the worst case.
+
+    Returns:
+        The joined predictions. `expected` counts the units of the complete release, and is None where it is not known.
+    """
+    task, source = references.task, source_name(predictions)
+    answers = read_predictions(predictions, task)
+    advice = f"{references.problem}. Write them anew: {renewal}"
+    try:
+        joined = Predictions.join(
+            references.table,
+            answers,
+            task,
+            source=source,
+            split=split,
+            allow_missing=allow_missing,
+            unlabelled=references.unlabelled,
+        )
+    except BadPredictions as error:
+        if references.release is None:  # such references need not list the units without a label
+            raise BadPredictions(f"{error} This may be due to the references: {advice}") from error
+        raise
+    if references.release is not None:
+        return replace(joined, expected=references.expected(split))
+    warning = f"the coverage is unknown and the score is not ranked, because of the references: {advice}"
+    return replace(joined, expected=None, warnings=(*joined.warnings, warning))
+
+
+def renewal_command(task: Task, source: str | Path | pd.DataFrame, data_dir: Path | None = None) -> str:
+    """Return the command that writes a file of references anew.
+
+    Args:
+        task: Task of the references.
+        source: File of the references; a frame came from a file of unknown name.
+        data_dir: Raw folder, if the user named one.
+    """
+    out = "references.csv" if isinstance(source, pd.DataFrame) else str(source)
+    if data_dir is not None:
+        return references_command(task.name, out, str(data_dir))
+    found = task.dataset in catalog.list_datasets() and absence(task.dataset) is None
+    return references_command(task.name, out, None if found else "DIR")

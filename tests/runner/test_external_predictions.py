@@ -1,0 +1,145 @@
+"""Predictions from elsewhere: their coverage is that of the release, by a file of references and by the data."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cardiobench
+from cardiobench.cli.main import main
+from cardiobench.core.config import ScoreConfig
+from cardiobench.data import catalog
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.references_file import References, read_references
+from cardiobench.data.rows import row_table
+from cardiobench.data.twin import write_twin
+from cardiobench.results.collect import collect
+from cardiobench.results.formatting import coverage, flags
+from cardiobench.runner.external_predictions import score_file
+
+SUPER = catalog.task("ptb_xl/super")
+SAMPLE = "ptb_xl_sample/cd"
+
+
+def copy_of_ptb_xl(test: int, without_label: int = 3) -> OpenDataset:
+    """PTB-XL of which a copy lists only some recordings of the test split, without their files."""
+    numbers = range(1, 41 + test + without_label)
+    labels = [None] * without_label + list(
+        np.resize(["NORM", "MI;CD", "STTC", "HYP", "CD"], len(numbers) - without_label)
+    )
+    rows = pd.DataFrame({"id": [f"{number:05d}" for number in numbers], "super": labels[::-1]})
+    rows["patient_id"], rows["media"] = rows["id"], "none.dat"
+    rows["split"] = ["train"] * 40 + ["test"] * (test + without_label)
+    table = row_table(catalog.spec("ptb_xl"), rows, None, need_media=False, allow_missing=True)
+    return OpenDataset(catalog.spec("ptb_xl"), None, table)
+
+
+def answers(ids, classes=SUPER.classes, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"id": ids, **{f"p_{name}": rng.random(len(ids)) for name in classes}})
+
+
+@pytest.fixture
+def partial(monkeypatch):
+    """64 of the 2,158 units of a task, and three further recordings of its test split that have no label."""
+    dataset = copy_of_ptb_xl(64)
+    monkeypatch.setattr("cardiobench.runner.external_predictions.open_dataset", lambda *_, **__: dataset)
+    return dataset
+
+
+@pytest.mark.parametrize("source", ["references", "data"])
+def test_the_coverage_is_counted_against_the_release(partial, tmp_path, source):
+    references = References.of(partial, SUPER)
+    test = partial.frame.loc[partial.frame["split"] == "test", "id"]
+    answers(test).to_csv(tmp_path / "mine.csv", index=False)
+    given = {"references": references.write(tmp_path / "refs.csv")} if source == "references" else {}
+    config = ScoreConfig(
+        predictions=tmp_path / "mine.csv", task=SUPER.name, output_dir=tmp_path / "out", resamples=20, **given
+    )
+    result, _ = score_file(config)
+    assert coverage(result) == "64/2158" and "incomplete" in flags(result)
+    assert "answers for units of the test split that have no label of ptb_xl/super were left out: 3" in result.warnings
+    assert result.dataset["version"] == catalog.spec("ptb_xl").version
+    assert result.dataset["references_digest"] == references.digest
+    assert [entry.result.task for entry in collect([tmp_path / "out"]).entries] == [SUPER.name]
+
+
+def test_a_copy_with_more_labels_than_the_release_is_noticed(tmp_path):
+    references = References.of(copy_of_ptb_xl(2198, 0), SUPER)
+    assert references.expected("test") is None and "2198 test units, and the release 2158" in references.problem
+    with pytest.raises(cardiobench.core.errors.BadData, match="cannot be written: they have 2198 test units"):
+        references.write(tmp_path / "refs.csv")
+
+
+@pytest.fixture
+def sample(tmp_path, monkeypatch):
+    """A folder with the references of the bundled ECGs, and answers for all of its test units."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["references", SAMPLE, "--out", "refs.csv"]) == 0
+    table = read_references("refs.csv", catalog.task(SAMPLE)).table
+    test = table[table["split"] == "test"]
+    test.assign(y_pred=test["y_true"])[["id", "y_pred"]].to_csv("mine.csv", index=False)
+    return tmp_path
+
+
+LINE = ["eval", "--predictions", "mine.csv", "--task", SAMPLE, "--references", "refs.csv", "--resamples", "20"]
+
+
+def last_result(folder):
+    (entry,) = collect([folder / "results"]).entries
+    return entry.result
+
+
+def test_one_answer_may_be_missing(sample, capsys):
+    table = pd.read_csv("mine.csv", dtype=str)
+    table.iloc[1:].to_csv("mine.csv", index=False)
+    assert main(LINE) == 2
+    assert "has 51 of the 52 test units" in (said := capsys.readouterr().err) and "--allow-missing" in said
+    assert main([*LINE, "--allow-missing"]) == 0
+    result = last_result(sample)
+    assert coverage(result) == "51/52" and "incomplete" in flags(result)
+    assert result.score.value == 1 and result.bounds.missing == 1 and result.bounds.worst < result.bounds.best == 1
+    again = cardiobench.score("mine.csv", SAMPLE, "refs.csv", allow_missing=True, resamples=20)
+    assert (again.bounds, again.verdict, again.coverage) == (result.bounds, result.verdict, result.coverage)
+
+
+@pytest.mark.parametrize("line", [LINE, LINE[:5] + LINE[7:]], ids=["references", "data"])
+def test_the_scores_of_a_whole_release_are_complete(sample, line):
+    assert main(line) == 0
+    result = last_result(sample)
+    assert coverage(result) == "52/52" and not {"incomplete", "coverage unknown"} & set(flags(result))
+
+
+def test_references_of_an_older_version_are_scored_and_not_ranked(sample, capsys):
+    pd.read_csv("refs.csv", dtype=str)[["id", "patient_id", "split", "y_true", "sex", "age_group"]].to_csv(
+        "refs.csv", index=False
+    )
+    assert main(LINE) == 0
+    said = capsys.readouterr().out
+    assert "52/unknown" in said and f"cardiobench references {SAMPLE} --out refs.csv" in " ".join(said.split())
+    assert not collect([sample / "results"]).entries
+    assert main(["references", SAMPLE, "--out", "refs.csv"]) == 0, "the command of the message"
+    assert main(LINE) == 0 and coverage(last_result(sample)) == "52/52"
+
+
+def test_references_of_a_twin_make_a_result_of_a_twin(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_twin("echonet_dynamic", tmp_path / "twin", patients=20)
+    assert main(["references", "echonet_dynamic/ef", "--data-dir", "twin", "--out", "refs.csv"]) == 0
+    table = pd.read_csv("refs.csv")
+    rows = table[table["split"] == "test"]
+    result = cardiobench.score(rows[["id"]].assign(y_pred=55.0), "echonet_dynamic/ef", "refs.csv", resamples=20)
+    assert result.generated and "synthetic twin" in flags(result)
+
+
+def test_a_folder_without_recordings_gives_the_same_references(tmp_path):
+    """One dataset here; tests/contracts goes over all of them."""
+    write_twin("echonet_dynamic", tmp_path / "twin", patients=6)
+    files = []
+    for name in ("before.csv", "after.csv"):
+        line = ["references", "echonet_dynamic/ef", "--data-dir", tmp_path / "twin", "--out", tmp_path / name]
+        assert main([str(part) for part in line]) == 0
+        files.append((tmp_path / name).read_bytes())
+        shutil.rmtree(tmp_path / "twin" / "EchoNet-Dynamic" / "Videos", ignore_errors=True)
+    assert files[0] == files[1]
