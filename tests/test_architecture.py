@@ -63,7 +63,7 @@ NAMED = {
     "cardiobench.protocols": "studies about that number",
     "cardiobench.report.plots": "figures of these studies",
     "cardiobench.report.paper": "tables of the papers",
-    "cardiobench.reproduction": "tables of the papers",
+    "cardiobench.extensions": "studies about that number, and tables of the papers",
     "cardiobench.runner.best_classifier": "tables of the papers",
     "cardiobench.scoring.floor_table": "published numbers",
     "cardiobench.report.page.naming": "decision threshold behind the sensitivity",
