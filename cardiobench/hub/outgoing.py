@@ -7,7 +7,10 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cardiobench.core.config import Settings
 from cardiobench.core.errors import CardioBenchError, LicenceError
+from cardiobench.core.io import to_plain
+from cardiobench.core.setting import code_location
 from cardiobench.core.tables import read_table
 from cardiobench.data import catalog
 from cardiobench.data.prepared_note import Preparation
@@ -26,7 +29,7 @@ LOCAL_PATH = re.compile(
 )
 TOKEN = re.compile(r"hf_\w{10,}")
 _WORD = re.compile(r"[\w.+-]+")
-PATH_MARK, ID_MARK = "(local path)", "(id)"
+PATH_MARK, ID_MARK, TOKEN_MARK = "(local path)", "(id)", "(token)"
 # Facts about the making of a result that others need; everything else of the stamp stays here.
 STAMP = {"cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch", "python", "commit", "seed", "resamples"}
 STAMP |= {"key", "code", "embeddings", "device", "seconds", "date", "suite"}
@@ -65,8 +68,21 @@ def public_note(note: Preparation) -> Preparation:
     )
 
 
+def public_settings(config: Settings) -> dict[str, Any]:
+    """Return the settings of a run as they may be shown to everybody: without paths, hosts and tokens."""
+    values = {one.name: getattr(config, one.name) for one in fields(config)}
+    values = {name: value for name, value in values.items() if not isinstance(value, Path)}
+    if models := values.get("models"):
+        values["models"] = tuple(map(public_name, models))
+    if backend := values.get("backend"):
+        values["backend"] = backend.partition("=")[0]
+    return to_plain(_clean(values, frozenset()))
+
+
 def public_name(model: str) -> str:
     """Return the name of a model without the folders above it, where it is one of this machine."""
+    if (code := code_location(model)) and code[0].endswith(".py"):
+        return f"local: {Path(code[0]).name}:{code[1]}"
     is_folder = Path(model).is_absolute() or Path(model).exists() or LOCAL_PATH.search(model)
     return f"local: {Path(model).name}" if is_folder else model
 
@@ -85,8 +101,8 @@ def _clean(value: Any, ids: frozenset[str]) -> Any:
 
 
 def clean_text(text: str, ids: Collection[str] = ()) -> str:
-    """Return the text with local paths and ids of test units blotted out."""
-    text = LOCAL_PATH.sub(PATH_MARK, text)
+    """Return the text with local paths, tokens and ids of test units blotted out."""
+    text = TOKEN.sub(TOKEN_MARK, LOCAL_PATH.sub(PATH_MARK, text))
     return _WORD.sub(lambda match: ID_MARK if match[0] in ids or match[0].rstrip(".") in ids else match[0], text)
 
 

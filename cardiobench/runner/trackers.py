@@ -1,16 +1,25 @@
 """Experiment trackers: the scores of a run, through the trackers of accelerate."""
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from cardiobench.core.config import RunConfig, to_yaml
+import yaml
+
+from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.registry import unknown_name
+from cardiobench.hub.outgoing import public_name, public_settings
 from cardiobench.results.score_result import ScoreResult
 
 if TYPE_CHECKING:
     from accelerate.tracking import GeneralTracker
+
+QUIET = dict.fromkeys(
+    ("WANDB_X_DISABLE_META", "WANDB__DISABLE_META", "WANDB_DISABLE_CODE", "WANDB_DISABLE_GIT"), "true"
+)
+"""Settings of trackers that would send the command line, with its paths, by themselves; the user's own come first."""
 
 
 def tracker_classes(names: Sequence[str]) -> "list[type[GeneralTracker]]":
@@ -47,7 +56,8 @@ def tracked_values(results: Iterable[ScoreResult]) -> dict[str, float]:
     """
     values = {}
     for result in results:
-        prefix = "/".join(filter(None, (result.model["name"], result.task, result.protocol, result.variant)))
+        model = public_name(str(result.model["name"]))
+        prefix = "/".join(filter(None, (model, result.task, result.protocol, result.variant)))
         score = result.score
         values[f"{prefix}/{result.metric}"] = score.value
         values[f"{prefix}/low"], values[f"{prefix}/high"] = score.low, score.high
@@ -56,7 +66,7 @@ def tracked_values(results: Iterable[ScoreResult]) -> dict[str, float]:
 
 
 def report_to_trackers(config: RunConfig, results: Iterable[ScoreResult]) -> None:
-    """Write the scores and the settings of a run to the trackers that the settings name; on the main process.
+    """Write the scores and the public settings of a run to the trackers that the settings name; on the main process.
 
     Args:
         config: the settings; a tracker that writes files gets `<output_dir>/trackers`.
@@ -67,10 +77,12 @@ def report_to_trackers(config: RunConfig, results: Iterable[ScoreResult]) -> Non
         BadConfig: the tracker's package is not installed.
     """
     values = tracked_values(results)
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
     for tracker_class in tracker_classes(config.report_to):
         folder = (str(config.output_dir / "trackers"),) if tracker_class.requires_logging_directory else ()
         tracker = tracker_class("cardiobench", *folder)
         tracker.start()
-        tracker.store_init_configuration({"config": to_yaml(config)})
+        tracker.store_init_configuration({"config": yaml.safe_dump(public_settings(config), sort_keys=False)})
         tracker.log(values, step=0)
         tracker.finish()

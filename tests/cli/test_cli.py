@@ -224,9 +224,11 @@ def test_a_run_writes_what_repeats_it(tmp_path, cli_cache):
     (result,) = (tmp_path / "out").rglob("ptb_xl_sample__cd.json")
     before = result.read_bytes()
     (file,) = (tmp_path / "out" / "runs").rglob("run.yaml")
-    again = call("cardiobench.cli", "rerun", file)
+    refused = call("cardiobench.cli", "rerun", file)
+    assert refused.returncode == 2 and "sets --cache-dir" in refused.stderr and "--output-dir" not in refused.stderr
+    again = call("cardiobench.cli", "rerun", file, "--cache-dir", cli_cache)
     assert again.returncode == 0 and result.read_bytes() == before, again.stderr
-    elsewhere = call("cardiobench.cli", "rerun", file, "--output-dir", tmp_path / "other")
+    elsewhere = call("cardiobench.cli", "rerun", file, "--cache-dir", cli_cache, "--output-dir", tmp_path / "other")
     assert elsewhere.returncode == 0 and (tmp_path / "other" / result.relative_to(tmp_path / "out")).is_file()
 
 

@@ -94,7 +94,10 @@ def test_parts_run_from_folders_without_a_package(sources, root, tmp_path):
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.glob("results/toy__mean-picture/*/knn/toy_echo__ef.json"))
     (settings,) = tmp_path.glob("results/runs/*/run.yaml")
-    again = call(root, root, root, "-m", "cardiobench.cli", "rerun", settings)
+    refused = call(root, root, root, "-m", "cardiobench.cli", "rerun", settings)
+    assert refused.returncode == 2 and "--datasets-dir" in refused.stderr and "--model" in refused.stderr
+    flags = done.stdout.partition("repeat it with: cardiobench rerun ")[2].splitlines()[0].split()[1:]
+    again = call(root, root, root, "-m", "cardiobench.cli", "rerun", settings, *flags)
     assert again.returncode == 0, again.stderr
 
 
