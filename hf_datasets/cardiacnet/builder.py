@@ -11,6 +11,7 @@ import pandas as pd
 from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.tables import read_columns, text
+from cardiobench.data.twin_manifest import find_manifest
 
 SETS = ("asd", "pah")
 CLASS = {"ASD": "ASD", "Non-ASD": "no_ASD", "PAH": "PAH", "Non-PAH": "no_PAH"}  # directory -> class
@@ -18,6 +19,7 @@ EVALUATOR = "cardiacnet_{}_split.csv"
 """File of the published evaluator, by set."""
 ALONE, OWN_KEY = re.compile(r"(?:Non-)?(?:ASD|PAH)_(\d+)"), r"\1_image"
 """A video that is a file of its own is published under class and number, and listed here without the class."""
+EXTENSION, IMAGE = re.compile(r"\.nii(\.gz)?$", re.IGNORECASE), re.compile(r"\.nii[^/]*$", re.IGNORECASE)
 NUMBER = re.compile(r"(?P<prefix>PHI|P|patient)?-?0*(?P<number>\d+)")
 
 SPEC = DatasetSpec(
@@ -29,7 +31,13 @@ SPEC = DatasetSpec(
     licence="not stated in a source that was readable; the authors ask for an e-mail first",
     access="https://www.kaggle.com/datasets/xiaoweixumedicalai/abnormcardiacechovideos",
     redistributable=False,
-    detect_files=("CardiacNet/CardiacNet-ASD", "CardiacNet/CardiacNet-PAH", "CardiacNet-ASD", "CardiacNet-PAH"),
+    detect_files=(
+        "CardiacNet/CardiacNet-ASD",
+        "CardiacNet/CardiacNet-PAH",
+        "CardiacNet-ASD",
+        "CardiacNet-PAH",
+        *(f"{folder}{EVALUATOR.format(cohort)}" for folder in ("", "CardiacNet/") for cohort in SETS),
+    ),
     expected={"train": 477, "validation": 74, "test": 153},
     columns={"file": "string", "cohort": "string", "key_frame": "int64"},
     tasks=(
@@ -62,6 +70,13 @@ SPEC = DatasetSpec(
     ),
     citation="Yang et al., CardiacNet: Learning to reconstruct abnormalities for cardiac disease assessment from echocardiogram videos, ECCV 2024",
 )
+
+
+def key_of(cohort: str, path: str) -> str:
+    """Return the key of a video in the published split, from its path as Kaggle packs it."""
+    inner = [EXTENSION.sub("", part) for part in path.split("/")[2:]]
+    inner[1:] = [name.removesuffix("_image") for name in inner[1:2]]
+    return "_".join([cohort, *inner])
 
 
 @cache
@@ -99,29 +114,53 @@ class CardiacNet(CardioBuilder):
         latter is lost, and only the published evaluator's files (`EVALUATOR`, beside the data) know which video it is.
         """
         paths: dict[str, str] = {}
+        for path, key in cls.evaluated(raw):
+            outer = path.rpartition("/")[0] if path.count("/") > 2 else path
+            paths[f"{outer}.gz"] = key
+        for cohort, _, path in cls.videos(raw):
+            paths.setdefault(path, key_of(cohort, path))
+        return paths
+
+    @classmethod
+    def evaluated(cls, raw: Path) -> Iterator[tuple[str, str]]:
+        """Yield path below `base` and key of the videos in the published evaluator's files, where these are here."""
         for cohort in SETS:
-            file = next(
-                (table for folder in (cls.base(raw), raw) if (table := folder / EVALUATOR.format(cohort)).is_file()),
-                None,
-            )
+            tables = (folder / EVALUATOR.format(cohort) for folder in (cls.base(raw), raw))
+            file = next((table for table in tables if table.is_file()), None)
             if file is not None:
                 for row in read_columns(file, {"path": text(), "unique_id": text()}).itertuples():
-                    flat = row.path.partition("CardiacNet/")[2]
-                    outer = flat.rpartition("/")[0] if flat.count("/") > 2 else flat
-                    paths[f"{outer}.gz"] = f"{cohort}_{ALONE.sub(OWN_KEY, row.unique_id)}"
-        for cohort, _, path in cls.videos(raw):
-            inner = [re.sub(r"\.nii(\.gz)?$", "", part, flags=re.IGNORECASE) for part in path.split("/")[2:]]
-            inner[1:] = [name.removesuffix("_image") for name in inner[1:2]]
-            paths.setdefault(path, "_".join([cohort, *inner]))
-        return paths
+                    yield row.path.partition("CardiacNet/")[2], f"{cohort}_{ALONE.sub(OWN_KEY, row.unique_id)}"
+
+    @classmethod
+    def listed(cls, raw: Path) -> list[tuple[str, str, str, str]]:
+        """Return cohort, class directory, path below `base` and key of each video, in order.
+
+        Videos that are not in the folder are those that the evaluator's files or the manifest of a synthetic twin list.
+        """
+        base, keys = cls.base(raw), cls.listed_ids(raw)
+        videos = [(cohort, directory, path, keys[path]) for cohort, directory, path in cls.videos(raw)]
+        here = {(directory, key) for _, directory, _, key in videos}
+        absent = dict(cls.evaluated(raw))
+        if manifest := find_manifest(raw):
+            above = "" if base == raw else f"{base.relative_to(raw).as_posix()}/"
+            names = (name.removeprefix(above) for name in manifest.sizes(raw) if name.startswith(above))
+            absent = {
+                name: "" for name in names if IMAGE.search(name) and "label" not in name.rpartition("/")[2].lower()
+            }
+        for path, known in absent.items():
+            folder, _, rest = path.partition("/")
+            cohort, directory = folder.rpartition("-")[2].lower(), rest.partition("/")[0]
+            key = known or key_of(cohort, path)
+            if cohort in SETS and directory in CLASS and (directory, key) not in here:
+                videos.append((cohort, directory, path, key))
+        return sorted(videos, key=lambda one: (SETS.index(one[0]), list(CLASS).index(one[1]), one[2].split("/")))
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per video of the published split that is in the folder; its directory is its class."""
-        base, keys = cls.base(raw), cls.listed_ids(raw)
+        base = cls.base(raw)
         splits = {cohort: published_split(cohort) for cohort in SETS}
-        for cohort, directory, path in cls.videos(raw):
-            key = keys[path]
+        for cohort, directory, path, key in cls.listed(raw):
             if key not in splits[cohort].index:
                 continue
             known = splits[cohort].loc[key]

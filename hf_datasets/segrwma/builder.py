@@ -16,6 +16,10 @@ CLASSES = ("normal", "abnormal")
 PATIENTS, MODES, APICAL = 198, ("2D", "LVO", "MCE"), ("A2C", "A3C", "A4C")
 
 
+LABELS = "segrwma_split.csv"
+"""File of the published evaluator with the wall motion labels, which no readable file of the release is known to hold."""
+
+
 def _task(view: str) -> Task:
     return Task(
         f"segrwma/rwma_{view.lower()}",
@@ -37,7 +41,12 @@ SPEC = DatasetSpec(
     licence="not stated in a source that was readable; see the Kaggle page",
     access="https://www.kaggle.com/datasets/xiaoweixumedicalai/regional-wall-motion-abnormality-echo",
     redistributable=False,
-    detect_files=("Regional_wall_motion_abnormality/wallMotion", "wallMotion"),
+    detect_files=(
+        "Regional_wall_motion_abnormality/wallMotion",
+        "wallMotion",
+        f"Regional_wall_motion_abnormality/{LABELS}",
+        LABELS,
+    ),
     expected={"train": 711, "validation": 462, "test": 487},
     columns={"modality": "string", "key_frame": "int64", "n_frames": "int64"},
     tasks=(
@@ -56,8 +65,6 @@ SPEC = DatasetSpec(
 )
 
 
-LABELS = "segrwma_split.csv"
-"""File of the published evaluator with the wall motion labels, which no readable file of the release is known to hold."""
 COLUMNS = {
     "path": text(),
     "abnormal": choice({"0": "normal", "1": "abnormal"}),
@@ -102,20 +109,22 @@ class SegRwma(CardioBuilder):
     def rows(cls, raw: Path) -> Iterator[dict]:
         """Yield one row per recording of the split; of a synthetic twin, which may be smaller, only those that it has."""
         base, path = cls.base(raw), cls.label_file(raw)
-        twin = find_manifest(raw) is not None
+        manifest = find_manifest(raw)
+        of_twin = None if manifest is None else manifest.sizes(raw)
         labels = {}
         if path is not None:
             table = read_columns(path, COLUMNS)
             labels = {row.path.rpartition("/")[2]: row for row in table.itertuples()}
         for row in published_split().itertuples():
-            if twin and not (base / row.path).is_file():
+            media = (base.relative_to(raw) / row.path).as_posix()
+            if of_twin is not None and media not in of_twin:
                 continue
             known = labels.get(row.path.rpartition("/")[2])
             yield {
                 "id": row.id,
                 "patient_id": row.patient_id,
                 "split": row.split,
-                "media": (base.relative_to(raw) / row.path).as_posix(),
+                "media": media,
                 "view": row.view,
                 "modality": row.modality,
                 "key_frame": known.first_annotated_frame_index if known else 0,
