@@ -6,10 +6,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from cardiobench.core.extensions import Extension, extensions, resolve
+from cardiobench.core import plugins
+from cardiobench.core.errors import BadConfig
+from cardiobench.core.extensions import Extension, contributions, extensions
+from cardiobench.testing import check_extension
 from tests.without_extensions import copy_without, own_extensions
 
 NAMES = own_extensions()
@@ -18,25 +22,26 @@ COMMON_WORDS = {"alignment", "confound", "representation", "retrieval", "stress"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_reference_of_a_manifest_can_be_imported(name):
-    manifest = extensions()[name]
-    for field in Extension.__dataclass_fields__:
-        for reference in getattr(manifest, field).values():
-            assert resolve(reference)
+def test_every_extension_passes_its_contract(name):
+    check_extension(name)
 
 
-def test_manifests_are_cheap_to_import():
-    """They are read for every command, `--help` too."""
-    script = (
-        "import sys; from cardiobench.core.extensions import extensions; extensions(); "
-        "print(*sorted({name.partition('.')[0] for name in sys.modules} & {'numpy', 'pandas', 'torch', 'sklearn', 'scipy'}))"
-    )
-    bare = "import sys; import cardiobench.core.plugins; " + script.rpartition("extensions(); ")[2]
-    first, second = (
-        subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout
-        for text in (script, bare)
-    )
-    assert first == second
+def test_what_is_no_manifest_is_named(monkeypatch):
+    point = SimpleNamespace(name="odd", value="odd:EXTENSION", dist=None, module="odd", load=lambda: {})
+    monkeypatch.setattr(plugins, "entry_points", lambda group: {"odd": point} if group == "extensions" else {})
+    extensions.cache_clear()
+    try:
+        with pytest.raises(BadConfig, match=r"'odd' .* is a dict\. Give an object of"):
+            extensions()
+    finally:
+        extensions.cache_clear()
+
+
+def test_two_extensions_with_one_protocol_are_refused(monkeypatch):
+    manifests = {name: Extension(protocols={"same": f"{name}:Protocol"}) for name in ("one", "two")}
+    monkeypatch.setattr("cardiobench.core.extensions.extensions", lambda: manifests)
+    with pytest.raises(BadConfig, match="two protocols are called 'same': one:Protocol and two:Protocol"):
+        contributions("protocols")
 
 
 def core_files(root: Path):

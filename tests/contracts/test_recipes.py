@@ -80,6 +80,11 @@ def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tm
     assert result["overall"]["within_five"]["value"] == 0.25
     assert result["numbers"]["within_five"] == {"better": "higher", "range": [0, 1], "unit": "fraction"}
     assert result["coverage"] == {"scored": 4, "expected": 4}
+    (record,) = (tmp_path / "results" / "toy__mean-picture").glob("*/spread/toy_echo__ef.json")
+    assert record.with_name("toy_echo__ef.spread.png").stat().st_size > 1000
+    printed = call(root, installed, tmp_path, "-m", "cardiobench.cli", "spread", record)
+    # The four test clips are uniform: 140 to 170 of 255 grey levels, up to the compression of the files.
+    assert float(printed.stdout) == pytest.approx(np.std([140, 150, 160, 170]) / 255, rel=0.05), printed.stderr
 
 
 @pytest.mark.slow
@@ -103,12 +108,13 @@ def test_parts_run_from_folders_without_a_package(sources, root, tmp_path):
 
 CHECKS = """
 import numpy as np
-from cardiobench.testing import check_dataset, check_metric, check_model, check_protocol
+from cardiobench.testing import check_dataset, check_extension, check_metric, check_model, check_protocol
 
 check_dataset("toy_echo", "toy")
 check_metric("within_five", {"references": np.linspace(30, 70, 20), "predictions": np.linspace(28, 77, 20)})
 check_model("toy/mean-picture")
 check_protocol("nearest_one")
+check_extension("spread")
 """
 
 
@@ -135,6 +141,9 @@ def test_the_installed_package_passes_the_contracts(raw, installed, root):
         ("mean_picture.py", "pool2d(picture, 16)", "pool2d(picture, picture.shape[-2:])", "have shapes"),
         ("mean_picture.py", "parts.flatten(1)", "parts.flatten(1) - parts.mean()", "batch 1 and batch N differ"),
         ("nearest_one.py", '"validation"), data', '"validation", "test"), data', "other labels of the test recordings"),
+        ("spread/figures.py", "def draw(", "def paint(", "has no draw"),
+        ("spread/__init__.py", ":Spread", ":Spred", "cannot be imported"),
+        ("spread/__init__.py", "from card", "import pandas\nfrom card", "imports numpy, pandas"),
         ("nearest_one.py", "np.eye(len(data.task.classes))", "2 * np.eye(len(data.task.classes))", "probabilities"),
     ],
 )
@@ -144,7 +153,9 @@ def test_each_mistake_is_named(installed, raw, root, tmp_path, file, right, wron
     text = path.read_text()
     assert right in text
     path.write_text(text.replace(right, wrong))
-    part = next(name for name in ("toy_echo", "within_five", "mean-picture", "nearest_one") if name[:4] in file)
+    part = next(
+        name for name in ("toy_echo", "within_five", "mean-picture", "nearest_one", "spread") if name[:4] in file
+    )
     lines = [line for line in CHECKS.splitlines() if "import" in line or part in line]
     done = call(root, broken, raw, "-c", "\n".join(lines))
     assert "AssertionError" in done.stderr and message in done.stderr, done.stderr

@@ -1,0 +1,56 @@
+"""Checks of an extension: a manifest that imports nothing heavy, and references to parts of the right kind."""
+
+import subprocess
+import sys
+from dataclasses import fields
+
+from cardiobench.core.errors import BadConfig
+from cardiobench.core.extensions import Extension, extensions, resolve
+from cardiobench.protocols import protocol_class
+from cardiobench.testing.protocol import check_protocol
+from cardiobench.testing.require import require
+
+HEAVY = ("matplotlib", "numpy", "pandas", "scipy", "sklearn", "torch")
+ATTRIBUTES = {"figures": ("draw",), "commands": ("HELP", "configure", "execute")}
+"""Field of a manifest -> attributes of the modules that it refers to."""
+
+
+def check_extension(name: str) -> None:
+    """Check an extension: its manifest, its references, and its protocols as `check_protocol` does.
+
+    Args:
+        name: Name of the folder or of the entry point.
+
+    Raises:
+        AssertionError: A check fails; the message names the part and both values.
+    """
+    known = extensions()
+    require(name in known, f"no extension '{name}' is installed. Installed: {', '.join(known) or 'none'}")
+    manifest = known[name]
+    for field in fields(Extension):
+        for key, reference in getattr(manifest, field.name).items():
+            where = f"{name}: {field.name}['{key}'] = '{reference}'"
+            try:
+                part = resolve(reference)
+            except (ImportError, AttributeError) as error:
+                raise AssertionError(f"{where} cannot be imported: {error}") from error
+            lacking = [attribute for attribute in ATTRIBUTES.get(field.name, ()) if not hasattr(part, attribute)]
+            require(not lacking, f"{where} has no {', '.join(lacking)}")
+    for protocol in manifest.protocols:
+        try:
+            protocol_class(protocol)
+        except BadConfig as error:
+            raise AssertionError(f"{name}: {error}") from error
+        check_protocol(protocol)
+    loaded = _loaded_with(name)
+    require(not loaded, f"{name}: reading its manifest imports {', '.join(loaded)}, and every command reads it")
+
+
+def _loaded_with(name: str) -> list[str]:
+    """Return the heavy libraries that a new process has imported after it read all manifests."""
+    script = (
+        "import sys; from cardiobench.core.extensions import extensions; "
+        f"extensions()[{name!r}]; print(*(name for name in {HEAVY!r} if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.split()
