@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import CardioBenchError
-from cardiobench.report.ranks import predictions_of
+from cardiobench.report.contests import predictions_of
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Entry
 from cardiobench.scoring.means import TaskMean, mean_over_tasks, task_means

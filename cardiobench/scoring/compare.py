@@ -17,7 +17,6 @@ from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.formatting import p_value
 from cardiobench.results.printing import text_table
 from cardiobench.scoring.families import LEVEL, margin
-from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.verdict import DETECTABLE
 from cardiobench.stats.bootstrap import MIN_PATIENTS, patient_weights
@@ -76,18 +75,16 @@ class Comparison:
 
     def __str__(self) -> str:
         first, second = self.names
-        unit = " ".join(filter(None, (self.metric, self._unit, "↑" if self.higher_is_better else "↓")))
         units = f"{self.n} units of {self.n_patients} patients" if self.n != self.n_patients else f"{self.n} patients"
-        ends = "none" if np.isnan(self.low) else f"{self._text(self.low)} – {self._text(self.high)}"
         rows = [
-            (first, self._text(self.a), ""),
-            (second, self._text(self.b), ""),
-            ("difference", self._text(self.difference), ends),
+            (first, self.text(self.a), ""),
+            (second, self.text(self.b), ""),
+            ("difference", self.text(self.difference), self.ends),
         ]
         p = f"p = {p_value(self.p_value)}".replace("= <", "<")
         if not np.isnan(self.p_adjusted) and self.p_adjusted != self.p_value:
             p += f", {p_value(self.p_adjusted)} after the correction for its family"
-        table = text_table((unit, "score", "95 % CI"), rows)
+        table = text_table((self.metric_name, "score", "95 % CI"), rows)
         return f"{self.task}, {units}\n{table}\n{p}: {self._words}"
 
     @property
@@ -111,7 +108,7 @@ class Comparison:
         """The outcome with its numbers, as they are shown."""
         if self.outcome == "too few to say":
             return self._words
-        ends = f"{self._text(self.difference)} [{self._text(self.low)}, {self._text(self.high)}] {self._unit}".rstrip()
+        ends = f"{self.text(self.difference)} [{self.text(self.low)}, {self.text(self.high)}] {self._unit}".rstrip()
         return f"{self._words}; difference {ends}"
 
     @property
@@ -120,9 +117,9 @@ class Comparison:
             case "better" | "worse":
                 return f"{self.names[self.outcome == 'worse']} is better"
             case "equivalent":
-                return f"equivalent within ±{self._text(self.margin or 0.0)} {self._unit}".rstrip()
+                return f"equivalent within ±{self.text(self.margin or 0.0)} {self._unit}".rstrip()
             case "undecided":
-                seen = f"{self._text(self.detectable)} {self._unit}".rstrip()
+                seen = f"{self.text(self.detectable)} {self._unit}".rstrip()
                 return f"undecided, only differences above about {seen} are usually seen with these {self.n_patients} patients"
         return f"too few to say: {self.n_patients} patients, {MIN_PATIENTS} needed"
 
@@ -130,7 +127,18 @@ class Comparison:
     def _unit(self) -> str:
         return self.number.shown_unit(self.unit)
 
-    def _text(self, value: float) -> str:
+    @property
+    def metric_name(self) -> str:
+        """Name of the metric with its unit and the direction in which it is better."""
+        return " ".join(filter(None, (self.metric, self._unit, "↑" if self.higher_is_better else "↓")))
+
+    @property
+    def ends(self) -> str:
+        """The ends of the 95 % interval of the difference as text; "none" if there is no interval."""
+        return "none" if np.isnan(self.low) else f"{self.text(self.low)} – {self.text(self.high)}"
+
+    def text(self, value: float) -> str:
+        """Format a value of the metric as it is shown, without its unit."""
         return self.number.text(value)
 
 
@@ -138,9 +146,6 @@ def compare(
     a: Predictions, b: Predictions, metric: str | None = None, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Comparison:
     """Compare two models on the same patients.
-
-    Where answers are missing, each counts as wrong in the two scores. The intervals and the p-value then cover both extremes:
-    the missing answers of one model wrong and those of the other right, and the reverse.
 
     Args:
         a: predictions of the first model; of a task of single frames the scores of its units (`dense.unit_predictions`).
@@ -154,10 +159,6 @@ def compare(
     """
     if a.task.name != b.task.name:
         raise BadPredictions(f"{a.source} answers {a.task.name} and {b.source} {b.task.name}: compare the same task.")
-    if a.missing is not None or b.missing is not None:
-        cases = ((True, True), (True, False), (False, True))
-        pairs = [(fill_missing(a, worst=one), fill_missing(b, worst=other)) for one, other in cases]
-        return _worst_case(*(compare(*pair, metric, resamples=resamples, seed=seed) for pair in pairs))
     other = replace(b, frame=same_rows(a, b))
     name = metric or a.task.metrics[0]
     loaded = load_metric(name)
@@ -193,21 +194,6 @@ def compare(
         unit=a.task.unit,
         number=loaded.numbers[key],
         p_adjusted=float(p),
-    )
-
-
-def _worst_case(both_wrong: Comparison, *extremes: Comparison) -> Comparison:
-    """Return a comparison whose intervals and p-value hold whatever the missing answers are."""
-    every = (both_wrong, *extremes)
-    return replace(
-        both_wrong,
-        low=float(np.min([one.low for one in every])),
-        high=float(np.max([one.high for one in every])),
-        inner_low=float(np.min([one.inner_low for one in every])),
-        inner_high=float(np.max([one.inner_high for one in every])),
-        p_value=float(np.max([one.p_value for one in every])),
-        p_adjusted=float(np.max([one.p_value for one in every])),
-        detectable=float(np.max([one.detectable for one in every])),
     )
 
 

@@ -26,6 +26,7 @@ class Pair:
         comparison: difference a - b with its interval, its own p-value and that of the family.
         family: primary family of the contest; empty for an exploratory one, whose p-value is not adjusted.
         beside: Whether `b` is a reference beside the contest, which no rank counts.
+        generated: Whether the recordings are phantoms or a synthetic twin.
     """
 
     contest: Contest
@@ -34,6 +35,7 @@ class Pair:
     comparison: Comparison
     family: str = ""
     beside: bool = False
+    generated: bool = False
 
     @property
     def adjusted(self) -> float:

@@ -8,6 +8,7 @@ import pytest
 from cardiobench.cli.main import main
 from cardiobench.leaderboard import table
 from cardiobench.report import ranks
+from cardiobench.report.contests import contests
 from cardiobench.report.markdown import write_markdown
 from cardiobench.report.overview import overview_tables
 from cardiobench.report.page.content import minute_row, task_part
@@ -72,7 +73,7 @@ def test_each_model_is_compared_with_each_file_whatever_the_protocol(folder):
 def test_files_have_ranks_among_themselves_and_none_beside_models(folder):
     entries = collect([folder]).entries
     pairs, _ = ranks.compare_all_pairs(entries, resamples=100)
-    rows = [dict(zip(ranks.RANK_COLUMNS, row, strict=True)) for row in ranks.rank_rows(pairs, entries)]
+    rows = [dict(zip(ranks.RANK_COLUMNS, row, strict=True)) for row in ranks.rank_rows(pairs)]
     shown = {(row["protocol"], row["model"]): row["rank"] for row in rows}
     assert shown["probe", "org/one"] == "1" and shown["probe", "org/two"] == "2", "no file moves a model"
     assert shown["probe", "ours (predictions)"] == shown["knn", "theirs (predictions.readers)"] == "reference"
@@ -91,7 +92,7 @@ def test_a_file_for_other_units_or_labels_is_one_sentence(folder):
     relabelled = pd.read_parquet(predictions_path(other))
     relabelled.loc[relabelled["id"] == "p003", "y_true"] += 1
     save_scored(ScoreResult.load(other), relabelled, other)
-    found = ranks.contests(collect([folder]).entries)
+    found = contests(collect([folder]).entries)
     sentences = [sentence for sentence in found.left_out if "is no reference" in sentence]
     assert len(sentences) == 2 and not any(found.beside.values())
     assert "ours (predictions) is no reference" in sentences[0] and "alone has p007" in sentences[0]
@@ -105,7 +106,7 @@ def test_two_files_of_one_name_are_both_compared(folder):
     same_name = dataclasses.replace(result, model={"name": "ours"}, variant="", stamp=stamp)
     save_scored(same_name, pd.read_parquet(predictions_path(path)), path)
     ((_, models),) = [
-        (key, one) for key, one in ranks.contests(collect([folder]).entries).models.items() if key[1] == "predictions"
+        (key, one) for key, one in contests(collect([folder]).entries).models.items() if key[1] == "predictions"
     ]
     assert set(models) == {"ours (ours)", "ours (theirsreaders)"}
 

@@ -9,7 +9,9 @@ import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.data import catalog
+from cardiobench.metrics.load import load_metric
 from cardiobench.report import ranks
+from cardiobench.report.contests import contests, ranked_results
 from cardiobench.report.markdown import write_markdown
 from cardiobench.results.collect import collect
 from cardiobench.results.paths import predictions_path
@@ -59,7 +61,7 @@ def test_a_pair_without_an_interval_has_none_and_no_p_value(results):
     entries = collect([results]).entries
     (pair, *_), _ = ranks.compare_all_pairs(entries, resamples=50)
     few = dataclasses.replace(pair.comparison, low=np.nan, high=np.nan, p_value=np.nan, p_adjusted=np.nan)
-    (row,) = ranks.pair_rows([dataclasses.replace(pair, comparison=few)], entries)
+    (row,) = ranks.pair_rows([dataclasses.replace(pair, comparison=few)])
     shown = dict(zip(ranks.PAIR_COLUMNS, row, strict=True))
     assert (shown["95 % CI"], shown["p"]) == ("none", "–")
 
@@ -118,17 +120,17 @@ def test_one_model_run_in_two_ways_has_two_names(results):
         for entry in collect([results]).entries
         if "org__two" not in entry.path.parts
     ]
-    ((_, models),) = ranks.contests(entries).models.items()
+    ((_, models),) = contests(entries).models.items()
     assert set(models) == {"m (r1)", "m (r1+cls)"}
 
 
 def test_one_class_is_in_no_ranking_and_generated_tasks_are_called_so(results):
     entries = collect([results]).entries
     pairs, _ = ranks.compare_all_pairs(entries)
-    assert {row[0] for row in ranks.rank_rows(pairs, entries)} == {"phantom_echo/ef (generated)"}
+    assert {row[0] for row in ranks.rank_rows(pairs)} == {"phantom_echo/ef (generated)"}
     verdict = Judgement("no comparison possible", "one class")
     one_class = [dataclasses.replace(e, result=dataclasses.replace(e.result, verdict=verdict)) for e in entries]
-    assert ranks.ranked_results(one_class) == {}
+    assert ranked_results(one_class) == {}
 
 
 @pytest.mark.parametrize(
@@ -142,9 +144,9 @@ def test_one_class_is_in_no_ranking_and_generated_tasks_are_called_so(results):
     ],
 )
 def test_what_may_be_said_of_two_models(better, family, text):
-    comparison = SimpleNamespace(margin=0.02, detectable=0.11)
+    comparison = SimpleNamespace(margin=0.02, detectable=0.11, text=load_metric("f1_macro").numbers["f1_macro"].text)
     pair = SimpleNamespace(a="org/a", b="org/b", better=better, family=family, comparison=comparison)
-    assert ranks.outcome(pair, result(0.5)) == text
+    assert ranks.outcome(pair) == text
 
 
 def test_masks_of_two_models_are_ranked_by_their_patients(tmp_path):

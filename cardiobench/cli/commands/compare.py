@@ -57,8 +57,8 @@ def execute(arguments: argparse.Namespace) -> int:
         )
     if arguments.json:
         console.json({"pairs": ranks.pair_table(pairs).to_dict("records"), "left_out": left_out})
-    console.table("pairs", ranks.PAIR_COLUMNS, ranks.pair_rows(pairs, entries))
-    console.table("ranks", ranks.RANK_COLUMNS, ranks.rank_rows(pairs, entries))
+    console.table("pairs", ranks.PAIR_COLUMNS, ranks.pair_rows(pairs))
+    console.table("ranks", ranks.RANK_COLUMNS, ranks.rank_rows(pairs))
     for sentence in left_out:
         console.print(f"! {sentence}")
     if arguments.csv:

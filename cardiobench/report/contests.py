@@ -1,0 +1,199 @@
+"""Results and files of predictions that can be compared: who answered the same units of the same task."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cardiobench.core.errors import BadPredictions, CardioBenchError, first_n
+from cardiobench.data import catalog
+from cardiobench.report.overview import find_task, ranked
+from cardiobench.results.collect import Entry
+from cardiobench.results.predictions_file import load_predictions
+from cardiobench.results.score_result import EXTERNAL, ScoreResult
+from cardiobench.results.versions import data_version_key, describe_version, same_version
+from cardiobench.scoring.compare import same_rows
+from cardiobench.scoring.dense import unit_predictions
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.ranks import Contest
+
+Comparable = dict[Contest, dict[str, Predictions]]
+Groups = dict[Contest, list[Entry]]
+
+
+@dataclass(frozen=True)
+class PredictionsFile:
+    """Predictions from elsewhere that have no result.
+
+    Attributes:
+        name: Name in tables.
+        predictions: Predictions, joined with their references.
+        dataset: Name of the dataset and, where the references say it, version and `twin`.
+        generated: Whether the recordings are phantoms or a synthetic twin.
+    """
+
+    name: str
+    predictions: Predictions
+    dataset: Mapping[str, Any]
+    generated: bool = False
+
+
+@dataclass(frozen=True)
+class Contests:
+    """Predictions that can be compared.
+
+    Attributes:
+        models: Task and protocol -> model -> its predictions, all for the same units.
+        beside: Task and protocol -> predictions from elsewhere for the same units, which are no part of its ranks.
+        left_out: Sentences on what is not compared, and why.
+        generated: Tasks of phantoms or synthetic twins.
+    """
+
+    models: Comparable
+    beside: Comparable
+    left_out: tuple[str, ...]
+    generated: frozenset[str]
+
+
+def contest_of(result: ScoreResult) -> Contest:
+    """Return the task and the protocol in which a result is ranked; of predictions from elsewhere whatever their name."""
+    return result.task, EXTERNAL if result.external else result.label
+
+
+def ranked_results(entries: Sequence[Entry]) -> Groups:
+    """Return the results that may be ranked by task and protocol; generated recordings last."""
+    groups: Groups = {}
+    for entry in entries:
+        if find_task(entry.result.task) and ranked(entry.result):
+            groups.setdefault(contest_of(entry.result), []).append(entry)
+    return {key: groups[key] for key in sorted(groups, key=lambda key: (groups[key][0].result.generated, key))}
+
+
+def count_pairs(entries: Sequence[Entry]) -> int:
+    """Return the number of pairs that `contests` compares at most."""
+    groups = ranked_results(entries)
+    return sum(
+        len(group) * (len(group) - 1) // 2 + len(group) * len(_elsewhere(key, groups)) for key, group in groups.items()
+    )
+
+
+def _elsewhere(contest: Contest, groups: Groups) -> list[Entry]:
+    """Return the results of predictions from elsewhere that stand beside a contest of models."""
+    task, protocol = contest
+    return [] if protocol == EXTERNAL else groups.get((task, EXTERNAL), [])
+
+
+def contests(entries: Sequence[Entry], files: Sequence[PredictionsFile] = ()) -> Contests:
+    """Read the predictions of the results that can be compared.
+
+    Args:
+        entries: Results.
+        files: Predictions from elsewhere without a result; they count as predictions of results do.
+    """
+    groups = ranked_results(entries)
+    for file in files:
+        groups.setdefault((file.predictions.task.name, EXTERNAL), [])
+    models: Comparable = {}
+    beside: Comparable = {}
+    left_out: dict[tuple[str, ...], str] = {}
+    for key, group in groups.items():
+        of_task = [file for file in files if file.predictions.task.name == key[0]]
+        if len(group) + len(_elsewhere(key, groups)) + len(of_task) < 2:
+            continue
+        same, reasons = _of_usual_units(_with_files(_read(group), of_task if key[1] == EXTERNAL else (), group))
+        left_out |= {(*key, name): f"{' '.join(key)}: {name} is not compared: {why}" for name, why in reasons.items()}
+        if key[1] != EXTERNAL:
+            others = _with_files(_read(_elsewhere(key, groups), beside=True), of_task, group)
+            beside[key], reasons = _of_same_rows(same, others)
+            for name, why in reasons.items():  # The same for every protocol of the task, and said once.
+                left_out.setdefault((key[0], name), f"{key[0]}: {name} is no reference: {why}")
+        models[key] = same
+    compared = {key for key, same in models.items() if len(same) > 1 or (same and beside.get(key))}
+    generated = {entry.result.task for entry in entries if entry.result.generated}
+    return Contests(
+        {key: models[key] for key in models if key in compared},
+        {key: beside[key] for key in beside if key in compared},
+        tuple(left_out.values()),
+        frozenset(generated | {file.predictions.task.name for file in files if file.generated}),
+    )
+
+
+Found = tuple[dict[str, Predictions], dict[str, str]]
+"""Name -> predictions, and name -> why others are left out."""
+
+
+def _of_usual_units(read: Found) -> Found:
+    """Keep the predictions for the units that most of them are for."""
+    found, reasons = read
+    units = {name: frozenset(one.frame["id"]) for name, one in found.items()}
+    usual = next((ids for ids, _ in Counter(units.values()).most_common(1)), frozenset())
+    same = {name: one for name, one in found.items() if units[name] == usual}
+    others = {
+        name: f"it answers {len(units[name])} units, others {len(usual)}; in one of the two only: {first_n(sorted(units[name] ^ usual))}"
+        for name in found
+        if name not in same
+    }
+    return same, reasons | others
+
+
+def _of_same_rows(models: Mapping[str, Predictions], read: Found) -> Found:
+    """Keep the predictions for the units and labels of the models."""
+    found, reasons = read
+    kept = {}
+    for name, one in found.items():
+        try:
+            for model in list(models.values())[:1]:
+                same_rows(model, one)
+            kept[name] = one
+        except BadPredictions as error:
+            reasons[name] = str(error)
+    return kept, reasons
+
+
+def _read(entries: Sequence[Entry], *, beside: bool = False) -> Found:
+    """Read the predictions of results; the name of a reference beside models says how its predictions came about."""
+    predictions, reasons = {}, {}
+    for name, entry in zip(_model_names(entries), entries, strict=True):
+        shown = f"{name} ({entry.result.label})" if beside else name
+        try:
+            predictions[shown] = predictions_of(entry)
+        except CardioBenchError as error:
+            reasons[shown] = str(error)
+    return predictions, reasons
+
+
+def _with_files(found: Found, files: Sequence[PredictionsFile], entries: Sequence[Entry]) -> Found:
+    """Add files of predictions; those on other data than the results are left out."""
+    predictions, reasons = found
+    for file in files:
+        name = f"{file.name} (file)" if file.name in predictions else file.name
+        keys = [data_version_key(entry.result.dataset) for entry in entries[:1]]
+        own = data_version_key(file.dataset)
+        other = [key for key in keys if file.dataset.get("version") and not same_version(own, key)]
+        if other:
+            reasons[name] = (
+                f"its references are of {describe_version(own)}, and the results of {describe_version(other[0])}"
+            )
+        else:
+            predictions[name] = file.predictions
+    return predictions, reasons
+
+
+def _model_names(entries: Sequence[Entry]) -> list[str]:
+    """Return names of the models; where one was run in several ways, with the folder of its revision and setting, or its file."""
+    names = [str(entry.result.model["name"]) for entry in entries]
+    for detail in (lambda entry: entry.path.parents[0 if entry.result.external else 1].name, lambda entry: entry.path):
+        count = Counter(names)
+        names = [
+            f"{name} ({detail(entry)})" if count[name] > 1 else name for name, entry in zip(names, entries, strict=True)
+        ]
+    return names
+
+
+def predictions_of(entry: Entry) -> Predictions:
+    """Return the predictions beside a result, of masks and landmarks the scores of units; raises `BadPredictions` without any."""
+    if entry.predictions is None:
+        raise BadPredictions(f"there are no predictions beside {entry.path}. Run the line that made it again.")
+    result, frame = entry.result, load_predictions(entry.result, entry.predictions)
+    task, expected, source = catalog.task(result.task), result.expected, result.model["name"]
+    return unit_predictions(task, frame, source) if task.dense else Predictions(task, frame, expected, source)

@@ -1,0 +1,79 @@
+"""What a user says of the model behind predictions from elsewhere: its name, how it answered, what it saw before."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from cardiobench.core.errors import BadConfig
+from cardiobench.core.registry import unknown_name
+from cardiobench.data import catalog
+from cardiobench.data.spec import Task
+from cardiobench.models.cards import find_card
+
+NOTHING = "none"
+"""Said in place of datasets of a model that saw none of them."""
+LONGEST = 200
+_PROTOCOL = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
+
+
+def describe_model(
+    task: Task,
+    *,
+    model_name: str = "",
+    protocol_name: str = "",
+    seen_in_pretraining: bool | str | Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Return what a result on predictions from elsewhere says of their model.
+
+    Args:
+        task: Task that was answered.
+        model_name: Name of the model; empty for the name of the file.
+        protocol_name: Name of the way in which the answers came about, such as `fine_tuned`; the variant of the result.
+        seen_in_pretraining: Datasets that the model saw in training, or "none" of them; or whether it saw the task's dataset.
+            None, or nothing, means what the model's card says, which is "not known" without a card.
+
+    Returns:
+        `model`, `variant` and `seen_in_pretraining` of a `ResultContext`.
+
+    Raises:
+        BadConfig: A name that no table can show, or a statement that contradicts the model's card.
+        UnknownName: A dataset that does not exist.
+    """
+    name = model_name.strip()
+    if len(name) > LONGEST or not name.isprintable():
+        raise BadConfig(
+            f"the model's name {name[:60]!r} has {len(name)} characters; give one line of at most {LONGEST}."
+        )
+    if protocol_name and not _PROTOCOL.fullmatch(protocol_name):
+        raise BadConfig(
+            f"the protocol's name {protocol_name[:60]!r} is no name; give letters, digits, '_', '-' and '.', such as fine_tuned."
+        )
+    seen = _saw(task.dataset, seen_in_pretraining)
+    card = find_card(name) if name else None
+    known = card.saw(task.dataset) if card else None
+    if None not in (seen, known) and seen != known:
+        raise BadConfig(
+            f"the card of {name} says that it {'saw' if known else 'did not see'} {task.dataset} in pretraining, and you say the "
+            "opposite. Leave the statement out, or give another model's name."
+        )
+    return {
+        "model": {"name": name} if name else {},
+        "variant": protocol_name,
+        "seen_in_pretraining": known if seen is None else seen,
+    }
+
+
+def _saw(dataset: str, datasets: bool | str | Sequence[str] | None) -> bool | None:
+    """Return whether a dataset is among those that were seen; None where nothing is said."""
+    if datasets is None or isinstance(datasets, bool):
+        return datasets
+    names = [datasets] if isinstance(datasets, str) else list(datasets)
+    if NOTHING in names and len(names) > 1:
+        raise BadConfig(
+            f"'{NOTHING}' does not go with {', '.join(one for one in names if one != NOTHING)}: give one or the other."
+        )
+    known = catalog.list_datasets()
+    for name in names:
+        if name not in (*known, NOTHING):
+            raise unknown_name("dataset", name, [*known, NOTHING])
+    return (dataset in names) if names else None
