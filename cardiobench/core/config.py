@@ -31,6 +31,8 @@ from cardiobench.core.setting import (
 DEFAULT_NAMESPACE = "cardiobench"
 RESAMPLES = 1000
 """Default number of bootstrap resamples, everywhere."""
+SEED = 0
+"""Default seed, and that of every score of the benchmark."""
 
 
 def hub_namespace() -> str:
@@ -75,7 +77,7 @@ class Settings:
         ),
     ] = False
     output_dir: Annotated[Path, Setting("results, predictions and report", HOW, "DIR", in_file=False)] = Path("results")
-    seed: Annotated[int, Field(ge=0, lt=2**32), Setting("of the bootstrap", HOW, "N", in_file=True)] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**32), Setting("of the bootstrap", HOW, "N", in_file=True)] = SEED
     resamples: Annotated[Positive, Setting("of the bootstrap", HOW, "B", in_file=True)] = RESAMPLES
     metrics: Annotated[
         Names,

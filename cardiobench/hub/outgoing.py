@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cardiobench.core.config import Settings
+from cardiobench.core.config import RESAMPLES, SEED, Settings
 from cardiobench.core.errors import CardioBenchError, LicenceError
 from cardiobench.core.io import to_plain
 from cardiobench.core.setting import code_location
@@ -154,6 +154,7 @@ def not_a_benchmark_score(result: ScoreResult) -> list[str]:
     if catalog.is_pooled(task):
         return ["put together from the results of several datasets, which are pushed one by one"]
     asked_with = result.options.get("prompt_digest")
+    draws, seed = result.stamp.get("resamples", RESAMPLES), result.stamp.get("seed", SEED)
     reasons = {
         "generated recordings": catalog.spec(task.dataset).generated or (result.generated and not facts.get("twin")),
         "a synthetic twin": facts.get("twin"),
@@ -165,6 +166,8 @@ def not_a_benchmark_score(result: ScoreResult) -> list[str]:
         or not (facts.get("digest") or facts.get("references_digest")),
         OLDER_RULES: result.outdated,
         "files of the release are missing": facts.get("missing_files") or facts.get("absent_rows"),
+        f"scored with {draws} draws of patients, not {RESAMPLES}: leave --resamples out": draws != RESAMPLES,
+        f"run with seed {seed}, not {SEED}: leave --seed out": seed != SEED,
         "prompts other than the dataset's": asked_with is not None and asked_with != prompt_digest(task),
     }
     return [reason for reason, holds in reasons.items() if holds]

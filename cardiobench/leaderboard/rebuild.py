@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from cardiobench.core.config import RESAMPLES
+from cardiobench.core.config import RESAMPLES, SEED
 from cardiobench.core.errors import BadData, UnknownName
 from cardiobench.core.io import to_plain
 from cardiobench.data import catalog
@@ -30,7 +30,6 @@ from cardiobench.scoring.score import score
 from cardiobench.scoring.suites import load_suite
 from cardiobench.stats.variability import BOTH
 
-SEED = 0
 EXTERNAL = "predictions"
 """Protocol of answers that were scored from a file: it has no options and answers the test units."""
 OWN_VIEWS, BEST = "own_views", "best"

@@ -1,12 +1,24 @@
 """Consistency checks of a result, which detect one that was edited by hand."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from itertools import pairwise
+from typing import Any
 
 from cardiobench.metrics.load import find_numbers
 from cardiobench.metrics.number import TOLERANCE, Number
-from cardiobench.results.score_result import Estimate, ScoreResult
-from cardiobench.results.verdict import Rank
+from cardiobench.results.score_result import (
+    OLDER_RULES,
+    Bounds,
+    Breakdown,
+    ClassScore,
+    Estimate,
+    Gap,
+    Judgement,
+    ScoreResult,
+)
+from cardiobench.results.verdict import Rank, Verdict
 
 LEVEL = 0.05
 BEYOND = {"t": "both", "log_t": "high", "log_t_complement": "low"}
@@ -17,22 +29,145 @@ def check_consistency(result: ScoreResult) -> list[str]:
     """Return what cannot be true of a score that was computed; empty for a result as it should be."""
     if result.metric not in result.overall or "best_uninformed" not in result.floors:
         return [f"it has no {result.metric} or no floor"]
-    wrong = [
-        f"{name} {estimate.value:g} [{estimate.low:g}, {estimate.high:g}] is no score"
-        for name, estimate in result.overall.items()
-        if not _possible(estimate, find_numbers(name) or (result.number(name),))
-    ]
-    scored, expected = result.scored, result.expected
-    if expected is not None and (scored > expected or result.score.n > expected):
-        wrong.append(f"{scored} scored of {expected} expected, n = {result.score.n}")
+    return [*_of_scores(result), *_of_facts(result), *([] if result.outdated else _of_present_rules(result))]
+
+
+def _of_scores(result: ScoreResult) -> Iterator[str]:
+    for name, estimate in result.overall.items():
+        if not _possible(estimate, find_numbers(name) or (result.number(name),)):
+            yield f"{name} {estimate.value:g} [{estimate.low:g}, {estimate.high:g}] is no score"
+    largest = max(estimate.n for estimate in result.overall.values())
+    if largest > result.scored or (result.expected is not None and result.scored > result.expected):
+        yield f"{result.scored} scored of {result.expected} expected, n = {largest}"
+
+
+def _of_facts(result: ScoreResult) -> Iterator[str]:
+    if result.rules > type(result).rules:
+        yield f"it was scored by rules {result.rules}, and this version of cardiobench has {type(result).rules}"
+    if result.rules < FIRST_RULES and result.verdict.sentence != OLDER_RULES:
+        yield f"it has a verdict, which rules {result.rules} did not give"
+    if result.dataset.get("twin") and not result.generated:
+        yield "it is of a synthetic twin, and says that its recordings were not generated"
+    known = find_numbers(result.metric)
+    if known and all(number.higher_is_better != result.higher_is_better for number in known):
+        yield f"higher_is_better is {result.higher_is_better} for {result.metric}"
+
+
+def _of_present_rules(result: ScoreResult) -> Iterator[str]:
+    """Yield what only holds for results of the present rules, whose intervals hold their score."""
+    for name, part in _parts(result):
+        yield from (f"{name}: {wrong}" for wrong in CHECKS[type(part)](part))
     sign = 1 if result.higher_is_better else -1
-    margin, verdict = sign * (result.score.value - result.floor.value), result.verdict
-    judged_on_score = result.bounds is None and not math.isnan(margin)
-    if judged_on_score and not math.isclose(margin, verdict.difference, abs_tol=TOLERANCE):
-        wrong.append(f"score minus floor is {margin:.6g}, it says {verdict.difference:.6g}")
-    if verdict.word.rank is Rank.WINS and not (verdict.low > 0 and verdict.p_adjusted < LEVEL):
-        wrong.append(f"{verdict.word} with an interval from {verdict.low:.6g} and p = {verdict.p_adjusted:.6g}")
-    return wrong
+    if result.bounds is None and not math.isnan(result.floor.value):
+        yield from _of_margins(result, sign)
+    if math.isnan(result.floor.value) != (result.verdict.word.rank is Rank.NONE):
+        yield f"{result.verdict.word} with the floor {result.floor.value:g}"
+    if result.bounds is not None:
+        yield from _of_bounds(result, result.bounds, sign)
+
+
+def _of_margins(result: ScoreResult, sign: int) -> Iterator[str]:
+    """Yield what the verdict says otherwise than the score and its floor."""
+    score, floor, verdict = result.score, result.floor.value, result.verdict
+    low, high = sorted((sign * (score.low - floor), sign * (score.high - floor)))
+    if not _equal(sign * (score.value - floor), verdict.difference):
+        yield f"score minus floor is {sign * (score.value - floor):.6g}, it says {verdict.difference:.6g}"
+    exact = _equal(low, verdict.low) and _equal(high, verdict.high)
+    if not (exact if score.method else (low > 0, high < 0) == (verdict.low > 0, verdict.high < 0)):
+        yield f"the interval minus the floor is [{low:.6g}, {high:.6g}], it says [{verdict.low:.6g}, {verdict.high:.6g}]"
+
+
+def _of_bounds(result: ScoreResult, bounds: Bounds, sign: int) -> Iterator[str]:
+    ends = (sign * bounds.worst, sign * result.score.value, sign * bounds.best)
+    if not _ordered(*ends):
+        yield f"bounds from {bounds.worst:g} to {bounds.best:g} of the score {result.score.value:g}"
+    unanswered = math.inf if result.expected is None else result.expected - result.scored
+    if not 0 < bounds.missing <= unanswered:
+        yield f"{bounds.missing} answers missing, {unanswered:g} not scored"
+
+
+def _of_estimate(estimate: Estimate) -> Iterator[str]:
+    if not _ordered(estimate.low, estimate.value, estimate.high) or estimate.se < 0:
+        yield f"{estimate.value:g} [{estimate.low:g}, {estimate.high:g}], standard error {estimate.se:g}"
+    if estimate.n_patients > estimate.n:
+        yield f"{estimate.n_patients} patients in {estimate.n} rows"
+
+
+def _of_judgement(verdict: Judgement) -> Iterator[str]:
+    if not _ordered(verdict.low, verdict.difference, verdict.high):
+        yield f"difference {verdict.difference:g} [{verdict.low:g}, {verdict.high:g}]"
+    yield from _of_p_values(verdict.p_value, verdict.p_adjusted)
+    if verdict.word in NEEDS and not NEEDS[verdict.word](verdict):
+        yield f"{verdict.word} with an interval from {verdict.low:.6g} to {verdict.high:.6g} and p = {verdict.p_adjusted:.6g}"
+
+
+def _of_gap(gap: Gap) -> Iterator[str]:
+    if gap.value < 0 or not (math.isnan(gap.excess) or _equal(gap.excess, gap.value - gap.expected)):
+        yield f"gap {gap.value:g}, {gap.expected:g} expected, excess {gap.excess:g}"
+    if not _ordered(gap.low, gap.difference, gap.high):
+        yield f"difference {gap.difference:g} [{gap.low:g}, {gap.high:g}]"
+    yield from _of_p_values(gap.p_value, gap.p_adjusted)
+
+
+def _of_breakdown(breakdown: Breakdown) -> Iterator[str]:
+    defined = {name: one.value for name, one in breakdown.values.items() if not math.isnan(one.value)}
+    gap = max(defined.values()) - min(defined.values()) if len(defined) > 1 else breakdown.gap.value
+    if not (math.isnan(breakdown.gap.value) or _equal(breakdown.gap.value, gap)):
+        yield f"gap {breakdown.gap.value:g} of scores that lie {gap:g} apart"
+    extremes = [name for name, value in defined.items() if value in (max(defined.values()), min(defined.values()))]
+    if defined and breakdown.worst not in extremes:
+        yield f"the worst group is '{breakdown.worst}'"
+
+
+def _of_class(score: ClassScore) -> Iterator[str]:
+    if not (score.patients <= score.positives <= score.n and score.auroc.n == score.n):
+        yield f"{score.positives} of {score.n} rows of {score.patients} patients"
+
+
+def _of_p_values(p: float, adjusted: float) -> Iterator[str]:
+    if not (_ordered(0, p, adjusted) and _ordered(0, adjusted, 1)):
+        yield f"p = {p:g}, adjusted {adjusted:g}"
+
+
+FIRST_RULES = 2
+"""Rules from which on a result has one of the verdicts of today."""
+CHECKS: Mapping[type, Callable[[Any], Iterator[str]]] = {
+    Estimate: _of_estimate,
+    Judgement: _of_judgement,
+    Gap: _of_gap,
+    Breakdown: _of_breakdown,
+    ClassScore: _of_class,
+}
+NEEDS: Mapping[Verdict, Callable[[Judgement], bool]] = {
+    Verdict.ABOVE: lambda verdict: verdict.low > 0 and verdict.p_adjusted < LEVEL,
+    Verdict.INFORMED: lambda verdict: not verdict.low > 0 and not verdict.high < 0 and verdict.p_adjusted < LEVEL,
+    Verdict.NOTHING: lambda verdict: not verdict.high < 0 and not verdict.p_adjusted < LEVEL,
+    Verdict.BELOW: lambda verdict: verdict.high < 0,
+}
+"""Verdict -> what it says of its interval and p-value; the other verdicts say nothing of them."""
+
+
+def _parts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (name, part) of every part of a result that has a check."""
+    if type(value) in CHECKS:
+        yield name.strip(), value
+    inner: Mapping[str, Any] = {}
+    if is_dataclass(value) and not isinstance(value, type):
+        inner = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif isinstance(value, Mapping):
+        inner = value
+    for key, entry in inner.items():
+        yield from _parts(entry, f"{name} {key}")
+
+
+def _ordered(low: float, value: float, high: float) -> bool:
+    """Return whether numbers ascend; what is NaN is passed over."""
+    known = [number for number in (low, value, high) if not math.isnan(number)]
+    return all(one <= other or _equal(one, other) for one, other in pairwise(known))
+
+
+def _equal(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE) or (math.isnan(one) and math.isnan(other))
 
 
 def _possible(estimate: Estimate, numbers: Sequence[Number]) -> bool:

@@ -1,6 +1,9 @@
 """Results by hand, of tasks that there are."""
 
+from dataclasses import replace
+
 from cardiobench.results.score_result import Breakdown, Estimate, Floor, Gap, Judgement, ScoreResult
+from cardiobench.results.verdict import Verdict
 
 MODEL = "org/model"
 
@@ -41,6 +44,7 @@ def result(task="tmed2/as", protocol="probe", value=0.7123456789012345, **change
         "stamp": {
             "cardiobench": "0.1.0",
             "seed": 0,
+            "resamples": 1000,
             "date": "2026-03-04T05:06:07+00:00",
             "key": f"{task}{protocol}{value}",
         },
@@ -61,3 +65,15 @@ def regression(task="camus/ef", protocol="probe", value=7.25, **changes) -> Scor
         "collapsed": True,
     }
     return result(task, protocol, value, **{**facts, **changes})
+
+
+def consistent(**changes) -> ScoreResult:
+    """A result of a classification whose interval and verdict belong to its value."""
+    one = result(**changes)
+    value, low, high = one.score.value, one.score.value - 0.05, min(one.score.value + 0.05, 1.0)
+    word = Verdict.ABOVE if low > 0.5 else Verdict.INFORMED
+    return replace(
+        one,
+        overall={**one.overall, one.metric: replace(one.score, low=low, high=high)},
+        verdict=replace(one.verdict, word=word, difference=value - 0.5, low=low - 0.5, high=high - 0.5),
+    )

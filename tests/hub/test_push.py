@@ -14,11 +14,11 @@ from cardiobench.hub.push_results import Rehearsal, find_results, push, select_m
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.record import CHECKSUM, EditedResult
 from tests.hub.conftest import ALICE, BOB
-from tests.hub.results import MODEL, regression, result
+from tests.hub.results import MODEL, consistent, regression, result
 from tests.hub.store import User
 
 CARD = b"---\r\nlicense: mit  # by hand\r\n---\r\n# A model\r\n\r\nBy hand.\r\n"
-RESULTS = [result(), result(protocol="knn", value=0.5), regression()]
+RESULTS = [result(), consistent(protocol="knn", value=0.5), regression()]
 
 
 @pytest.fixture
@@ -264,6 +264,8 @@ REHEARSALS = {
     "generated recordings": {"task": "phantom_ecg/cd", "dataset": {"name": "phantom_ecg", "digest": "d"}},
     "48 of 119 units scored": {"coverage": {"scored": 48, "expected": 119}},
     "files of the release are missing": {"dataset": {**result().dataset, "missing_files": 2}},
+    "scored with 50 draws of patients, not 1000": {"stamp": {**result().stamp, "resamples": 50}},
+    "run with seed 3, not 0": {"stamp": {**result().stamp, "seed": 3}},
     "prompts other than the dataset's": {"options": {"prompt_digest": "0" * 16}},
     "its references do not say which release they are of": {"dataset": {"name": "tmed2", "references": "mine.csv"}},
 }

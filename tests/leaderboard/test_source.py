@@ -15,7 +15,7 @@ from cardiobench.leaderboard import source, table
 from cardiobench.leaderboard.files import files
 from cardiobench.results.score_result import ScoreResult
 from tests.hub.conftest import client, hub  # noqa: F401
-from tests.hub.results import regression, result
+from tests.hub.results import consistent, regression
 from tests.report import example_results
 
 REPOSITORY = "org/cardiobench-results"
@@ -29,12 +29,6 @@ def load(sources):
 
 def send(*results):
     return push_to_dataset(results, REPOSITORY, dry_run=False, on_diff=lambda text: None)
-
-
-def consistent(**changes) -> ScoreResult:
-    """A result whose numbers belong together."""
-    one = result(**changes)
-    return replace(one, verdict=replace(one.verdict, difference=one.score.value - one.floor.value))
 
 
 def test_the_dataset_gives_the_results_that_were_pushed(hub, client):  # noqa: F811

@@ -1,0 +1,86 @@
+"""A result that contradicts itself is refused; none that was computed is."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cardiobench.results.consistency import check_consistency
+from cardiobench.results.record import CHECKSUM, checksum
+from cardiobench.results.score_result import Bounds, Gap, ScoreResult
+from tests.hub.results import regression, result
+
+RECORDS = Path(__file__).parents[1] / "acceptance" / "records"
+HONEST = [
+    record
+    for path in sorted(RECORDS.glob("*.json"))
+    for record in json.loads(path.read_text("utf-8"))["records"].values()
+    if "verdict" in record
+]
+
+
+@pytest.mark.parametrize("record", HONEST, ids=lambda record: f"{record['task']} {record['protocol']}")
+def test_no_computed_result_contradicts_itself(record):
+    """Those of every kind of task and protocol, complete or not."""
+    content = {"schema": 3, **{name: value for name, value in record.items() if name != CHECKSUM}}
+    assert not check_consistency(ScoreResult.from_json({**content, CHECKSUM: checksum(content)}))
+
+
+def verdict(one, **changes):
+    return replace(one, verdict=replace(one.verdict, **changes))
+
+
+def score(one, **changes):
+    return replace(one, overall={**one.overall, one.metric: replace(one.score, **changes)})
+
+
+def group(one, **changes):
+    sex = one.groups["sex"]
+    return replace(one, groups={"sex": replace(sex, **changes)})
+
+
+CONTRADICTIONS = {
+    "a score above its interval": score(result(), high=0.7),
+    "an error below its interval": score(regression(), low=7.5),
+    "another metric outside its interval": replace(
+        result(), overall={**result().overall, "auroc": replace(result().overall["auroc"], low=0.85)}
+    ),
+    "a negative standard error": score(result(), se=-0.1),
+    "more patients than rows": score(result(), n_patients=120),
+    "more rows than were scored": score(result(), n=120),
+    "a difference below its interval": verdict(result(), low=0.25),
+    "a difference that is none": verdict(result(), difference=0.3, high=0.4),
+    "above the floor by another interval": verdict(
+        result(floors={**result().floors, "best_uninformed": replace(result().floor, value=0.65)}),
+        difference=result().score.value - 0.65,
+    ),
+    "above the floor without information": verdict(result(), p_adjusted=0.2),
+    "no information with a small p": verdict(result(), word="no information shown"),
+    "information with a large p": verdict(
+        result(), word="carries information, not above the floor", low=-0.1, p_value=0.5, p_adjusted=0.5
+    ),
+    "below the floor with an interval above it": verdict(result(), word="below the floor"),
+    "not comparable with a floor": verdict(result(), word="no comparison possible"),
+    "adjusted below the p-value": verdict(result(), p_value=0.02),
+    "a p-value above 1": verdict(result(), p_value=2.0, p_adjusted=2.0),
+    "the other direction": replace(regression(), higher_is_better=True),
+    "rules of the future": result(rules=ScoreResult.rules + 1),
+    "rules without verdicts": result(rules=1),
+    "a twin of real patients": result(dataset={**result().dataset, "twin": True}),
+    "a group outside its interval": group(
+        result(), values={"F": replace(result().groups["sex"].values["F"], low=0.75)}
+    ),
+    "an excess that is none": group(result(), gap=Gap(0.1, 0.08, 0.08, 0.3, 0.3)),
+    "a gap difference outside its interval": group(result(), gap=Gap(math.nan, difference=0.1, low=0.2, high=0.3)),
+    "a worst group that is none": group(result(), worst="M"),
+    "a worst case better than the score": result(bounds=Bounds(3, 0.8, 0.9), coverage={"scored": 119, "expected": 122}),
+    "missing answers that are none": result(bounds=Bounds(3, 0.6, 0.8)),
+}
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_a_contradiction_is_named(case):
+    assert not check_consistency(result()) and not check_consistency(regression())
+    assert check_consistency(CONTRADICTIONS[case])
