@@ -65,6 +65,7 @@ NAMED = {
     "cardiobench.report.paper": "tables of the papers",
     "cardiobench.extensions": "studies about that number, and tables of the papers",
     "cardiobench.runner.best_classifier": "tables of the papers",
+    "cardiobench.leaderboard.verify": "a field of the scores of classes",
     "cardiobench.scoring.floor_table": "published numbers",
     "cardiobench.report.page.naming": "decision threshold behind the sensitivity",
     "cardiobench.scoring.dense": "formulas of a kind of task",

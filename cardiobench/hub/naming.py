@@ -60,7 +60,7 @@ def notes(result: ScoreResult, metric: str) -> str:
     estimate, floor = result.overall[metric], result.floor
     parts = [f"protocol {result.label}"]
     if not higher_is_better(result, metric):
-        value = f"{metric} {estimate.value:.6g} {result.unit}".strip()
+        value = f"{metric} {estimate.value:.6g} {result.number(metric).value_unit(result.unit)}".strip()
         parts.insert(0, f"skill score (0 = the floor, 100 = no error); {value}")
     if math.isfinite(estimate.low):
         parts.append(

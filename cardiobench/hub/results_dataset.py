@@ -225,7 +225,7 @@ def records(result: ScoreResult, user: str) -> list[dict[str, Any]]:
             "task": result.task,
             "protocol": result.label,
             "metric": metric,
-            "unit": result.unit,
+            "unit": result.number(metric).value_unit(result.unit),
             "ranks": ranks,
             "higher_is_better": result.higher_is_better if ranks else None,
             "value": _number(estimate.value),

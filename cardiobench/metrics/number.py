@@ -74,6 +74,10 @@ class Number:
         """Return the decimals in tables of many numbers: 1 of a percentage, 2 of a value with a unit, 3 of one without."""
         return 1 if self.unit == "fraction" else 2 if self.shown_unit(label_unit) else 3
 
+    def value_unit(self, label_unit: str = "") -> str:
+        """Return the unit of a value as it is stored, none of a fraction, for a task whose label has this unit."""
+        return "" if self.unit == "fraction" else self.shown_unit(label_unit)
+
     def shown_unit(self, label_unit: str = "") -> str:
         """Return the unit as it is shown, for a task whose label has this unit."""
         return {"fraction": "%", "label": label_unit}.get(self.unit, self.unit)

@@ -62,6 +62,11 @@ class TaskScorer:
         """Name of the metric, as in results."""
         return self.metric.primary_key
 
+    @property
+    def unit(self) -> str:
+        """Unit of the metric's values, none of a fraction."""
+        return self.metric.primary.value_unit(self.task.unit)
+
     def of(self, data: TaskData, indices: np.ndarray) -> "RecordingsScorer":
         """Return what scores any number of predictions of the same recordings."""
         return RecordingsScorer(self, data, indices)

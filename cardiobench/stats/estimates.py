@@ -108,9 +108,14 @@ def estimate_metrics(metrics: Sequence[Metric], sampler: Sampler) -> dict[str, E
 
 
 def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) -> dict[str, Estimate]:
-    """Compute the numbers of one metric (or some of its keys) with their intervals."""
+    """Compute the numbers of one metric (or some of its keys) with their intervals.
+
+    Raises:
+        BadConfig: A number is not what its formula declares: it is missing, outside its range, or names an unknown interval.
+    """
     values = dict(metric.value(sampler.sample))
     wanted = [key for key in metric.numbers if not keys or key in keys]
+    _check_declared(metric, values, wanted)
     intervals = _intervals(metric, values, wanted, sampler) if sampler.clusters.count >= MIN_PATIENTS else {}
     found = {}
     for key in wanted:
@@ -140,6 +145,22 @@ def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) 
             method="" if np.isnan(interval.low) else number.method,
         )
     return found
+
+
+def _check_declared(metric: Metric, values: Mapping[str, float], keys: Sequence[str]) -> None:
+    for key in keys:
+        (low, high), method = metric.numbers[key].range, metric.numbers[key].method
+        where = f"metric {metric.name}: {key}"
+        if key not in values:
+            raise BadConfig(
+                f"{where} is declared, and compute gives {', '.join(values)}. Name the same numbers in both."
+            )
+        if not metric.numbers[key].possible(values[key]):
+            raise BadConfig(
+                f"{where} is {values[key]:g}, outside its declared range {low:g} to {high:g}. Correct NUMBERS."
+            )
+        if method not in METHODS:
+            raise BadConfig(f"{where} names the interval '{method}'. Intervals: {', '.join(METHODS)}.")
 
 
 def score_classes(sampler: Sampler, classes: Sequence[str]) -> dict[str, ClassScore]:
@@ -175,10 +196,6 @@ def _intervals(
     for key in keys:
         if not np.isnan(values[key]):
             by_method.setdefault(metric.numbers[key].method, []).append(key)
-    if odd := sorted(set(by_method) - set(METHODS)):
-        raise BadConfig(
-            f"metric {metric.name}, {by_method[odd[0]][0]}: no interval '{odd[0]}'. Intervals: {', '.join(METHODS)}."
-        )
     found: dict[str, Interval] = {}
     for method, names in by_method.items():
         if method != "none":

@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
+from cardiobench.core.errors import BadConfig
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
+from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler, estimate_metric
 from cardiobench.testing.metric import check_numbers
 
 ROWS = {"references": np.array([50.0, 60.0, 70.0]), "predictions": np.array([54.0, 70.0, 70.0])}
@@ -52,3 +56,17 @@ def test_what_is_declared_right_is_silent():
         return {"close": np.abs(references - predictions) <= 5}
 
     check_numbers(metric(per_row=rows, floor=lambda references, classes: {"close": (1 / 3, "the mean")}), ROWS)
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (Number("close", range=(0, 0.5)), r"metric close: close is 0.666667, outside its declared range 0 to 0.5"),
+        (Number("close", interval="bootstrap"), "close names the interval 'bootstrap'. Intervals: smoothed,"),
+        (Number("near"), "near is declared, and compute gives close"),
+    ],
+)
+def test_a_score_that_its_formula_does_not_declare_is_refused(number, message):
+    rows = Sampler(ScoringInput(*ROWS.values()), Clusters.of(np.arange(3)), np.zeros(0, bool))
+    with pytest.raises(BadConfig, match=message):
+        estimate_metric(Metric("close", close, {number.key: number}), rows)

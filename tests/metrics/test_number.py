@@ -51,6 +51,7 @@ def test_a_value_is_shown_in_its_unit():
     assert Number("d", unit="mm").shown_unit("cm") == "mm"
     assert [number.text(0.52, number.decimals("cm")) for number in (share, error, plain)] == ["52.0", "0.52", "0.520"]
     assert (error.decimals(""), Number("d", unit="mm").decimals("")) == (3, 2)
+    assert [number.value_unit("cm") for number in (share, error, plain)] == ["", "cm", ""]
     assert share.text(np.nan) == "undefined"
 
 

@@ -79,7 +79,7 @@ class FewShot(AnalysisProtocol):
             of_all=[False] * len(sizes) + [True],
             floor=scorer.floor(),
             metric=scorer.key,
-            unit=task.unit,
+            unit=scorer.unit,
             better="higher" if scorer.metric.higher_is_better else "lower",
             counted="patients per class" if task.classes else "patients",
         )

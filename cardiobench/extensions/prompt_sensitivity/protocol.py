@@ -68,7 +68,7 @@ class PromptSensitivity(AnalysisProtocol):
             values |= {
                 f"{rule} {name}".strip(): point_estimate(float(value), n=len(scores)) for name, value in spread.items()
             }
-        table = pd.DataFrame(rows).assign(floor=scorer.floor(), metric=scorer.key, unit=task.unit)
+        table = pd.DataFrame(rows).assign(floor=scorer.floor(), metric=scorer.key, unit=scorer.unit)
         options = {"prompt_set": version, "prompts": prompt_digest(task, data.prompts)}
         return AnalysisOutput(values, {"wordings": table}, options)
 

@@ -102,7 +102,7 @@ class Stress(AnalysisProtocol):
         table = pd.DataFrame(rows).assign(
             floor=scorer.floor(),
             metric=scorer.key,
-            unit=task.unit,
+            unit=scorer.unit,
             better="higher" if scorer.metric.higher_is_better else "lower",
         )
         warnings = (f"{len(disturbed)} of {n_patients} test patients were disturbed",)

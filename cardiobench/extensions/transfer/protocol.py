@@ -76,7 +76,7 @@ class Transfer(AnalysisProtocol):
             raise NotApplicable("; ".join(warnings))
         table = pd.DataFrame(rows, columns=COLUMNS).assign(
             metric=scorer.key,
-            unit=first.unit,
+            unit=scorer.unit,
             better="higher" if scorer.metric.higher_is_better else "lower",
         )
         return AnalysisOutput(values, {"matrix": table}, {}, tuple(warnings), tuple(predictions))
