@@ -1,6 +1,6 @@
 """Tables and lines that commands print about results, analyses and files."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ from cardiobench.core.config_file import read_config
 from cardiobench.core.console import Console
 from cardiobench.results import formatting
 from cardiobench.results.collect import Problem
+from cardiobench.results.record import Record
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.context import RunSummary
 
@@ -19,20 +20,38 @@ SHOWN_FAILURES = 10
 DRY_RUN_COLUMNS = ("model", "dataset", "to encode", "time", "disk", "cells", "cached")
 
 
-def print_results(console: Console, results: Sequence[ScoreResult]) -> None:
-    """Print the table of results, and every warning under it."""
-    rows = [formatting.row(result) for result in formatting.ordered(list(results))]
+def print_results(
+    console: Console, results: Sequence[ScoreResult], is_earlier: Callable[[Record], bool] = lambda record: False
+) -> None:
+    """Print the table of results, and every warning under it.
+
+    Args:
+        console: Console to print to.
+        results: Results in any order.
+        is_earlier: Whether a result was taken from an earlier run.
+    """
+    rows = [_marked(formatting.row(one), is_earlier(one)) for one in formatting.ordered(list(results))]
     console.table("results", formatting.COLUMNS, rows)
     for task, sentence, who in formatting.warnings(list(results)):
         console.print(f"! {task}: {sentence}" + (f" ({who})" if who else ""))
+
+
+def _marked(row: tuple[str, ...], earlier: bool) -> tuple[str, ...]:
+    """Return a row of a table whose last column, of flags, says where the row was taken from."""
+    flags = [] if row[-1] == "–" else [row[-1]]
+    return (*row[:-1], ", ".join([*flags, formatting.EARLIER])) if earlier else row
 
 
 def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
     """Print results, analyses, what does not apply, what failed, and the files."""
     if not summary.is_main_process:
         return
-    print_results(console, summary.results)
-    rows = [row for analysis in summary.analyses for row in formatting.analysis_rows(analysis)]
+    print_results(console, summary.results, summary.is_earlier)
+    rows = [
+        _marked(row, summary.is_earlier(analysis))
+        for analysis in summary.analyses
+        for row in formatting.analysis_rows(analysis)
+    ]
     console.table("analyses", formatting.ANALYSIS_COLUMNS, rows)
     for analysis in summary.analyses:
         for sentence in analysis.warnings:

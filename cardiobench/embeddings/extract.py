@@ -1,7 +1,7 @@
 """The encoding loop: recordings are decoded in workers, encoded in batches, stored as they come, on any number of processes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol, TypeVar
@@ -14,7 +14,7 @@ from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.embeddings.decode import Decoded, decode
 from cardiobench.embeddings.store import EmbeddingStore
-from cardiobench.models.base import LoadedModel, sampling_rate
+from cardiobench.models.base import Encoder, LoadedModel, sampling_rate
 from cardiobench.models.contract import encode, join_parts, transform
 from cardiobench.models.device import name_of
 from cardiobench.models.safe_folder import without_tokens
@@ -71,6 +71,19 @@ class EncodeJob:
         return self.source.frame["fingerprint"].iloc[self.number]
 
 
+def prepare(encoder: Encoder, source: RecordingSource, number: int) -> torch.Tensor:
+    """Read the recording of a line of `source.frame` and return its parts; raises `BadMedia` naming it."""
+    recording = source.recording(number, encoder.sampling)
+    if isinstance(recording, Ecg):
+        recording = at_rate(recording, sampling_rate(encoder))
+    return transform(encoder, recording)
+
+
+def run_code_of(model: LoadedModel) -> AbstractContextManager[None]:
+    """Return the context in which a model is run: without the user's tokens where it brings code of its own."""
+    return without_tokens() if model.own_code else nullcontext()
+
+
 class _Recordings(Sequence[Decoded]):
     """Recordings as the encoder's parts, or the reason why they have none."""
 
@@ -83,10 +96,7 @@ class _Recordings(Sequence[Decoded]):
     def __getitem__(self, position: int) -> Decoded:  # type: ignore[override]  # no slices
         job = self.jobs[position]
         try:
-            recording = job.source.recording(job.number, self.encoder.sampling)
-            if isinstance(recording, Ecg):
-                recording = at_rate(recording, sampling_rate(self.encoder))
-            return transform(self.encoder, recording)
+            return prepare(self.encoder, job.source, job.number)
         except BadMedia as error:
             return str(error)
         except MemoryError:
@@ -182,8 +192,7 @@ def extract(
             flush(store)
 
     with ExitStack() as stack:
-        if model.own_code:
-            stack.enter_context(without_tokens())
+        stack.enter_context(run_code_of(model))
         stack.callback(finish)  # an interrupted or failing run keeps what it has
         for batch in batched(enumerate(decoded), batch_size):
             readable = [(jobs[position], parts) for position, parts in batch if isinstance(parts, torch.Tensor)]

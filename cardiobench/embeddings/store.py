@@ -5,7 +5,9 @@ with the columns id, stamp, part and vector: one row per part of a recording. Ve
 key names: a grid of tokens in one line is a long vector. A shard is one record batch, of the few
 recordings that are encoded between two writes. It is written under another name and then renamed, so a shard that is there
 is whole; two runs at once write different shards and disturb nobody. Its name ends in a digest of its bytes, which is
-checked before Arrow reads anything: a damaged shard is set aside, and its recordings, no others, are encoded again.
+checked before Arrow reads anything: a damaged shard is set aside, and its recordings, no others, are encoded again. Its
+metadata states the key and the width of the vectors, which are compared on reading: a shard of another model that was copied
+into the folder is refused. Device and libraries stand there too; neither is meant to change a value.
 """
 
 import hashlib
@@ -14,7 +16,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,12 +29,10 @@ import xxhash
 
 from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput, first_n
 from cardiobench.core.io import write_atomic
+from cardiobench.core.libraries import library_versions, merged
 from cardiobench.core.memory import memory_limit, release_freed_memory
 from cardiobench.results.paths import folder_name
 
-DIGESTS = {32: xxhash.xxh3_128_hexdigest, 16: lambda content: hashlib.sha256(content).hexdigest()[:16]}
-"""Digits in a shard's name -> its digest: XXH3, at the speed of memory; shards of earlier versions have SHA-256."""
-DEVICE = b"device"  # in a shard's metadata; no part of the key, since it is not meant to change a value
 MEMORY_SHARE = 0.5  # of the memory here; larger embeddings lie in a file that is mapped into memory
 PROCESSES_HERE = "LOCAL_WORLD_SIZE"  # variable of launchers: processes that share this machine's memory
 POOLED_NUMBERS = 2**19  # numbers that are pooled together in float64: 4 MB, which stay in a processor's cache
@@ -46,11 +46,13 @@ class Embeddings:
         vectors: float32, or float16 for tokens, (all parts of all recordings, dim).
         offsets: (n + 1,); the parts of recording i are `vectors[offsets[i]:offsets[i + 1]]`.
         devices: that they were computed on, as far as it is known.
+        libraries: Library -> its versions, of those that computed the vectors.
     """
 
     vectors: np.ndarray
     offsets: np.ndarray
     devices: tuple[str, ...] = ()
+    libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def parts(self, number: int) -> np.ndarray:
         """Return the vectors (P, dim) of one recording."""
@@ -105,13 +107,35 @@ class _Match:
 
 
 class EmbeddingStore:
-    """The embeddings of one model on one dataset."""
+    """The embeddings of one model on one dataset.
 
-    def __init__(self, root: Path, model: str, dataset: str, key: Mapping[str, Any]):
-        text = json.dumps(key, sort_keys=True, indent=2, ensure_ascii=False)
+    Attributes:
+        key: Digest of everything that is meant to change them.
+        generation: Number of stores of this key that were given up, since the model no longer gives what they hold.
+        damaged: Shards that were set aside.
+    """
+
+    def __init__(
+        self, root: Path, model: str, dataset: str, key: Mapping[str, Any], *, generation: int = 0, media: str = ""
+    ):
+        """Find the store; nothing is read or written.
+
+        Args:
+            root: Folder of all stores.
+            model: Name of the model.
+            dataset: Name of the dataset.
+            key: Everything that is meant to change the embeddings, as JSON values.
+            generation: Number of stores of this key that were given up.
+            media: Column of the recordings, whose decoders are noted in the shards.
+        """
+        full = {**key, "generation": generation} if generation else key
+        text = json.dumps(full, sort_keys=True, indent=2, ensure_ascii=False)
         self.key = hashlib.sha256(text.encode()).hexdigest()[:12]
         self.folder = Path(root) / folder_name(model) / dataset / self.key
-        self.damaged: list[Path] = []  # shards that were set aside
+        self.generation, self.media = generation, media
+        self.damaged: list[Path] = []
+        self._of = f"{model} on {dataset}"
+        self._first: tuple[Path, int] | None = None  # a shard with the width of its vectors
         self.dtype = np.dtype(key.get("dtype", "float32"))
         self._text = text
 
@@ -135,6 +159,7 @@ class EmbeddingStore:
         *,
         rank: int = 0,
         device: str = "",
+        libraries: Mapping[str, str] | None = None,
     ) -> Path:
         """Write one shard.
 
@@ -144,6 +169,7 @@ class EmbeddingStore:
             parts: vectors (P, dim) of each recording's parts.
             rank: of this process, for the shard's name.
             device: that the vectors were computed on.
+            libraries: Library -> version, of those that computed the vectors; those of this process unless given.
 
         Returns:
             The shard's file.
@@ -160,7 +186,15 @@ class EmbeddingStore:
                 "part": np.concatenate([np.arange(n, dtype=np.int32) for n in lengths]),
                 "vector": pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1]),
             }
-        ).replace_schema_metadata({DEVICE: device})
+        ).replace_schema_metadata(
+            {
+                "key": self.key,
+                "of": self._of,
+                "width": str(flat.shape[1]),
+                "device": device,
+                "libraries": json.dumps(library_versions(self.media) if libraries is None else libraries),
+            }
+        )
         content = _to_bytes(table)
         name = f"{time.time_ns():020d}-rank{rank}-{os.getpid()}-{xxhash.xxh3_128_hexdigest(content)}.arrow"
         try:
@@ -196,12 +230,15 @@ class EmbeddingStore:
         release_freed_memory()
         offsets = np.r_[0, np.cumsum(lengths)]
         vectors = np.empty((0, 0), dtype=self.dtype)
-        devices = set()
+        devices: set[str] = set()
+        libraries: list[dict[str, str]] = []
         for match in matches:
             table = self._open(match.shard)
             if table is None:
                 raise BadData(f"{match.shard} was damaged while it was read. Run the line again.")
-            devices.add((table.schema.metadata or {}).get(DEVICE, b"").decode())
+            stated = _metadata(table)
+            devices.add(stated["device"])
+            libraries.append(json.loads(stated["libraries"]))
             column = table["vector"].combine_chunks()
             stored = column.flatten().to_numpy().reshape(len(column), -1)
             if not vectors.size:
@@ -211,7 +248,13 @@ class EmbeddingStore:
             target = np.repeat(offsets[match.positions], match.lengths) + step
             vectors[_as_slice(target)] = stored[_as_slice(source)]
         vectors.flags.writeable = False
-        return Embeddings(vectors, offsets, tuple(sorted(devices - {""})))
+        return Embeddings(vectors, offsets, tuple(sorted(devices - {""})), merged(libraries))
+
+    def agrees_with(self, libraries: Mapping[str, str]) -> bool:
+        """Return whether some shard was computed with these versions, as far as it states the same libraries."""
+        tables = (self._open(shard) for shard in sorted(self.folder.glob("*.arrow")))
+        sets = (json.loads(_metadata(table)["libraries"]) for table in tables if table is not None)
+        return any(all(libraries.get(name, found) == found for name, found in one.items()) for one in sets)
 
     def _open(self, shard: Path) -> pa.Table | None:
         """Return a shard's table; None where it was damaged, and is set aside now, or where another process set it aside."""
@@ -219,11 +262,39 @@ class EmbeddingStore:
             state = shard.stat()
             if state.st_size and shard.is_file() and _is_whole(shard, (state.st_ino, state.st_size, state.st_mtime_ns)):
                 with pa.memory_map(str(shard)) as source:
-                    return pa.ipc.open_file(source).read_all()
+                    table = pa.ipc.open_file(source).read_all()
+                self._check(shard, table)
+                return table
             self.damaged.append(shard.rename(shard.with_name(f"{shard.name}.damaged")))
         except FileNotFoundError:
             pass
         return None
+
+    def _check(self, shard: Path, table: pa.Table) -> None:
+        """Refuse a shard that another store wrote.
+
+        Raises:
+            BadData: Its key, its type of number or the width of its vectors is another one.
+        """
+        stated = _metadata(table)
+        remedy = "Move it back to where it came from, or delete it: its recordings are then encoded again."
+        if stated.get("key") != self.key:
+            found = (
+                f"key {stated['key']}, {stated.get('of')}" if "key" in stated else "no key, as those of older versions"
+            )
+            raise BadData(
+                f"{shard} is a shard of other embeddings: {found}; expected key {self.key}, {self._of}. {remedy}"
+            )
+        column = table.schema.field("vector").type
+        if column.value_type != pa.from_numpy_dtype(self.dtype) or str(column.list_size) != stated["width"]:
+            found = f"{column.list_size} numbers of type {column.value_type}"
+            raise BadData(f"{shard} holds {found} a vector; expected {stated['width']} of type {self.dtype}. {remedy}")
+        first, width = self._first = self._first or (shard, column.list_size)
+        if column.list_size != width:
+            raise BadData(
+                f"{shard} holds {column.list_size} numbers a vector, {first.name} beside it {width}. Delete the file whose "
+                "width is not the model's: its recordings are then encoded again."
+            )
 
     def _matches(self, ids: Sequence[str], fingerprints: Sequence[str]) -> Iterator[_Match]:
         """Yield where the recordings are stored, each at the first place that holds the file's fingerprint."""
@@ -284,7 +355,9 @@ def _to_bytes(table: pa.Table) -> bytes:
 @cache
 def _is_whole(shard: Path, state: tuple[int, ...]) -> bool:
     """Return whether a shard's bytes are those that were written; once per process and state of the file."""
-    expected = shard.stem.rpartition("-")[2]
-    digest = DIGESTS.get(len(expected))
     with pa.memory_map(str(shard)) as source:
-        return digest is not None and expected == digest(source.read_buffer())
+        return shard.stem.rpartition("-")[2] == xxhash.xxh3_128_hexdigest(source.read_buffer())
+
+
+def _metadata(table: pa.Table) -> dict[str, str]:
+    return {name.decode(): value.decode("utf-8", "replace") for name, value in (table.schema.metadata or {}).items()}

@@ -32,7 +32,7 @@ _WORD = re.compile(r"[\w.+-]+")
 PATH_MARK, ID_MARK, TOKEN_MARK = "(local path)", "(id)", "(token)"
 # Facts about the making of a result that others need; everything else of the stamp stays here.
 STAMP = {"cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch", "python", "commit", "seed", "resamples"}
-STAMP |= {"key", "code", "embeddings", "device", "seconds", "date", "suite"}
+STAMP |= {"key", "code", "embeddings", "device", "libraries", "seconds", "date", "suite"}
 
 
 def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()) -> ScoreResult:

@@ -10,6 +10,9 @@ from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, S
 FLOOR_MEANING = "the best score reachable on average without looking at the recording, by a constant or by guessing"
 """What the report, the leaderboard and the command line say wherever a floor is shown."""
 
+EARLIER = "taken from an earlier run"
+"""What a run says beside embeddings and results that it did not make."""
+
 ELSEWHERE = "Predictions from elsewhere are ranked among themselves, and stand as references beside the models."
 """What the report and the leaderboard say where both are shown."""
 

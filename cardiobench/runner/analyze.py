@@ -75,7 +75,7 @@ def analyze_model(
             if context.accelerator.is_main_process and (record := load_or_compute(cell, run_analysis, context)):
                 done.append(cell)
                 for one in cell.scores(record):
-                    context.summary.add(ScoreResult.load(one.path))
+                    context.summary.add(ScoreResult.load(one.path), earlier=context.summary.is_earlier(record))
             context.accelerator.wait_for_everyone()
     return done
 
@@ -95,7 +95,9 @@ def _plan_perturbed(
 ) -> dict[Perturbation, DatasetPlan]:
     members = [task for task in tasks if task.dataset == plan.dataset.spec.name]
     return {
-        perturbation: plan_dataset(model, plan.dataset, members, context.config, perturbation)
+        perturbation: plan_dataset(
+            model, plan.dataset, members, context.config, perturbation, generation=plan.store.generation
+        )
         for perturbation in protocol.perturbations(members)
     }
 

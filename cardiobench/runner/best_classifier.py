@@ -41,7 +41,8 @@ def score_best_classifiers(cells: Iterable[Cell], context: RunContext) -> None:
             groups.setdefault((cell.task.name, cell.variant.partition(".")[0]), []).append(cell)
     for (_, size), members in groups.items():
         if len(members) > 1:
-            context.summary.add(*_load_or_score(size, members, context))
+            result, files = _load_or_score(size, members, context)
+            context.summary.add(result, files, earlier=not files)
 
 
 def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[ScoreResult, list[Path]]:

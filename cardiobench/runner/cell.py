@@ -295,7 +295,7 @@ def load_or_compute(
     except NotApplicable as error:
         not_applicable(cell, str(error), context)
         return None
-    context.summary.add(record, files)
+    context.summary.add(record, files, earlier=cached is not None)
     return record
 
 

@@ -31,6 +31,7 @@ class RunSummary:
         files: written by this run.
         config_file: YAML that repeats the run.
         is_main_process: whether this process is the one that reports.
+        earlier: Those of the results and analyses that were taken from an earlier run.
     """
 
     results: list[ScoreResult] = field(default_factory=list)
@@ -40,6 +41,7 @@ class RunSummary:
     files: list[Path] = field(default_factory=list)
     config_file: Path | None = None
     is_main_process: bool = True
+    earlier: list[Record] = field(default_factory=list)
 
     @property
     def exit_code(self) -> int:
@@ -52,6 +54,7 @@ class RunSummary:
         return {
             "exit_code": self.exit_code,
             "results": [result.to_json() for result in self.results],
+            "from_earlier_run": [n for n, result in enumerate(self.results) if self.is_earlier(result)],
             "analyses": [replace(one, tables={}).to_json() | {"tables": list(one.tables)} for one in self.analyses],
             "not_applicable": [dict(zip(reason, row, strict=True)) for row in self.not_applicable],
             "failures": [dict(zip(failure, row, strict=True)) for row in self.failures],
@@ -59,8 +62,14 @@ class RunSummary:
             "config_file": self.config_file,
         }
 
-    def add(self, record: Record, files: Iterable[Path] = ()) -> None:
-        """Note a score or an analysis, and the files that were written for it."""
+    def is_earlier(self, record: Record) -> bool:
+        """Return whether a score or an analysis was taken from an earlier run."""
+        return any(one is record for one in self.earlier)
+
+    def add(self, record: Record, files: Iterable[Path] = (), *, earlier: bool = False) -> None:
+        """Note a score or an analysis, the files that were written for it, and whether it is of an earlier run."""
+        if earlier:
+            self.earlier.append(record)
         if isinstance(record, ScoreResult):
             self.results.append(record)
         elif isinstance(record, AnalysisResult):

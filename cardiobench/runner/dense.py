@@ -41,7 +41,7 @@ def run_dense(
             try:
                 protocol.check(task)
                 frames = labelled_frames(datasets[task.dataset], task, protocol, context.config.limit)
-                plans = {"": plan_tokens(model, frames, protocol, context.config)}
+                plans = {"": plan_tokens(model, frames, protocol, context)}
             except (NotApplicable, MissingData) as error:  # prepared before masks were kept
                 context.summary.not_applicable.append((model.name, task.name, protocol.name, str(error)))
                 continue
@@ -52,7 +52,7 @@ def run_dense(
             for line in rejection_lines(frames):
                 context.console.print(line)
             for floor in floor_models(model, context):
-                plans[floor.name.rpartition("/")[2]] = plan_tokens(floor, frames, protocol, context.config)
+                plans[floor.name.rpartition("/")[2]] = plan_tokens(floor, frames, protocol, context)
             _run_variants(model, task, protocol, plans, context)
 
 
@@ -65,7 +65,7 @@ def _run_variants(
         own, own_unreadable = plans, unreadable
         if read_out.further == "clip":
             try:
-                moving = plan_tokens(model, plans[""].frames, protocol, context.config, moving=True)
+                moving = plan_tokens(model, plans[""].frames, protocol, context, moving=True)
             except NotApplicable as error:
                 label = f"{protocol.name}.{read_out.name}"
                 context.summary.not_applicable.append((model.name, task.name, label, str(error)))

@@ -8,7 +8,6 @@ from functools import cache, cached_property
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.config import RunConfig
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.data.spec import Task
@@ -22,6 +21,7 @@ from cardiobench.protocols.dense.geometry import Window, measure
 from cardiobench.protocols.dense.protocol import DensePrediction
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import encode_jobs
+from cardiobench.runner.generation import current_plan
 from cardiobench.runner.processes import share
 from cardiobench.runner.references import first_patients
 from cardiobench.tasks.dense_label import DenseLabel
@@ -117,6 +117,11 @@ class TokenPlan:
     store: EmbeddingStore
 
     @property
+    def complete(self) -> bool:
+        """Whether every frame is encoded already."""
+        return not len(self.store.missing(self.frames.frame["id"], self.frames.frame["fingerprint"]))
+
+    @property
     def encoder(self) -> FrameTokens:
         """The encoder of single frames."""
         assert isinstance(self.model.encoder, FrameTokens)
@@ -148,7 +153,7 @@ class TokenPlan:
 
 
 def plan_tokens(
-    model: LoadedModel, frames: LabelledFrames, protocol: DensePrediction, config: RunConfig, moving: bool = False
+    model: LoadedModel, frames: LabelledFrames, protocol: DensePrediction, context: RunContext, moving: bool = False
 ) -> TokenPlan:
     """Return where a model's tokens of the labelled frames are.
 
@@ -156,9 +161,13 @@ def plan_tokens(
         NotApplicable: the model has no tokens with a place in the frame, or none with a time in a moving clip.
     """
     reading = token_model(model, protocol.full, moving)
-    key = embedding_key(reading, frames.dataset)
-    store = EmbeddingStore(config.cache_dir / "tokens", model.name, frames.dataset.spec.name, key)
-    return TokenPlan(reading, frames, store)
+    root, spec, key = context.config.cache_dir / "tokens", frames.dataset.spec, embedding_key(reading, frames.dataset)
+
+    def plan_of(generation: int) -> TokenPlan:
+        store = EmbeddingStore(root, model.name, spec.name, key, generation=generation, media=spec.media)
+        return TokenPlan(reading, frames, store)
+
+    return current_plan(reading, frames, plan_of, context)
 
 
 def encode_frames(plan: TokenPlan, context: RunContext) -> frozenset[str]:

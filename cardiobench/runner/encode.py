@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import BadModel
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.models.base import LoadedModel
@@ -78,12 +79,17 @@ def encode_jobs(
 
     Returns:
         Ids of what could not be encoded, the same on every process.
+
+    Raises:
+        BadModel: A model of the user's own does not give the same vectors twice.
     """
     from accelerate.utils import gather_object
 
     from cardiobench.embeddings.extract import default_workers, extract
 
     accelerator, config = context.accelerator, context.config
+    if model.custom:
+        _check_repeatable(model, jobs, context)
     with context.console.progress(f"{dataset} with {model.name}{note}", len(jobs)) as advance:
         failed = extract(
             model,
@@ -98,6 +104,22 @@ def encode_jobs(
     failures = sorted({(failure.id, failure.reason) for failure in gather_object(failed)})
     context.summary.failures += [(model.name, dataset, name, reason) for name, reason in failures]
     return frozenset(name for name, _ in failures)
+
+
+def _check_repeatable(model: LoadedModel, jobs: "Sequence[EncodeJob]", context: RunContext) -> None:
+    """Encode the first recordings twice on the main process; all processes stop where their vectors differ."""
+    from cardiobench.embeddings.repeat import check_repeatable
+
+    reason = ""
+    if jobs and context.accelerator.is_main_process:
+        try:
+            check_repeatable(model, jobs[0].source, [job.number for job in jobs], context.accelerator.device)
+        except BadModel as error:
+            reason = str(error)
+    if context.accelerator.num_processes > 1:
+        [reason] = share([reason])
+    if reason:
+        raise BadModel(reason)
 
 
 class CachedDataset:
@@ -187,5 +209,6 @@ def reorder(
         ],
         rank=rank,
         device=", ".join(embeddings.devices),
+        libraries={name: " and ".join(versions) for name, versions in embeddings.libraries.items()},
     )
     return indices[absent]

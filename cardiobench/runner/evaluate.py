@@ -1,7 +1,7 @@
 """Evaluate cells: from a model's embeddings to predictions, a score and their files."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cardiobench.core.errors import BadConfig
+from cardiobench.core.libraries import differing
 from cardiobench.metrics.load import load_metric
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import EnsembleProtocol, PredictionProtocol, ProtocolOutput, TaskData, aggregate
@@ -122,15 +123,24 @@ def save_score(
     )
     options = {**output.details, **seed_scores(predictions, data, output)}
     refits = ranking_scores(predictions, data, output, output.refits)
-    result = score(predictions, references, replace(cell.context(options), refit_scores=refits))
+    context = cell.context(options)
+    warnings = (*context.warnings, *library_warnings(data.embeddings.libraries))
+    result = score(predictions, references, replace(context, refit_scores=refits, warnings=warnings))
     stamp = {
         **cell.provenance(),
         "embeddings": cell.plan.store.key,
         "device": ", ".join(data.embeddings.devices) or "unknown",
+        "libraries": {name: " and ".join(found) for name, found in data.embeddings.libraries.items()},
         "seconds": round(time.perf_counter() - started, 3),
     }
     result = replace(result, stamp={**result.stamp, **stamp})
     return save_scored(result, predictions.frame, cell.path)
+
+
+def library_warnings(libraries: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Return a sentence where embeddings of one result were computed with several versions of a library."""
+    found = differing(libraries)
+    return [f"embeddings computed with {found}"] if found else []
 
 
 def ranking_scores(

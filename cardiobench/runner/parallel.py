@@ -165,7 +165,7 @@ def _collect(
     """Add the result of every cell to the run's summary, in the order of the cells, or note why it has none."""
     for n, cell in enumerate(cells):
         if n in cached:
-            context.summary.add(cached[n])
+            context.summary.add(cached[n], earlier=True)
         elif (result := outcomes[n].result) is None:
             not_applicable(cell, outcomes[n].reason, context)
         else:

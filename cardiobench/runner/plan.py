@@ -19,7 +19,9 @@ from cardiobench.embeddings.key import embedding_key
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
+from cardiobench.results.formatting import EARLIER
 from cardiobench.runner.context import RunContext
+from cardiobench.runner.generation import current_plan
 from cardiobench.runner.references import first_patients
 
 
@@ -40,6 +42,11 @@ class DatasetPlan:
     indices: np.ndarray
     store: EmbeddingStore
     to_encode: np.ndarray
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything is encoded already."""
+        return not len(self.to_encode)
 
 
 def resolve_tasks(names: Sequence[str], profile: str = "default", *, dense: bool = False) -> tuple[Task, ...]:
@@ -143,6 +150,7 @@ def plan_dataset(
     tasks: Sequence[Task],
     config: RunConfig,
     perturbation: Perturbation | None = None,
+    generation: int = 0,
 ) -> DatasetPlan:
     """Return what a model still has to encode of a dataset for these tasks; under a perturbation, of its test rows only."""
     rows = [first_patients(dataset.task_rows(task), config.limit) for task in tasks if not task.dense]
@@ -154,10 +162,18 @@ def plan_dataset(
     key = embedding_key(model, dataset)
     if perturbation is not None:
         key = perturbed_key(key, perturbation, config.seed)
-    store = EmbeddingStore(config.cache_dir / "embeddings", model.name, dataset.spec.name, key)
+    root, spec = config.cache_dir / "embeddings", dataset.spec
+    store = EmbeddingStore(root, model.name, spec.name, key, generation=generation, media=spec.media)
     frame = dataset.frame[["id", "fingerprint"]].iloc[indices]
     absent = store.missing(frame["id"], frame["fingerprint"])
     return DatasetPlan(dataset, tuple(tasks), indices, store, indices[absent])
+
+
+def _plan_current(model: LoadedModel, dataset: OpenDataset, tasks: Sequence[Task], context: RunContext) -> DatasetPlan:
+    def plan_of(generation: int) -> DatasetPlan:
+        return plan_dataset(model, dataset, tasks, context.config, generation=generation)
+
+    return current_plan(model, dataset, plan_of, context)
 
 
 def plan_model(
@@ -176,7 +192,7 @@ def plan_model(
     for name, dataset in datasets.items():
         members = [task for task in tasks if task.dataset == name]
         if dataset.spec.modality in model.modalities:
-            plans[name] = plan_dataset(model, dataset, members, context.config)
+            plans[name] = _plan_current(model, dataset, members, context)
         elif len(context.config.models) == 1 and context.config.tasks:
             reason = f"the model takes {' and '.join(model.modalities)}, {name} is {dataset.spec.modality}"
             context.summary.not_applicable += [
@@ -220,13 +236,17 @@ def model_lines(model: LoadedModel) -> list[str]:
     ]
 
 
+def _cached(number: int) -> str:
+    return f"{number}, {EARLIER}" if number else "0"
+
+
 def plan_rows(plans: Sequence[DatasetPlan]) -> list[tuple[str, ...]]:
     """Return the cells of `PLAN_COLUMNS`: what is left to encode for each task."""
     return [
         (
             task.name,
             str(len(plan.dataset.task_rows(task))),
-            str(len(plan.indices) - len(plan.to_encode)),
+            _cached(len(plan.indices) - len(plan.to_encode)),
             str(len(plan.to_encode)),
             str(plan.store.folder),
         )

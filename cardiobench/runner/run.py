@@ -96,7 +96,13 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         check_shared(config.cache_dir, accelerator)
         analyses: list[AnalysisCell] = []
         for model, chosen, here in load_models(request, context):
-            analyses += run_model(model, request.tasks, here, chosen, context)
+            try:
+                analyses += run_model(model, request.tasks, here, chosen, context)
+            except BadModel as error:  # It cannot be encoded; the others go on.
+                if len(config.models) == 1:
+                    raise
+                summary.failures.append((model.name, "", "model", str(error)))
+                console.failure(model.name, str(error))
         if accelerator.is_main_process and not config.shard:
             compare_models(analyses, context)
             finalize(context)

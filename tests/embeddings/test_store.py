@@ -1,8 +1,8 @@
 """Embeddings on disk: found by id, never taken from a replaced file, whole or not there."""
 
 import errno
-import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+import xxhash
 
 from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput
+from cardiobench.core.libraries import differing
 from cardiobench.embeddings.extract import SHARD
-from cardiobench.embeddings.store import Embeddings, EmbeddingStore, _is_whole, folder_name
+from cardiobench.embeddings.store import Embeddings, EmbeddingStore, _is_whole, _to_bytes, folder_name
 
 
 def store(folder, **key):
@@ -94,17 +96,6 @@ def test_a_damaged_shard_is_set_aside_and_its_recordings_are_missing_again(tmp_p
     assert len(content) > 20 * 37 and second.exists()
 
 
-def test_shards_named_by_sha256_are_read_and_checked(tmp_path):
-    kept = filled(tmp_path)
-    first = min(kept.folder.glob("*.arrow"))
-    content, expected = first.read_bytes(), kept.load(["a"], ["1"]).vectors
-    digest = hashlib.sha256(content).hexdigest()[:16]
-    earlier = first.rename(first.with_name(f"{first.stem.rpartition('-')[0]}-{digest}.arrow"))
-    np.testing.assert_array_equal(store(tmp_path).load(["a"], ["1"]).vectors, expected)
-    earlier.write_bytes(content[:-1] + b"x")
-    assert store(tmp_path).missing(["a", "b", "c"], ["1"] * 3).tolist() == [0, 1]
-
-
 @pytest.mark.slow
 def test_of_1600_flipped_bits_none_is_silent_and_none_crashes(tmp_path):
     rng = np.random.default_rng(0)
@@ -123,6 +114,92 @@ def test_of_1600_flipped_bits_none_is_silent_and_none_crashes(tmp_path):
         assert again.missing([*names, "other"], [*marks, "1"]).tolist() == everything
         (aside,) = again.damaged
         aside.unlink()
+
+
+def other_key(tmp_path):
+    return EmbeddingStore(tmp_path, "org/other", "camus", {"revision": "abc", "model": "org/other"})
+
+
+def other_dtype(tmp_path):
+    return store(tmp_path / "elsewhere", dtype="float16")
+
+
+def other_dataset(tmp_path):
+    return EmbeddingStore(tmp_path, "org/name", "tmed2", {"revision": "abc", "dataset": "tmed2"})
+
+
+def other_generation(tmp_path):
+    return EmbeddingStore(tmp_path, "org/name", "camus", {"revision": "abc"}, generation=1)
+
+
+@pytest.mark.parametrize("made", [other_key, other_dtype, other_dataset, other_generation])
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_shard_of_another_store_is_refused(tmp_path, made, renamed):
+    """Copied by hand, it would be read as this model's: nothing in the vectors tells."""
+    kept, other = filled(tmp_path), made(tmp_path)
+    shard = other.append(["d"], ["1"], [np.ones((1, 2))])
+    name = min(kept.folder.glob("*.arrow")).name.rpartition("-")[0] + "-" + shard.name.rpartition("-")[2]
+    copy = shutil.copy(shard, kept.folder / (name if renamed else shard.name))
+    for read in (
+        lambda one: one.missing(["d"], ["1"]),
+        lambda one: one.load(["d"], ["1"]),
+    ):
+        with pytest.raises(BadData) as refusal:
+            read(store(tmp_path))
+        said = str(refusal.value)
+        assert str(copy) in said and other.key in said and kept.key in said and "delete it" in said
+
+
+def rewritten(shard: Path, metadata: dict | None = None, vectors: np.ndarray | None = None) -> Path:
+    """Write a shard anew with other metadata or vectors, under a digest that fits."""
+    with pa.memory_map(str(shard)) as source:
+        table = pa.ipc.open_file(source).read_all()
+    stated = table.schema.metadata if metadata is None else metadata
+    if vectors is not None:
+        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+        table = table.set_column(3, "vector", column)
+    content = _to_bytes(table.replace_schema_metadata(stated))
+    shard.unlink()
+    path = shard.with_name(f"{shard.stem.rpartition('-')[0]}-{xxhash.xxh3_128_hexdigest(content)}.arrow")
+    path.write_bytes(content)
+    return path
+
+
+def test_a_shard_of_another_width_or_type_is_refused(tmp_path):
+    kept = store(tmp_path)
+    kept.append(["a"], ["1"], [np.ones((1, 144))])
+    narrow = kept.append(["b"], ["1"], [np.ones((1, 1))])
+    with pytest.raises(BadData, match=f"{narrow.name} holds 1 numbers a vector, .* beside it 144"):
+        store(tmp_path).load(["a", "b"], ["1", "1"])
+    narrow = rewritten(narrow, vectors=np.ones((1, 144), np.float16))
+    with pytest.raises(BadData, match=r"144 numbers of type halffloat a vector; expected 1 of type float32"):
+        store(tmp_path).load(["a", "b"], ["1", "1"])
+
+
+def test_a_shard_without_a_key_is_refused(tmp_path):
+    kept = store(tmp_path)
+    shard = rewritten(kept.append(["a"], ["1"], [np.ones((1, 2))]), metadata={"device": "cpu"})
+    with pytest.raises(BadData, match=f"{shard.name} is a shard of other embeddings: no key"):
+        store(tmp_path).missing(["a"], ["1"])
+
+
+def test_a_shard_under_another_name_is_read_while_its_digest_is_right(tmp_path):
+    kept = filled(tmp_path)
+    shard = min(kept.folder.glob("*.arrow"))
+    shard.rename(shard.with_name(f"mine-{shard.stem.rpartition('-')[2]}.arrow"))
+    assert not len(store(tmp_path).missing(["a", "b", "c"], ["1"] * 3))
+
+
+def test_the_libraries_of_the_vectors_that_are_asked_for_are_known(tmp_path):
+    kept = store(tmp_path)
+    for name, version in (("a", "2.4.1"), ("b", "2.6.0")):
+        kept.append([name], ["1"], [np.ones((2, 3))], libraries={"torch": version, "numpy": "2.0"})
+    libraries = kept.load(["a", "b"], ["1", "1"]).libraries
+    assert libraries == {"numpy": ("2.0",), "torch": ("2.4.1", "2.6.0")}
+    assert differing(libraries) == "torch 2.4.1 and 2.6.0" and not differing(kept.load(["a"], ["1"]).libraries)
+    assert kept.agrees_with({"torch": "2.6.0", "timm": "1"}) and not kept.agrees_with({"torch": "2.7.0"})
+    own = kept.append(["c"], ["1"], [np.ones((2, 3))])
+    assert kept.load(["c"], ["1"]).libraries["numpy"] == (np.__version__,) and own.is_file()
 
 
 def test_the_devices_of_the_vectors_that_are_asked_for_are_known(tmp_path):

@@ -1,0 +1,59 @@
+"""Versions of the libraries that decode recordings or compute with their values."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+COMPUTING: Mapping[str, tuple[str, ...]] = {
+    "PIL": ("pillow",),
+    "cv2": ("opencv-python-headless", "opencv-python"),
+    "jax": ("jax",),
+    "numpy": ("numpy",),
+    "onnxruntime": ("onnxruntime", "onnxruntime-gpu"),
+    "open_clip": ("open_clip_torch",),
+    "scipy": ("scipy",),
+    "sklearn": ("scikit-learn",),
+    "tensorflow": ("tensorflow",),
+    "timm": ("timm",),
+    "tokenizers": ("tokenizers",),
+    "torch": ("torch",),
+    "torchvision": ("torchvision",),
+    "transformers": ("transformers",),
+}
+"""Library as it is imported -> its distributions, of which one is installed."""
+DECODERS: Mapping[str, tuple[str, ...]] = {
+    "video": ("av", "pillow", "pydicom", "pylibjpeg", "nibabel"),
+    "image": ("pillow", "pydicom", "pylibjpeg", "nibabel"),
+    "ecg": ("h5py",),
+}
+"""Column of the media -> distributions that decode it, in worker processes: this one does not import them."""
+
+
+def library_versions(media: str = "") -> dict[str, str]:
+    """Return distribution -> version of the computing libraries that this process has imported, and of a medium's decoders."""
+    imported = (names for library, names in COMPUTING.items() if library in sys.modules)
+    found = {name: _version(name) for names in (*imported, DECODERS.get(media, ())) for name in names}
+    return {name: installed for name, installed in sorted(found.items()) if installed}
+
+
+def merged(sets: Iterable[Mapping[str, str]]) -> dict[str, tuple[str, ...]]:
+    """Return library -> its versions in several sets, sorted."""
+    versions: dict[str, set[str]] = {}
+    for one in sets:
+        for name, installed in one.items():
+            versions.setdefault(name, set()).add(installed)
+    return {name: tuple(sorted(found)) for name, found in sorted(versions.items())}
+
+
+def differing(versions: Mapping[str, tuple[str, ...]]) -> str:
+    """Return in words the libraries of which there are several versions, such as `torch 2.4.1 and 2.6.0`; "" for none."""
+    return ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items() if len(found) > 1)
+
+
+@cache
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,158 @@
+"""Encode recordings again, to see whether a model still gives what it gave and gives the same answer twice."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from cardiobench.core.errors import BadMedia, BadModel
+from cardiobench.embeddings.extract import PartEncoder, RecordingSource, prepare, run_code_of
+from cardiobench.embeddings.store import EmbeddingStore
+from cardiobench.models.base import LoadedModel
+
+EXACT = 1e-3
+"""Largest difference, in root mean squares of the vectors, between two encodings in single precision on a processor."""
+COARSE = 3e-2
+"""The same where half precision, a GPU or two devices took part."""
+TRIES = 10  # recordings that are tried until enough of them can be read
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Difference between stored vectors and those that a model gives now.
+
+    Attributes:
+        id: Recording with the largest difference.
+        difference: Largest difference of a number, in root mean squares of the stored vectors.
+    """
+
+    id: str
+    difference: float
+
+
+def check_repeatable(model: LoadedModel, source: RecordingSource, numbers: Iterable[int], device: torch.device) -> None:
+    """Encode two recordings together, then again one by one.
+
+    Args:
+        model: Loaded model, on the device.
+        source: Recordings.
+        numbers: Lines of `source.frame`, of which the first two that can be read are taken.
+        device: Device of the network.
+
+    Raises:
+        BadModel: The answers differ, or a part of the network that acts in training alone did act.
+    """
+    encode = PartEncoder(model, device)
+    readable = list(_readable(model, source, numbers, 2))
+    if not readable:
+        return
+    with run_code_of(model), _training_parts() as training:
+        together = encode(torch.cat([parts for _, parts in readable])).split([len(parts) for _, parts in readable])
+        alone = [encode(parts) for _, parts in _readable(model, source, [number for number, _ in readable], 2)]
+    if training:
+        raise BadModel(
+            f"{model.name} is in training mode: {', '.join(sorted(training))} acted while it encoded. Call eval() on its "
+            "network where it is made, such as self.network = Net().eval()."
+        )
+    pairs = zip(together, alone, strict=True)
+    worst = max(_difference(first.numpy(), again.numpy()) for first, again in pairs)
+    if worst > _tolerance(model, [device.type]):
+        raise BadModel(
+            f"{model.name} gives other vectors when a recording is encoded again: they differ by {worst:.2g} of their root "
+            "mean square. Call eval() on its network where it is made; give random steps of transform and encode a fixed "
+            "seed; encode every part by itself, whatever else is in the batch."
+        )
+
+
+def drift(
+    model: LoadedModel, source: RecordingSource, store: EmbeddingStore, count: int, device: torch.device
+) -> Drift | None:
+    """Encode some stored recordings again and compare.
+
+    Args:
+        model: Loaded model, on the device.
+        source: Recordings.
+        store: Their stored vectors.
+        count: Recordings to encode.
+        device: Device of the network.
+
+    Returns:
+        The largest difference where it is more than arithmetic explains; None where the model gives what is stored, or where
+        nothing is stored that can still be read.
+    """
+    frame = source.frame
+    stored = np.delete(np.arange(len(frame)), store.missing(frame["id"], frame["fingerprint"]))
+    # The first ones and the last ones in turn: neighbours are often of one patient.
+    order = np.stack([stored, stored[::-1]], axis=1).ravel()[: len(stored)]
+    encode, found = PartEncoder(model, device), Drift("", 0.0)
+    devices = {device.type}
+    with run_code_of(model):
+        for number, parts in _readable(model, source, order, count):
+            row = frame.iloc[number]
+            kept = store.load([row["id"]], [row["fingerprint"]])
+            devices |= {name.partition(":")[0] for name in kept.devices}
+            again = encode(parts).flatten(0, -2).numpy().astype(kept.vectors.dtype)
+            difference = _difference(kept.vectors, again)
+            if difference > max(found.difference, _tolerance(model, devices)):
+                found = Drift(row["id"], difference)
+    return found if found.id else None
+
+
+def _readable(
+    model: LoadedModel, source: RecordingSource, numbers: Iterable[int], count: int
+) -> Iterator[tuple[int, torch.Tensor]]:
+    """Yield the parts of the first recordings that can be read."""
+    for tried, number in enumerate(numbers):
+        if not count or tried >= TRIES:
+            return
+        try:
+            parts = prepare(model.encoder, source, int(number))
+        except (BadMedia, MemoryError):
+            continue
+        count -= 1
+        yield int(number), parts
+
+
+def _difference(stored: np.ndarray, again: np.ndarray) -> float:
+    """Return the largest difference in root mean squares of the first; infinite where the shapes differ."""
+    if stored.shape != again.shape:
+        return np.inf
+    first, second = stored.astype(np.float64), again.astype(np.float64)
+    if not np.isfinite(first).all():
+        return 0.0  # Such a vector is not stored, and extraction says so.
+    largest = np.abs(first - second).max(initial=0.0)
+    return float(largest / np.sqrt(np.mean(first**2))) if largest else 0.0
+
+
+def _tolerance(model: LoadedModel, devices: Iterable[str]) -> float:
+    exact = model.precision == "fp32" and model.stored_as == "float32" and set(devices) <= {"cpu"}
+    return EXACT if exact else COARSE
+
+
+@contextmanager
+def _training_parts() -> Iterator[set[str]]:
+    """Collect the names of the layers that ran in training mode and act there as they do not when a model is used."""
+    found: set[str] = set()
+
+    def note(module: torch.nn.Module, inputs: Any) -> None:
+        if module.training and _acts_in_training(module):
+            found.add(type(module).__name__)
+
+    handle = torch.nn.modules.module.register_module_forward_pre_hook(note)
+    try:
+        yield found
+    finally:
+        handle.remove()
+
+
+def _acts_in_training(module: torch.nn.Module) -> bool:
+    name = type(module).__name__
+    if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+        return module.track_running_stats
+    shares = [getattr(module, attribute, None) for attribute in ("p", "drop_prob", "dropout")]
+    recurrent = isinstance(module, torch.nn.RNNBase) and module.num_layers > 1
+    random = "Drop" in name or name == "StochasticDepth" or recurrent or isinstance(module, torch.nn.MultiheadAttention)
+    return random and any(isinstance(share, int | float) and share > 0 for share in shares)
