@@ -8,6 +8,7 @@ _LAZY = {
     "score": "cardiobench.api",
     "compare": "cardiobench.api",
     "load_dataset": "cardiobench.api",
+    "load_references": "cardiobench.api",
     "load_metric": "cardiobench.metrics.load",
     "list_metrics": "cardiobench.metrics.load",
     "list_datasets": "cardiobench.data.catalog",

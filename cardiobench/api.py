@@ -96,6 +96,25 @@ def compare(
     return compare_joined(first, second, **options)
 
 
+def load_references(task: str, data_dir: str | Path | None = None) -> "pd.DataFrame":
+    """Return the references of a task, the table that `cardiobench references` writes; no recording is needed.
+
+    Args:
+        task: Name of the task.
+        data_dir: Raw or prepared folder; None = CARDIOBENCH_DATA. Generated and bundled data need none.
+
+    Returns:
+        id, patient_id, split, y_true and columns of groups, one row per unit; `labelled` is 0 for a unit without a label. The
+        other columns name the release.
+
+    Raises:
+        MissingData: The tables of the release are not here.
+    """
+    from cardiobench.runner.external_predictions import task_references
+
+    return task_references(task, None if data_dir is None else Path(data_dir))[0].to_frame()
+
+
 def _references(source: "str | Path | pd.DataFrame", task: str) -> "References":
     from cardiobench.data import catalog
     from cardiobench.data.references_file import read_references

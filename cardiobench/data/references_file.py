@@ -121,19 +121,24 @@ class References:
             table[name] = cells.astype(object).where(cells.notna(), None)
         return table
 
-    def write(self, path: str | Path) -> Path:
-        """Write the references as UTF-8 CSV, or as Parquet where the file is called so.
+    def to_frame(self) -> pd.DataFrame:
+        """Return labelled and unlabelled units with the columns about the release; `read_references` takes it.
 
         Raises:
             BadData: The release is not known.
         """
         if self.release is None:
-            raise BadData(f"the references of {self.task.name} cannot be written: {self.problem}.")
+            raise BadData(f"the references of {self.task.name} are not those of the release: {self.problem}.")
         table = self._all_rows()
         table[TASK], table[VERSION], table[TWIN] = self.task.name, self.release.version, int(self.release.twin)
         table[UNITS] = table["split"].map(self.release.units)
         table[LABELLED] = table["id"].isin(self.table["id"]).astype(int)
         table[DIGEST] = self.digest
+        return table
+
+    def write(self, path: str | Path) -> Path:
+        """Write the references as UTF-8 CSV, or as Parquet where the file is called so; arguments and errors as of `to_frame`."""
+        table = self.to_frame()
         return write_parquet(table, path) if Path(path).suffix.lower() in PARQUET else write_csv(table, path)
 
 
