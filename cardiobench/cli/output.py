@@ -34,6 +34,9 @@ def print_results(
     console.table("results", formatting.COLUMNS, rows)
     for task, sentence, who in formatting.warnings(list(results)):
         console.print(f"! {task}: {sentence}" + (f" ({who})" if who else ""))
+    for result in results:
+        if result.bounds is not None:
+            console.print(f"! {result.task}: {formatting.bounds(result)} ({result.model['name']} {result.label})")
 
 
 def _marked(row: tuple[str, ...], earlier: bool) -> tuple[str, ...]:

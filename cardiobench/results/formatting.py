@@ -77,6 +77,15 @@ def coverage(result: ScoreResult) -> str:
     return f"{result.scored}/{'unknown' if result.expected is None else result.expected}"
 
 
+def bounds(result: ScoreResult) -> str:
+    """Return the worst and the best case of a result with missing answers; empty where none is missing."""
+    if result.bounds is None:
+        return ""
+    worst, best = (number(value, result) for value in (result.bounds.worst, result.bounds.best))
+    total = result.expected or result.scored + result.bounds.missing
+    return f"{result.bounds.missing} of {total} unanswered: between {worst} and {best} of all; judged on {worst}."
+
+
 def flags(result: ScoreResult) -> list[str]:
     """Return short flags to print beside the number; the warnings say them in full."""
     marks = []

@@ -10,6 +10,7 @@ from cardiobench.data import catalog
 from cardiobench.report.overview import STEPS, ScoreCell, marks, missing_reason, overview_tables, skill
 from cardiobench.report.page import naming
 from cardiobench.report.page.examples import worst_predictions
+from cardiobench.results import formatting
 from cardiobench.results.collect import Entry
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Gap
 from tests.results.test_formatting import NAN, result
@@ -130,7 +131,7 @@ def test_a_cell_in_sentences():
     assert "Floor: 50.00, the best score reachable on average without looking at the recording" in text
     assert "no information shown (exploratory): a sentence." in text
     assert "12 of 120 unanswered: between 57.00 and 67.00 of all; judged on 57.00." in text
-    assert naming.bounds_text(result(0.6)) == ""
+    assert formatting.bounds(result(0.6)) == ""
 
 
 def test_every_metric_in_its_own_digits():

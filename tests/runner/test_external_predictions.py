@@ -99,6 +99,7 @@ def test_one_answer_may_be_missing(sample, capsys):
     assert main(LINE) == 2
     assert "has 51 of the 52 test units" in (said := capsys.readouterr().err) and "--allow-missing" in said
     assert main([*LINE, "--allow-missing"]) == 0
+    assert "1 of 52 unanswered: between " in capsys.readouterr().out
     result = last_result(sample)
     assert coverage(result) == "51/52" and "incomplete" in flags(result)
     assert result.score.value == 1 and result.bounds.missing == 1 and result.bounds.worst < result.bounds.best == 1

@@ -44,7 +44,7 @@ def tooltip(cell: ScoreCell) -> str:
         f"Floor: {tables.floor(result)}, {tables.FLOOR_MEANING}. Difference {_difference(result)}, positive is better: "
         f"{skill_text(cell.skill)} of the way to a perfect score.",
         f"{tables.verdict(result)}: {verdict.sentence}.",
-        bounds_text(result),
+        tables.bounds(result),
         *(f"{MARKS[mark][0]} {mark}: {MARKS[mark][1]}." for mark in cell.marks[1:]),
     ]
     return " ".join(sentence for sentence in sentences if sentence)
@@ -55,15 +55,6 @@ def _difference(result: ScoreResult) -> str:
         tables.number(x, result) for x in (result.verdict.low, result.verdict.difference, result.verdict.high)
     )
     return f"{value} [{low}, {high}]"
-
-
-def bounds_text(result: ScoreResult) -> str:
-    """Return the worst and the best case of a result with missing answers; empty where none is missing."""
-    if result.bounds is None:
-        return ""
-    worst, best = (tables.number(value, result) for value in (result.bounds.worst, result.bounds.best))
-    total = result.expected
-    return f"{result.bounds.missing} of {total} unanswered: between {worst} and {best} of all; judged on {worst}."
 
 
 def score_row(entry: Entry) -> dict[str, Any]:
@@ -87,7 +78,7 @@ def score_row(entry: Entry) -> dict[str, Any]:
         "n": result.score.n,
         "patients": result.score.n_patients,
         "coverage": tables.coverage(result),
-        "bounds": bounds_text(result),
+        "bounds": tables.bounds(result),
         "marks": [(MARKS[mark][0], mark) for mark in marks(result)[1:]],
     }
 
