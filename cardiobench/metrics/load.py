@@ -2,7 +2,7 @@
 
 import importlib.util
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from types import ModuleType
 
 from cardiobench.core import plugins
@@ -87,13 +87,17 @@ def find_numbers(key: str) -> tuple[Number, ...]:
         installed = plugins.entry_points("metrics")
     except BadConfig:  # Two packages have a metric of one name.
         installed = {}
-    declared = _declared(tuple(installed))
-    return tuple(number for numbers in declared if (number := match_number(key, numbers)))
+    return _find_numbers(key, tuple(installed))
 
 
 def find_number(key: str) -> Number:
     """Return what a number is by its key alone; one that no metric declares has no direction, range or unit."""
     return next(iter(find_numbers(key)), Number(key, None))
+
+
+@lru_cache(maxsize=4096)  # A page asks thousands of times, and names in files are anybody's.
+def _find_numbers(key: str, installed: tuple[str, ...]) -> tuple[Number, ...]:
+    return tuple(number for numbers in _declared(installed) if (number := match_number(key, numbers)))
 
 
 @cache

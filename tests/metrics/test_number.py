@@ -16,6 +16,11 @@ def formula(**names):
     return SimpleNamespace(**names)
 
 
+def clear():
+    load._declared.cache_clear()
+    load._find_numbers.cache_clear()
+
+
 def test_directions_alone_are_enough():
     old = read_numbers("mine", formula(HIGHER_IS_BETTER=False, INTERVAL="t"))
     assert old == {"mine": Number("mine", "lower", interval="t")}
@@ -90,11 +95,11 @@ def test_a_broken_package_does_not_stop_a_page(source, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     point = plugins.metadata.EntryPoint("broken", "broken_metric", "cardiobench.metrics")
     monkeypatch.setattr(plugins, "entry_points", lambda group: {"broken": point})
-    load._declared.cache_clear()
+    clear()
     assert [number.key for number in find_numbers("mae")] == ["mae"] and not find_numbers("broken")
     with pytest.raises(BadConfig, match="broken"):
         load_metric.__wrapped__("broken")
-    load._declared.cache_clear()
+    clear()
 
 
 def test_every_metric_of_ours_declares_its_numbers():
