@@ -165,7 +165,7 @@ def prepared(name: str, folder: Path, output: Path) -> Callable[[], str]:
             return f"embeddings {features.nbytes / 1e6:.0f} MB"
 
         return load
-    from cardiobench.scoring.context import ResultContext
+    from cardiobench.results.context import ResultContext
     from cardiobench.scoring.predictions import Predictions
     from cardiobench.scoring.score import score
 

@@ -20,9 +20,9 @@ from joblib.externals.loky import get_reusable_executor
 
 from cardiobench.data import catalog
 from cardiobench.report.page.write import write_report
+from cardiobench.results.context import ResultContext
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 

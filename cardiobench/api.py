@@ -62,13 +62,13 @@ def score(
         references: file made by `cardiobench references`, or such a table as a frame; of another table with id, patient_id,
             split and y_true the coverage is not known.
         allow_missing: score what is there; the verdict is judged as if every missing answer were wrong (`ScoreResult.bounds`).
-        options: Fields of `cardiobench.scoring.context.ResultContext`, such as `resamples`, `seed`, `protocol` and `model`.
+        options: Fields of `cardiobench.results.context.ResultContext`, such as `resamples`, `seed`, `protocol` and `model`.
 
     Raises:
         BadPredictions: ids missing, extra or repeated; values that are none.
     """
     from cardiobench.data import catalog
-    from cardiobench.scoring.context import ResultContext
+    from cardiobench.results.context import ResultContext
     from cardiobench.scoring.score import score as score_joined
 
     truth = _references(references, task)

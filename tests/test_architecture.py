@@ -8,6 +8,8 @@ import pytest
 
 from cardiobench.core.resources import PACKAGE
 from cardiobench.metrics.load import load_metric, own_metrics
+from cardiobench.results.verdict import Verdict
+from cardiobench.tasks.task import list_kinds
 
 FILES = {
     ".".join(("cardiobench", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
@@ -68,9 +70,7 @@ NAMED = {
     "cardiobench.leaderboard.verify": "a field of the scores of classes",
     "cardiobench.scoring.floor_table": "published numbers",
     "cardiobench.report.page.naming": "decision threshold behind the sensitivity",
-    "cardiobench.scoring.dense": "formulas of a kind of task",
-    "cardiobench.scoring.metrics": "formulas of a kind of task",
-    "cardiobench.scoring.score": "formulas of a kind of task",
+    "cardiobench.scoring.metrics": "mean area of several labels, which protocols choose by",
     "cardiobench.stats.information": "statistics of a kind of task",
     "cardiobench.stats.estimates": "areas of the classes of a kind of task",
     "cardiobench.tasks": "formulas of a kind of task",
@@ -88,6 +88,36 @@ def test_numbers_are_named_only_where_the_number_itself_is_meant():
         if not any(name == place or name.startswith(f"{place}.") for place in NAMED)
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and node.value in keys
+    ]
+    assert found == []
+
+
+KINDS_ASKED = ("cardiobench.tasks", "cardiobench.extensions.reproduction")
+"""Packages that may compare the name of a kind: the kinds, and tables of a paper; everything else asks `Task.rules`."""
+
+
+def test_the_kind_of_a_task_is_asked_in_one_package():
+    """A comparison with the name of a kind is one that a kind from elsewhere does not pass."""
+    names = set(list_kinds())
+    found = [
+        f"{name}:{node.lineno}"
+        for name, tree in TREES.items()
+        if not name.startswith(KINDS_ASKED)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        and any(isinstance(one, ast.Attribute) and one.attr == "kind" for one in ast.walk(node))
+        and names & {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+    ]
+    assert found == []
+
+
+def test_the_text_of_a_verdict_is_written_once():
+    texts = {str(verdict) for verdict in Verdict} - {"too few to say"}  # Also an outcome of `compare`.
+    found = [
+        f"{name}:{node.lineno}"
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in texts and name != "cardiobench.results.verdict"
     ]
     assert found == []
 

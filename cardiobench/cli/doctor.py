@@ -191,7 +191,7 @@ def _zero_shot(text: str, task: Task) -> str:
         prompts(task)
     except NotApplicable:
         return "no prompts"
-    if task.kind == "regression" and task.prompt_grid is None:
+    if task.rules.answer == "number" and task.prompt_grid is None:
         return "no ladder of numbers"
     return text
 

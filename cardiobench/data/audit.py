@@ -73,7 +73,9 @@ def _counts(source: OpenDataset) -> Iterator[AuditFinding]:
             note = f"{patients} patients"
             if task.classes:
                 cells = (
-                    part["y_true"].str.split(LABEL_SEPARATOR).explode() if task.kind == "multilabel" else part["y_true"]
+                    part["y_true"].str.split(LABEL_SEPARATOR).explode()
+                    if task.rules.answer == "labels"
+                    else part["y_true"]
                 )
                 classes = cells.value_counts()
                 note += "; " + ", ".join(f"{name} {classes[name]}" for name in task.classes if name in classes)
@@ -83,7 +85,7 @@ def _counts(source: OpenDataset) -> Iterator[AuditFinding]:
 def _rare_classes(source: OpenDataset) -> Iterator[AuditFinding]:
     """Yield the classes of multilabel tasks that few test patients have: their AUROC rests on those few."""
     for task in source.spec.tasks:
-        if task.kind == "multilabel":
+        if task.rules.answer == "labels":
             references = source.references(task)
             test = references[references["split"] == "test"]
             present = pd.DataFrame(label_values(test["y_true"], task) == 1, columns=task.classes)
@@ -98,7 +100,7 @@ def _patients(source: OpenDataset) -> Iterator[AuditFinding]:
     listed = source.table.listed
     yield crossing(listed, listed["patient_id"], "patients in two splits")
     for task in source.spec.tasks:
-        if task.kind == "binary":
+        if task.rules.two_classes:
             rows = source.references(task)
             yield both_labels(rows, task)
             for split in source.spec.splits:

@@ -297,7 +297,7 @@ def features(spec: DatasetSpec) -> datasets.Features:
     columns |= {name: datasets.Value(kind) for name, kind in spec.columns.items()}
     for task in spec.all_tasks:
         label = datasets.ClassLabel(names=list(task.classes)) if task.classes else datasets.Value("float64")
-        columns[task.target] = datasets.Sequence(label) if task.kind == "multilabel" else label
+        columns[task.target] = datasets.Sequence(label) if task.rules.answer == "labels" else label
         if task.partially_labelled:
             columns[unmeasured_column(task)] = datasets.Sequence(label)
     return datasets.Features(columns)
@@ -310,7 +310,7 @@ def unmeasured_column(task: Task) -> str:
 
 def _stored_labels(task: Task, cell: object) -> dict[str, list[str]]:
     """Return the lists that a built dataset holds in place of the cell of a multilabel task."""
-    if task.kind != "multilabel" or pd.isna(cell):
+    if task.rules.answer != "labels" or pd.isna(cell):
         return {}
     present, unmeasured = split_labels(str(cell))
     return {task.target: present} | ({unmeasured_column(task): unmeasured} if task.partially_labelled else {})

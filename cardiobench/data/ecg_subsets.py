@@ -73,7 +73,7 @@ def draw_subset(
     """
     if size not in SIZES:
         raise ValueError(f"size '{size}': expected one of {', '.join(SIZES)}")
-    if task.kind != "binary":
+    if not task.rules.two_classes:
         raise NotApplicable(f"{task.name} is a {task.kind} task; subsets are balanced between two classes.")
     least, most = SIZES[size]
     rng = np.random.default_rng(seed)
@@ -110,7 +110,7 @@ def draw_subsets(
         try:
             drawn[size] = draw_subset(references, task, size, seed, one_a_patient=one_a_patient)
         except NotApplicable as error:
-            if task.kind != "binary":
+            if not task.rules.two_classes:
                 raise
             reasons[size] = str(error)
     return drawn, reasons

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -72,10 +71,6 @@ class PreparedDataset(OpenDataset):
         rows = self.task_rows(task) if rows is None else rows
         yield from read_labels(path, task, set(rows["id"]))
 
-    def _lacks_label_file(self, rows: pd.DataFrame) -> np.ndarray:
-        """Tell that no labels are in files of their own: `prepare` read them all."""
-        return np.zeros(len(rows), dtype=bool)
-
     def _decode(self, row: Mapping[str, Any], sampling: FrameSampling | None) -> Clip | Ecg:
         return decode({**self.dataset[self._places[row["id"]]], "key_frame": row.get("key_frame")}, sampling)
 
@@ -135,7 +130,7 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
 
 def _class_cells(frame: pd.DataFrame, task: Task) -> list[str | None]:
     """Return the labels of a task with classes as the builder's rows have them."""
-    if task.kind != "multilabel":
+    if task.rules.answer != "labels":
         return [None if pd.isna(code) else task.classes[int(code)] for code in frame[task.target]]
     unmeasured = frame[unmeasured_column(task)] if task.partially_labelled else [()] * len(frame)
     return [

@@ -71,7 +71,7 @@ def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], st
         source = file or f"hf_datasets/{task.dataset}/prompts.json"
         raise NotApplicable(f"there are no prompts for {task.name} (none for '{task.target}' in {source})")
     chosen = content[task.target]
-    needed = ("templates",) if task.kind == "regression" else task.classes
+    needed = ("templates",) if task.rules.answer == "number" else task.classes
     for key in needed:
         if not chosen.get(key) and task.target == "view":
             raise NotApplicable(f"{file} has no prompts for the view {key}. Run {task.dataset}/view_named")

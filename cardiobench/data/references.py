@@ -93,7 +93,7 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
             raise BadData(
                 f"{source} of {task.name}: {unknown} of {len(table)} rows have no label: "
                 f"{first_n(table.loc[table['y_true'].isna(), 'id'])}. Leave them out"
-                f"{'; that a unit has none of the classes is an empty text, not a null' if task.kind == 'multilabel' else ''}."
+                f"{'; that a unit has none of the classes is an empty text, not a null' if task.rules.answer == 'labels' else ''}."
             )
         if strange := strange_labels(table["y_true"], task):
             raise BadData(
@@ -115,7 +115,7 @@ def class_names_of(column: pd.Series, task: Task) -> pd.Series:
     Cells of a multilabel task hold names and nothing else, and a null is not an empty text: nobody knows the unit's classes.
     """
     text = text_of(column)
-    if task.kind == "multilabel":
+    if task.rules.answer == "labels":
         return text.mask(column.isna(), None)
     names = {str(index): name for index, name in enumerate(task.classes)}
     names |= {f"{index}.0": name for index, name in enumerate(task.classes)}

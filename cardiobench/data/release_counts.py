@@ -77,7 +77,7 @@ def check_class_counts(spec: DatasetSpec, listed: pd.DataFrame) -> None:
         # Cells are counted first, and split into names then: few different ones occur.
         cells = listed.groupby(["split", task.target]).size().rename_axis(["split", "name"]).reset_index(name="rows")
         of_rows = cells.groupby("split")["rows"].sum()
-        if task.kind == "multilabel":
+        if task.rules.answer == "labels":
             cells = cells.assign(name=cells["name"].str.split(LABEL_SEPARATOR)).explode("name")
         counts = cells.groupby(["name", "split"])["rows"].sum()
         wrong = []

@@ -187,7 +187,7 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
                 )
             continue
         labels = frame[task.target].dropna()
-        if task.kind == "regression" and task.label_range:
+        if task.rules.answer == "number" and task.label_range:
             low, high = task.label_range
             outside = labels[~labels.between(low, high)]
             if len(outside):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cardiobench.data import catalog
+from cardiobench.data.spec import Task
 from cardiobench.hub import naming
 from cardiobench.results.formatting import coverage, flags, verdict
 from cardiobench.results.score_result import ScoreResult
@@ -32,19 +33,17 @@ def entry(result: ScoreResult, user: str, url: str, revision: str | None) -> dic
         "args": {"version": result.dataset.get("version", spec.version), "digest": result.dataset.get("digest", "")},
     }
     return {
-        "task": {"type": task_type(task.kind, spec.modality), "name": task.description or task.name},
+        "task": {"type": task_type(task, spec.modality), "name": task.description or task.name},
         "dataset": dataset,
         "metrics": [metric(result, name, user) for name in naming.defined(result)],
         "source": {"name": f"{BENCHMARK}, run by {user}", "url": url},
     }
 
 
-def task_type(kind: str, modality: str) -> str:
+def task_type(task: Task, modality: str) -> str:
     """Return a task type that the Hub knows; it has none for signals, nor for numbers read from pictures."""
-    dense = {"segmentation": "image-segmentation", "landmarks": "keypoint-detection"}
-    if kind in dense:
-        return dense[kind]
-    return "image-classification" if modality == "echo" and kind != "regression" else "other"
+    by_answer = "image-classification" if modality == "echo" and task.rules.answer != "number" else "other"
+    return task.rules.hub_type or by_answer
 
 
 def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from cardiobench.metrics.load import load_metrics
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.protocols import protocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
+from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.metrics import metrics_of
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score

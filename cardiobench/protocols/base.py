@@ -16,7 +16,7 @@ from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.options import validated
-from cardiobench.tasks.labels import label_cells, label_values
+from cardiobench.tasks.labels import label_values
 
 
 @dataclass(frozen=True)
@@ -201,13 +201,6 @@ class Units:
         )
 
 
-def decide(task: Task, probabilities: np.ndarray) -> np.ndarray:
-    """Return the code of the most probable class (n,), of two classes the positive one on a tie."""
-    if task.kind == "binary":
-        return (probabilities[:, 1] >= probabilities[:, 0]).astype(np.int64)
-    return probabilities.argmax(axis=1)
-
-
 class EnsembleProtocol(PredictionProtocol):
     """A protocol that trains members which know nothing of each other, and puts their answers together.
 
@@ -255,11 +248,6 @@ def aggregate(data: TaskData, output: ProtocolOutput) -> pd.DataFrame:
     """
     task, units = data.task, Units.of(data, output.indices)
     means = units.mean(output.values)
-    if task.kind == "regression":
-        return pd.DataFrame({"id": units.ids, "y_pred": means})
-    frame = pd.DataFrame(means, columns=[f"p_{name}" for name in task.classes])
+    frame = task.rules.unit_answers(means, task)
     frame.insert(0, "id", units.ids)
-    if task.kind == "multilabel":
-        return frame.assign(y_pred=label_cells(means, task.classes))
-    frame["y_pred"] = np.asarray(task.classes, dtype=object)[decide(task, means)]
     return frame

@@ -131,18 +131,18 @@ class NearestNeighbours(PredictionProtocol):
 
     def _predictions(self, data: TaskData, neighbours: np.ndarray) -> np.ndarray:
         """Return the mean number (n,), or the share of each class (n, classes), of the neighbours (n, k)."""
-        if data.task.kind == "multilabel":
+        if data.task.rules.answer == "labels":
             return _shares_of_measured(data.labels, neighbours)
         labels = data.labels[neighbours]
-        if data.task.kind == "regression":
+        if data.task.rules.answer == "number":
             return labels.mean(axis=1)
         return np.stack([(labels == index).mean(axis=1) for index in range(len(data.task.classes))], axis=1)
 
     def _loss(self, data: TaskData, truth: np.ndarray, neighbours: np.ndarray) -> float:
         predictions = self._predictions(data, neighbours)
-        if data.task.kind == "regression":
+        if data.task.rules.answer == "number":
             return float(np.abs(predictions - truth).mean())
-        if data.task.kind == "multilabel":
+        if data.task.rules.answer == "labels":
             return -macro_auroc(truth, predictions)
         if self.profile == "paper":
             return -float(accuracy_score(truth, predictions.argmax(axis=1)))

@@ -24,7 +24,7 @@ def check_learnable(data: TaskData, learner: str = "a probe") -> None:
         raise NotApplicable(f"{data.task.name} has no training rows here, and {learner} learns from them")
     if not data.task.classes or two_answers(data.labels[train]):
         return
-    if data.task.kind == "multilabel":
+    if data.task.rules.answer == "labels":
         raise NotApplicable(
             f"{data.task.name} has no class that some of its {len(train)} training rows here have and some have not"
         )
@@ -36,5 +36,5 @@ def check_learnable(data: TaskData, learner: str = "a probe") -> None:
 
 def check_has_paper_recipe(task: Task) -> None:
     """Refuse a multilabel task under `--profile paper`: no paper says how."""
-    if task.kind == "multilabel":
+    if task.rules.answer == "labels":
         raise NotApplicable(f"{task.name} has recordings with several classes, of which the papers have no recipe")

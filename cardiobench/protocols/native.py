@@ -60,22 +60,23 @@ def check_outputs(outputs: np.ndarray, task: Task, model: str) -> np.ndarray:
     Raises:
         BadModel: not finite, of another shape than `NativeHeads.predict_native` promises, or no probabilities.
     """
-    width = {"multiclass": len(VIEWS), "multilabel": len(task.classes)}.get(task.kind)
+    of_classes = 0 if task.rules.two_classes else len(VIEWS)
+    width = {"class": of_classes, "labels": len(task.classes)}.get(task.rules.answer)
     expected = (width,) if width else ()
     if outputs.shape[1:] != expected or not np.isfinite(outputs).all():
         raise BadModel(
             f"the heads of {model} gave shape {outputs.shape} for {task.name}, expected (n, {', '.join(map(str, expected))}), "
             "or numbers that are not finite. Correct predict_native of its adapter."
         )
-    if task.kind == "regression":
+    if task.rules.answer == "number":
         return outputs
     if outputs.min(initial=0) < 0 or outputs.max(initial=0) > 1:
         raise BadModel(
             f"the heads of {model} gave numbers outside [0, 1] for {task.name}, which asks for probabilities."
         )
-    if task.kind == "multilabel":
+    if task.rules.answer == "labels":
         return outputs
-    if task.kind == "binary":
+    if task.rules.two_classes:
         return np.stack([1 - outputs, outputs], axis=1)
     chosen = outputs[:, [VIEWS.index(name) for name in task.classes]]
     if len(task.classes) == len(VIEWS):

@@ -14,7 +14,7 @@ class PatientPool:
 
     def __init__(self, data: TaskData, rows: np.ndarray):
         """Sort the recordings at some positions of `data` by class."""
-        self._rows, self._several = rows, data.task.kind == "multilabel"
+        self._rows, self._several = rows, data.task.rules.answer == "labels"
         self._codes = data.patient_codes[rows]
         labels = data.labels[rows]
         if self._several:

@@ -72,7 +72,7 @@ class LinearProbe(PredictionProtocol):
 
     def params_for(self, task: Task) -> dict[str, Any]:
         """Return the options as a result of a task states them; a multilabel task has no class weights."""
-        return {**self.get_params(), **({"class_weight": None} if task.kind == "multilabel" else {})}
+        return {**self.get_params(), **({"class_weight": None} if task.rules.answer == "labels" else {})}
 
     def check(self, task: Task) -> None:
         """Refuse the published recipe for a task that it is silent on."""
@@ -109,7 +109,7 @@ class LinearProbe(PredictionProtocol):
         both = data.indices("train", "validation")
         with threadpool_limits(1):  # blocks are small: threads that wait for each other cost more than they do
             folds = self._folds(data)
-            if data.task.kind == "multilabel":
+            if data.task.rules.answer == "labels":
                 losses = self._multilabel_losses(data, folds)
             else:
                 losses = np.array([self._losses(data, *fold) for fold in folds])
@@ -127,7 +127,7 @@ class LinearProbe(PredictionProtocol):
 
     def _multilabel_details(self, data: TaskData, losses: np.ndarray) -> dict[str, Any]:
         """Return what differs for a multilabel task: no weights, and perhaps penalties that were never tried."""
-        if data.task.kind != "multilabel":
+        if data.task.rules.answer != "labels":
             return {}
         tried = np.isfinite(losses[0])
         return {
@@ -152,7 +152,7 @@ class LinearProbe(PredictionProtocol):
         """Return (indices to fit on, indices to choose by), no patient on both sides."""
         train, validation = data.indices("train"), data.indices("validation")
         both = np.concatenate([train, validation])
-        chooses = data.task.kind != "multilabel" or two_answers(data.labels[validation])
+        chooses = data.task.rules.answer != "labels" or two_answers(data.labels[validation])
         if len(validation) and chooses and len(both) >= self.min_samples:
             return [(train, validation)]
         groups = data.patients[both]
@@ -161,7 +161,7 @@ class LinearProbe(PredictionProtocol):
         splitter = GroupShuffleSplit(self.resamples, test_size=0.2, random_state=self.seed)
         folds = [(both[fit], both[held]) for fit, held in splitter.split(both, groups=groups)]
         if data.task.classes:  # a partition that leaves one class only to learn from says nothing about penalties
-            sides = (0, 1) if data.task.kind == "multilabel" else (0,)
+            sides = (0, 1) if data.task.rules.answer == "labels" else (0,)
             folds = [fold for fold in folds if all(two_answers(data.labels[fold[side]]) for side in sides)]
         if not folds:
             raise NotApplicable(f"{data.task.name} has too few patients of its rarer class to learn from here")
@@ -172,7 +172,7 @@ class LinearProbe(PredictionProtocol):
         truth = data.labels[held]
         models = self._fit(data, fit, self.penalties, SEARCH_TOLERANCE)
         predicted = predict_all(models, data.features, held)
-        if data.task.kind == "regression":
+        if data.task.rules.answer == "number":
             return np.array([np.abs(values - truth).mean() for values in predicted])
         of_truth = [values[np.arange(len(truth)), truth] for values in predicted]
         return np.array([-np.log(np.maximum(values, np.finfo(np.float64).eps)).mean() for values in of_truth])

@@ -14,6 +14,7 @@ import torch
 from torch.nn import functional
 
 from cardiobench.core.errors import NotApplicable
+from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.linear.model import LinearModel
@@ -46,7 +47,7 @@ def train(
         )
     x, y = _tensors(data, fit, n_parts)
     x_valid, y_valid = _tensors(data, validation, n_parts)
-    outputs = len(data.task.classes) if data.task.kind == "multiclass" else 1
+    outputs = len(data.task.classes) if _several_classes(data.task) else 1
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         layer = torch.nn.Linear(x.shape[1], outputs)
@@ -58,10 +59,10 @@ def train(
         order = torch.randperm(len(x), generator=generator)
         for batch in order[: len(x) - len(x) % BATCH].split(BATCH):
             optimiser.zero_grad()
-            _loss(layer(x[batch]), y[batch], data.task.kind).backward()
+            _loss(layer(x[batch]), y[batch], data.task).backward()
             optimiser.step()
         with torch.no_grad():
-            loss = float(_loss(layer(x_valid), y_valid, data.task.kind))
+            loss = float(_loss(layer(x_valid), y_valid, data.task))
         if loss < best_loss:
             best_loss, best = loss, {name: value.clone() for name, value in layer.state_dict().items()}
         if loss < reference - MIN_DELTA:
@@ -83,12 +84,16 @@ def train(
 def _tensors(data: TaskData, indices: np.ndarray, n_parts: int | None) -> tuple[torch.Tensor, torch.Tensor]:
     features = torch.from_numpy(mean_of_unit_parts(data, indices, n_parts).astype(np.float32))
     labels = torch.from_numpy(data.labels[indices])
-    return features, labels if data.task.kind == "multiclass" else labels.float()
+    return features, labels if _several_classes(data.task) else labels.float()
 
 
-def _loss(outputs: torch.Tensor, labels: torch.Tensor, kind: str) -> torch.Tensor:
-    if kind == "multiclass":
+def _loss(outputs: torch.Tensor, labels: torch.Tensor, task: Task) -> torch.Tensor:
+    if _several_classes(task):
         return functional.cross_entropy(outputs, labels)
-    if kind == "binary":
+    if task.rules.two_classes:
         return functional.binary_cross_entropy_with_logits(outputs[:, 0], labels)
     return functional.mse_loss(outputs[:, 0], labels)
+
+
+def _several_classes(task: Task) -> bool:
+    return task.rules.link == "softmax" and not task.rules.two_classes

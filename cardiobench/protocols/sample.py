@@ -126,7 +126,7 @@ def candidates(data: TaskData, seed: int) -> dict[str, np.ndarray]:
         rows = order[names[order] == name]
         _, first = np.unique(data.patients[rows].astype(str), return_index=True)
         rows = rows[np.sort(first)]
-        if data.task.kind == "binary":
+        if data.task.rules.two_classes:
             rows = rows[[patient not in taken for patient in data.patients[rows]]]
             taken |= set(data.patients[rows])
         rows_of[name] = rows

@@ -37,18 +37,17 @@ def tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
 
 def labels_across(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
     """Return `tasks_by_label` of the labels of which a recording has one class; of numbers the ejection fraction alone has some."""
-    one_class = ("binary", "multiclass")
-    return tasks_by_label([task for task in tasks if task.kind in one_class or task.name.endswith("/ef")])
+    return tasks_by_label([task for task in tasks if task.rules.answer == "class" or task.name.endswith("/ef")])
 
 
 def class_names(task: Task) -> tuple[str, ...]:
     """Return the classes of a task's recordings; those of the ejection fraction for a regression."""
-    return task.classes if task.kind != "regression" else EF_CLASSES
+    return task.classes if task.rules.answer != "number" else EF_CLASSES
 
 
 def classes_of(data: TaskData) -> np.ndarray:
     """Return the class name of each row, (n,)."""
     codes = data.labels
-    if data.task.kind == "regression":
+    if data.task.rules.answer == "number":
         codes = np.where(codes <= EF_EDGES[0], 0, np.where(codes < EF_EDGES[1], 1, 2))
     return np.asarray(class_names(data.task), dtype=object)[codes]

@@ -10,7 +10,7 @@ from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.protocols.base import TaskData, Units, decide
+from cardiobench.protocols.base import TaskData, Units
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.compare import paired_difference
 from cardiobench.scoring.unit_ids import match_units
@@ -139,9 +139,8 @@ class RecordingsScorer:
     def _sample(self, values: np.ndarray) -> ScoringInput:
         """Return the rows that are scored with what they were answered."""
         means = self._units.mean(values)[self._rows].astype(np.float64)
-        if self._task.kind in ("regression", "multilabel"):
-            return ScoringInput(self._truth, means)
-        return ScoringInput(self._truth, decide(self._task, means), means)
+        rules = self._task.rules
+        return ScoringInput(self._truth, rules.decide(means), means if rules.answer == "class" else None)
 
     def _drawn(self, sample: ScoringInput) -> np.ndarray:
         """Return the score in every resample of the patients, (B,)."""

@@ -72,14 +72,14 @@ class ZeroShot(PredictionProtocol):
     def check(self, task: Task) -> None:
         """Refuse a task whose recordings can have several classes: similarities of prompts compete for one."""
         super().check(task)
-        if task.kind == "multilabel":
+        if task.rules.answer == "labels":
             raise NotApplicable(f"{task.name} has recordings with several classes, and prompts compete for one")
 
     def variants(self, task: Task) -> tuple[str, ...]:
         """Return two decoding rules for numbers, two decision thresholds for two classes."""
-        if task.kind == "regression":
+        if task.rules.answer == "number":
             return tuple(RULES)
-        if task.kind != "binary":
+        if not task.rules.two_classes:
             return ("",)
         return ("", THRESHOLD) if self.binary_rule == "contrast" else ("", THRESHOLD, MEAN_COSINE)
 
@@ -98,7 +98,7 @@ class ZeroShot(PredictionProtocol):
             "prompt_digest": prompt_digest(data.task, data.prompts),
         }
         test = data.indices("test")
-        if data.task.kind == "regression":
+        if data.task.rules.answer == "number":
             values = self.predict_numbers(data, encoder, texts["templates"], test, variant)
         else:
             predict = self.predict_by_positive_prompts if variant == MEAN_COSINE else self.predict_classes

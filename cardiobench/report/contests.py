@@ -13,11 +13,11 @@ from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.score_result import EXTERNAL, ScoreResult
 from cardiobench.results.versions import data_version_key, describe_version, same_version
 from cardiobench.scoring.compare import same_rows
-from cardiobench.scoring.dense import unit_predictions
-from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.ranks import Contest
+from cardiobench.tasks.answers import TableAnswers
+from cardiobench.tasks.frames import unit_answers
 
-Comparable = dict[Contest, dict[str, Predictions]]
+Comparable = dict[Contest, dict[str, TableAnswers]]
 Groups = dict[Contest, list[Entry]]
 
 
@@ -33,7 +33,7 @@ class PredictionsFile:
     """
 
     name: str
-    predictions: Predictions
+    predictions: TableAnswers
     dataset: Mapping[str, Any]
     generated: bool = False
 
@@ -118,7 +118,7 @@ def contests(entries: Sequence[Entry], files: Sequence[PredictionsFile] = ()) ->
     )
 
 
-Found = tuple[dict[str, Predictions], dict[str, str]]
+Found = tuple[dict[str, TableAnswers], dict[str, str]]
 """Name -> predictions, and name -> why others are left out."""
 
 
@@ -136,7 +136,7 @@ def _of_usual_units(read: Found) -> Found:
     return same, reasons | others
 
 
-def _of_same_rows(models: Mapping[str, Predictions], read: Found) -> Found:
+def _of_same_rows(models: Mapping[str, TableAnswers], read: Found) -> Found:
     """Keep the predictions for the units and labels of the models."""
     found, reasons = read
     kept = {}
@@ -190,10 +190,10 @@ def _model_names(entries: Sequence[Entry]) -> list[str]:
     return names
 
 
-def predictions_of(entry: Entry) -> Predictions:
+def predictions_of(entry: Entry) -> TableAnswers:
     """Return the predictions beside a result, of masks and landmarks the scores of units; raises `BadPredictions` without any."""
     if entry.predictions is None:
         raise BadPredictions(f"there are no predictions beside {entry.path}. Run the line that made it again.")
     result, frame = entry.result, load_predictions(entry.result, entry.predictions)
     task, expected, source = catalog.task(result.task), result.expected, result.model["name"]
-    return unit_predictions(task, frame, source) if task.dense else Predictions(task, frame, expected, source)
+    return unit_answers(task, frame, source) if task.dense else TableAnswers(task, frame, expected, source)

@@ -24,6 +24,7 @@ from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import AnalysisProtocol, Perturbation
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import folder_name, result_path
 from cardiobench.results.predictions_file import load_cached_score
 from cardiobench.results.record import Record
@@ -31,7 +32,6 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner import references
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.plan import DatasetPlan
-from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.metrics import metrics_of, narrow_metrics
 
 KEY_DIGITS = 16

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
     from cardiobench.runner.processes import SingleProcess
-    from cardiobench.scoring.dense import DenseScorer
+    from cardiobench.tasks.frames import DenseScorer
 
 
 @dataclass

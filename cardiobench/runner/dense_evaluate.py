@@ -27,7 +27,8 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import BaseCell, result_context
 from cardiobench.runner.dense_tokens import TokenPlan
 from cardiobench.runner.references import expected_units, limited_references
-from cardiobench.scoring.dense import DenseScorer, score_dense
+from cardiobench.scoring.score import score
+from cardiobench.tasks.frames import DenseScorer, FrameAnswers
 from cardiobench.tasks.mask_volumes import PREDICTED
 
 
@@ -102,14 +103,10 @@ def evaluate_dense(cell: DenseCell) -> tuple[ScoreResult, list[Path]]:
             floors[name.replace("-", "_")] = floor_scorer(cell, name)
     ef = listed_fractions(cell.dataset, task)
     references = limited_references(cell.dataset, task, config.limit)
-    result = score_dense(
-        scorer,
-        references,
-        result_context(cell, task, cell.dataset, cell.variant, {**fitted.details, **geometry}),
-        floors=floors,
-        expected=expected_units(cell.dataset, task, references, config.limit),
-        ef=ef,
-    )
+    expected = expected_units(cell.dataset, task, references, config.limit)
+    answered = FrameAnswers(scorer, floors, expected, ef)
+    context = result_context(cell, task, cell.dataset, cell.variant, {**fitted.details, **geometry})
+    result = score(answered, references, context)
     stamp = {
         **cell.provenance(),
         "embeddings": plan.store.key,
@@ -206,6 +203,6 @@ def floor_scorer(cell: DenseCell, name: str) -> DenseScorer:
 
 def listed_fractions(dataset: OpenDataset, task: Task) -> pd.Series | None:
     """Return the ejection fraction that the release lists for each unit of a task, %; None where it lists none."""
-    if "ef" not in dataset.frame or task.kind != "segmentation":
+    if "ef" not in dataset.frame or task.rules.frame_label != "mask":
         return None
     return dataset.frame.groupby(task.unit_column)["ef"].first().dropna()

@@ -6,37 +6,27 @@ from typing import Any
 
 from cardiobench.core import plugins
 from cardiobench.core.config import ScoreConfig
-from cardiobench.core.errors import BadData, MissingData
+from cardiobench.core.errors import BadData
 from cardiobench.core.io import sha256_of_json
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
 from cardiobench.data.references_file import References, read_references
 from cardiobench.data.spec import Task
+from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import result_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.external import join_external, renewal_command
 from cardiobench.scoring.metrics import check_metrics, narrow_metrics
 from cardiobench.scoring.score import score
 
 
 def task_references(name: str, data_dir: Path | None) -> tuple[References, OpenDataset]:
-    """Return the references of a task and its dataset; the recordings themselves are not needed.
-
-    Raises:
-        MissingData: The tables are not here, or no unit has a label.
-    """
+    """Return the references of a task and its dataset; the recordings themselves are not needed."""
     task = catalog.task(name)
     dataset = open_dataset(task.dataset, data_dir, need_media=False)
-    references = References.of(dataset, task)
-    if references.table.empty:
-        raise MissingData(
-            f"none of the {len(references.unlabelled)} units in {dataset.raw} has a label of {task.name}. It may lie in a file of "
-            f"the release that is missing here; hf_datasets/{task.dataset}/README.md says which."
-        )
-    return references, dataset
+    return References.of(dataset, task), dataset
 
 
 def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:

@@ -17,11 +17,11 @@ from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.formatting import p_value
 from cardiobench.results.printing import text_table
 from cardiobench.scoring.families import LEVEL, margin
-from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.verdict import DETECTABLE
 from cardiobench.stats.bootstrap import MIN_PATIENTS, patient_weights
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import made_up_answers, smoothed_cells, standard_error
+from cardiobench.tasks.answers import TableAnswers
 from cardiobench.tasks.unit_means import mean_metric
 
 Outcome = Literal["better", "worse", "equivalent", "undecided", "too few to say"]
@@ -143,12 +143,12 @@ class Comparison:
 
 
 def compare(
-    a: Predictions, b: Predictions, metric: str | None = None, *, resamples: int = RESAMPLES, seed: int = 0
+    a: TableAnswers, b: TableAnswers, metric: str | None = None, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Comparison:
     """Compare two models on the same patients.
 
     Args:
-        a: predictions of the first model; of a task of single frames the scores of its units (`dense.unit_predictions`).
+        a: predictions of the first model; of a task of single frames the scores of its units (`cardiobench.tasks.frames.unit_answers`).
         b: predictions of the second model for the same units.
         metric: folder of `hf_metrics/`; None means the task's ranking metric.
         resamples: B.
@@ -276,7 +276,7 @@ def _by_t(
     return (difference - outer, difference + outer), (difference - inner, difference + inner), se, p
 
 
-def same_rows(a: Predictions, b: Predictions) -> pd.DataFrame:
+def same_rows(a: TableAnswers, b: TableAnswers) -> pd.DataFrame:
     """Return the rows of b in the order of a.
 
     Raises:

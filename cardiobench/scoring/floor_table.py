@@ -77,7 +77,7 @@ def task_floors(task: Task, data_dir: Path | None = None, seed: int = 0) -> Task
     if truth.empty:
         raise MissingData(f"{task.name}: no row of its split is a test row.")
     y_true = label_values(truth, task)
-    if task.kind == "multilabel":
+    if task.rules.answer == "labels":
         found = floors(metric, key, task, references, y_true, seed)
         positives = dict(zip(task.classes, np.nansum(y_true, axis=0).astype(int).tolist(), strict=True))
         return TaskFloors(task, key, metric.numbers[key].higher_is_better, len(truth), positives, found, {}, labels)

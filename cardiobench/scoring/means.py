@@ -11,9 +11,9 @@ from cardiobench.core.config import RESAMPLES
 from cardiobench.metrics.load import load_metric
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.metrics import metrics_of
-from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.suites import FOLDER, list_suites
 from cardiobench.stats.bootstrap import estimate, resample
+from cardiobench.tasks.answers import TableAnswers
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def task_means() -> tuple[TaskMean, ...]:
 
 
 def mean_over_tasks(
-    members: Sequence[Predictions], key: str, resamples: int = RESAMPLES, seed: int = 0
+    members: Sequence[TableAnswers], key: str, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[Estimate, int]:
     """Average a metric over tasks; a resample draws patients once for all tasks, so that their dependence counts.
 

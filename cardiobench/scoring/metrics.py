@@ -6,27 +6,8 @@ import numpy as np
 
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.registry import unknown_name
-from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_metric, load_metrics
-
-RANKING_REPORTS = {
-    "binary": ("classification_report", "calibration_report"),
-    "multiclass": ("classification_report",),
-    "multilabel": ("auroc_macro",),
-}
-
-
-def metrics_of(task: Task) -> tuple[str, ...]:
-    """Return the metrics that every result of a task holds: those of the task, the first of which ranks, and all of its kind."""
-    if task.dense:
-        return task.metrics
-    if task.kind == "regression":
-        reports = ("regression_report", "ejection_fraction_report")[
-            : 2 if task.target == "ef" and task.unit == "%" else 1
-        ]
-    else:
-        reports = RANKING_REPORTS[task.kind]
-    return tuple(dict.fromkeys((*task.metrics, *reports)))
+from cardiobench.tasks.task import Task, metrics_of
 
 
 def narrow_metrics(task: Task, names: Sequence[str] = ()) -> tuple[str, ...]:

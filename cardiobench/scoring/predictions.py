@@ -1,45 +1,24 @@
 """Predictions, from any source, set against the references: nothing missing, nothing extra, nothing twice."""
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import BadPredictions, NotApplicable, first_n
-from cardiobench.core.tables import numbers_of, read_table, text_of, write_parquet
+from cardiobench.core.tables import numbers_of, read_table, text_of
 from cardiobench.data.references import class_names_of
 from cardiobench.data.spec import Task
-from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.unit_ids import count_unlabelled, match_units, units_text
+from cardiobench.tasks.answers import TableAnswers, probability_columns
 from cardiobench.tasks.labels import label_cells, label_values, strange_labels
 
 ID_COLUMNS = ("FileName", "HashedFileName", "unique_id", "study_id", "patient_id", "query_key", "patient_view_id")
 SUM_TOLERANCE = 1e-3
 
 
-@dataclass(frozen=True)
-class Predictions:
-    """Predictions of a model joined with their references.
-
-    Attributes:
-        task: the question.
-        frame: one row per unit: id, patient_id, y_true, y_pred, `p_<class>` where known, columns of the groups.
-        expected: units that the split of the complete release has; more than the rows where some have no answer, None where it
-            is not known.
-        source: where they came from, for messages.
-        warnings: sentences for the reader of the score.
-        missing: id, patient_id and y_true of the units without an answer; None where nothing is known of them.
-        out_of_fold: Whether the units are of all splits, each predicted by a model that never saw its patient.
-    """
-
-    task: Task
-    frame: pd.DataFrame
-    expected: int | None
-    source: str = "predictions"
-    warnings: tuple[str, ...] = ()
-    missing: pd.DataFrame | None = None
-    out_of_fold: bool = False
+class Predictions(TableAnswers):
+    """Predictions of a model joined with their references."""
 
     @classmethod
     def join(
@@ -85,38 +64,6 @@ class Predictions:
         missing = wanted.loc[place < 0, ["id", "patient_id", "y_true"]].reset_index(drop=True)
         return cls(task, frame, len(wanted), source, tuple(notes), missing if len(missing) else None)
 
-    @property
-    def patients(self) -> np.ndarray:
-        """Patient of each row, (n,)."""
-        return self.frame["patient_id"].to_numpy()
-
-    def sample(self) -> ScoringInput:
-        """Return the rows as arrays: float64 values, class codes in the task's class order, or the classes of each row."""
-        columns = probability_columns(self.task)
-        if self.task.kind == "multilabel":
-            truth = label_values(self.frame["y_true"], self.task)
-            return ScoringInput(truth, self.frame[columns].to_numpy(np.float64))
-        y_true, y_pred = (label_values(self.frame[column], self.task) for column in ("y_true", "y_pred"))
-        if not columns:
-            return ScoringInput(y_true, y_pred)
-        known = set(columns) <= set(self.frame.columns)
-        return ScoringInput(y_true, y_pred, self.frame[columns].to_numpy(np.float64) if known else None)
-
-    def with_answers(self, answers: pd.DataFrame) -> "Predictions":
-        """Return the same units with other answers, given as `join` takes them and known to be for the same ids."""
-        rows = pd.Index(answers["id"].astype(str)).get_indexer(self.frame["id"])
-        columns = {name: answers[name].to_numpy()[rows] for name in answers.columns if name != "id"}
-        return replace(self, frame=self.frame.assign(**columns))
-
-    def save(self, path: str | Path) -> Path:
-        """Write the frame as Parquet; `read_predictions` reads it back."""
-        return write_parquet(self.frame, path)
-
-
-def probability_columns(task: Task) -> list[str]:
-    """Return the names of the probability columns in the task's class order."""
-    return [f"p_{name}" for name in task.classes]
-
 
 def _notes(wanted: pd.DataFrame, place: np.ndarray, task: Task, split: str, without_label: int) -> list[str]:
     missing = int((place < 0).sum())
@@ -136,7 +83,7 @@ def _check_values(answers: pd.DataFrame, task: Task, source: str) -> None:
         raise BadPredictions(
             f"{source} has probabilities for {', '.join(given)} only; {task.name} has {', '.join(columns)}."
         )
-    several = task.kind == "multilabel"
+    several = task.rules.answer == "labels"
     if several and not given:
         raise BadPredictions(
             f"{source} has no probabilities; {task.name} is ranked by them. Give a column for each class: {', '.join(columns)}."
@@ -174,14 +121,14 @@ def _completed(answers: pd.DataFrame, task: Task) -> pd.DataFrame:
     if "y_pred" not in answers:
         table = answers[columns].to_numpy(np.float64)
         best = np.array(task.classes, dtype=object)[table.argmax(axis=1)]
-        answers = answers.assign(y_pred=label_cells(table, task.classes) if task.kind == "multilabel" else best)
+        answers = answers.assign(y_pred=label_cells(table, task.classes) if task.rules.answer == "labels" else best)
     return answers[["y_pred", *columns]]
 
 
 def _disagreement(frame: pd.DataFrame, task: Task) -> list[str]:
     """Warn about rows where y_pred is not a most probable class; both are used as given."""
     columns = probability_columns(task)
-    if task.kind == "multilabel" or not columns or not set(columns) <= set(frame.columns):
+    if task.rules.answer == "labels" or not columns or not set(columns) <= set(frame.columns):
         return []
     table = frame[columns].to_numpy(np.float64)
     answer = label_values(frame["y_pred"], task)
@@ -225,7 +172,7 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
         answers["y_pred"] = numbers_of(table[value_column], answers["id"], f"{source}: {value_column}")
     for place, name in enumerate(task.classes):
         own = [f"{prefix}_{spelling}" for spelling in (name, str(place)) for prefix in ("p", "prob")]
-        if task.kind == "binary" and place == 1:
+        if task.rules.two_classes and place == 1:
             own += [f"{prefix}_{stem}" for stem in stems for prefix in ("p", "prob")]
         if (column := find(*own)) is not None:
             answers[f"p_{name}"] = numbers_of(table[column], answers["id"], f"{source}: {column}")
@@ -253,10 +200,10 @@ def _fill_probabilities(answers: pd.DataFrame, task: Task) -> pd.DataFrame:
     columns = probability_columns(task)
     given = [column for column in columns if column in answers]
     absent = [column for column in columns if column not in answers]
-    if not given or not absent or task.kind == "multilabel":
+    if not given or not absent or task.rules.answer == "labels":
         return answers
     total = answers[given].to_numpy(np.float64).sum(axis=1)
-    if task.kind == "binary":
+    if task.rules.two_classes:
         return answers.assign(**{absent[0]: 1 - total})
     if (np.abs(total - 1) <= SUM_TOLERANCE).all():
         return answers.assign(**dict.fromkeys(absent, 0.0))

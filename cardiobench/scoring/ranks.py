@@ -10,7 +10,7 @@ import pandas as pd
 from cardiobench.core.config import RESAMPLES
 from cardiobench.scoring.compare import Comparison, compare
 from cardiobench.scoring.families import LEVEL, Family
-from cardiobench.scoring.predictions import Predictions
+from cardiobench.tasks.answers import TableAnswers
 
 Contest = tuple[str, ...]
 
@@ -54,9 +54,9 @@ def enough_resamples(members: int, resamples: int = RESAMPLES) -> int:
 
 
 def compare_all(
-    contests: Mapping[Contest, Mapping[str, Predictions]],
+    contests: Mapping[Contest, Mapping[str, TableAnswers]],
     *,
-    beside: Mapping[Contest, Mapping[str, Predictions]] | None = None,
+    beside: Mapping[Contest, Mapping[str, TableAnswers]] | None = None,
     family: Callable[[Contest], Family | None] = lambda contest: None,
     resamples: int = RESAMPLES,
     seed: int = 0,

@@ -1,25 +1,18 @@
 """The rule that gives a score its verdict, and the sentence that gives the reason."""
 
 import math
-from typing import NamedTuple
 
 from cardiobench.results.score_result import Estimate, Floor, Judgement
 from cardiobench.results.verdict import Verdict
 from cardiobench.scoring.families import LEVEL, Family
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.information import Information
+from cardiobench.tasks.scored import Rarest
 
 SURE, ENOUGH = 5, 10
 """Patients of the rarest class below which there is no verdict at all, and below which there is no negative one."""
 DETECTABLE = 3.5
 """Standard errors of a difference that is seen in 70 to 90 of 100 test sets."""
-
-
-class Rarest(NamedTuple):
-    """The class that the fewest patients have."""
-
-    name: str
-    patients: int
 
 
 def judge(

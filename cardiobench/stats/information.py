@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+import scipy
 
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.stats.clusters import Clusters
@@ -166,7 +166,7 @@ def p_of_classes(
     if clusters.one_row_each:
         dealt = np.zeros((draws, classes, classes))
         margins = counts.sum(1)[present].astype(int), counts.sum(0)[used].astype(int)
-        dealt[np.ix_(range(draws), present, used)] = stats.random_table(*margins, seed=rng).rvs(draws)
+        dealt[np.ix_(range(draws), present, used)] = scipy.stats.random_table(*margins, seed=rng).rvs(draws)
     else:
         dealer, parts = Dealer(clusters, rng), []
         code, answer = truth[dealer.rows] * classes, answer[dealer.rows]
@@ -188,7 +188,7 @@ def p_of_ranking(
         return 1.0
     if len(labels) == 1 and clusters.one_row_each:
         scores, positive = probabilities[:, labels[0]], truth == labels[0]
-        return float(stats.mannwhitneyu(scores[positive], scores[~positive], alternative="greater").pvalue)
+        return float(scipy.stats.mannwhitneyu(scores[positive], scores[~positive], alternative="greater").pvalue)
     with_it = np.stack([truth == label for label in labels])
     return _p_of_ranks(with_it, ~with_it, probabilities.T[labels], clusters, draws, seed)
 
@@ -215,7 +215,7 @@ def _p_of_ranks(
 ) -> float:
     """Compute the p-value of scores (K, n) by the mean AUROC of K classes, given the rows with and without each, (K, n)."""
     dealer = Dealer(clusters, np.random.default_rng(seed))
-    ranks = np.stack([stats.rankdata(row) for row in scores])[:, dealer.rows]
+    ranks = np.stack([scipy.stats.rankdata(row) for row in scores])[:, dealer.rows]
     with_it, without = with_it[:, dealer.rows], without[:, dealer.rows]
     # mean rank with the class minus that without: AUROC up to a constant, whatever ranks are dealt twice
     contrasts = with_it / with_it.sum(axis=1, keepdims=True) - without / without.sum(axis=1, keepdims=True)

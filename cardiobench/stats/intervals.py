@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, stats
+import scipy
 
 from cardiobench.stats.bootstrap import LEVEL
 from cardiobench.stats.clusters import Clusters
@@ -142,7 +142,7 @@ def t_interval(score: float, se: float, patients: int, scale: Scale = "identity"
 
     `log` is for scores that are positive, `log_complement` for 1 minus such a score, `fisher_z` for correlations.
     """
-    t = stats.t.ppf([(1 - level) / 2, (1 + level) / 2], patients - 1)
+    t = scipy.stats.t.ppf([(1 - level) / 2, (1 + level) / 2], patients - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         if scale == "log":
             low, high = score * np.exp(t * se / score) if score > 0 else (0.0, 0.0)
@@ -165,7 +165,7 @@ def wilson_interval(score: float, se: float, patients: int, level: float = LEVEL
         level: of the interval.
     """
     size = min(patients, score * (1 - score) / se**2) if se > 0 else patients
-    z = stats.norm.ppf((1 + level) / 2)
+    z = scipy.stats.norm.ppf((1 + level) / 2)
     centre, reach = score + z**2 / (2 * size), z * np.sqrt(score * (1 - score) / size + z**2 / (4 * size**2))
     low, high = (centre + np.array([-reach, reach])) / (1 + z**2 / size)
     return Interval(float(max(low, 0)), float(min(high, 1)), float(se))
@@ -237,7 +237,7 @@ def auroc_interval(positive: np.ndarray, scores: np.ndarray, clusters: Clusters,
     if not clusters.one_row_each:
         patients = np.array([clusters.count_in(positive), clusters.count_in(~positive)])
         sizes = np.maximum(sizes / max(1.0, variance / plain), 1.5) if plain > 0 else np.minimum(patients, sizes)
-    half, z, product = sizes.mean() - 1, stats.norm.ppf((1 + level) / 2), sizes.prod()
+    half, z, product = sizes.mean() - 1, scipy.stats.norm.ppf((1 + level) / 2), sizes.prod()
 
     def excess(t: float) -> float:
         spread = t * (1 - t) * (1 + half * (1 - t) / (2 - t) + half * t / (1 + t))
@@ -245,6 +245,6 @@ def auroc_interval(positive: np.ndarray, scores: np.ndarray, clusters: Clusters,
 
     edge = min(max(theta, 1e-9), 1 - 1e-9)  # at 0 and 1 themselves there is a root that is no end
     inside = excess(edge) < 0
-    low = optimize.brentq(excess, 1e-12, edge) if inside and excess(1e-12) > 0 else 0.0
-    high = optimize.brentq(excess, edge, 1 - 1e-12) if inside and excess(1 - 1e-12) > 0 else 1.0
+    low = scipy.optimize.brentq(excess, 1e-12, edge) if inside and excess(1e-12) > 0 else 0.0
+    high = scipy.optimize.brentq(excess, edge, 1 - 1e-12) if inside and excess(1 - 1e-12) > 0 else 1.0
     return Interval(float(low), float(high), float(np.sqrt(max(variance, 0))))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+import scipy
 
 from cardiobench.results.score_result import Estimate
 from cardiobench.stats.clusters import Clusters
@@ -43,7 +43,7 @@ def widen(estimate: Estimate, spread: float, level: float = LEVEL) -> Estimate:
     Each end moves out so that its distance from the score is the root of the sum of squares of what it was and of
     1.96 times the spread.
     """
-    reach = stats.norm.ppf((1 + level) / 2) * spread
+    reach = scipy.stats.norm.ppf((1 + level) / 2) * spread
     low = estimate.value - np.hypot(estimate.value - estimate.low, reach)
     high = estimate.value + np.hypot(estimate.high - estimate.value, reach)
     return replace(estimate, low=float(low), high=float(high), se=float(np.hypot(estimate.se, spread)), covers=BOTH)

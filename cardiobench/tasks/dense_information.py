@@ -1,6 +1,6 @@
 """Do masks and points know the patient? The same answers, dealt to frames of other patients, would fit as well by chance."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ def shrunk(mask: np.ndarray) -> np.ndarray:
 
 
 def dealt_test(
+    fit: Callable[[np.ndarray, np.ndarray, int], float],
     task: Task,
     frame: pd.DataFrame,
     truths: Sequence[np.ndarray],
@@ -31,6 +32,7 @@ def dealt_test(
     """Test whether answers fit the patients they were given for better than others of the same view and phase.
 
     Args:
+        fit: Sum over frames of how well answers fit, from truths, answers and the number of structures; more is better.
         task: of the labels.
         frame: patient_id, view and phase of each frame.
         truths: small masks, or points in mm.
@@ -42,7 +44,6 @@ def dealt_test(
         One-sided p: the share of dealings, the observed one included, that score at least as well.
     """
     truth, answer = np.stack(truths), np.stack(answers)
-    score = _overlap if task.kind == "segmentation" else _closeness
     rng = np.random.default_rng(seed)
     patients = Clusters.of(frame["patient_id"].to_numpy()).count
     dealt = np.zeros(draws)
@@ -51,12 +52,12 @@ def dealt_test(
         chosen = rows.index.to_numpy()[dealer.rows]
         every = (source for sources in dealer.deal(draws) for source in sources)
         for draw, source in enumerate(every):
-            dealt[draw] += score(truth[chosen], answer[chosen[source]], len(task.structures))
-    observed = score(truth, answer, len(task.structures))
+            dealt[draw] += fit(truth[chosen], answer[chosen[source]], len(task.structures))
+    observed = fit(truth, answer, len(task.structures))
     return Information(p_value(observed, dealt), task.metrics[0], patients)
 
 
-def _overlap(truth: np.ndarray, answer: np.ndarray, structures: int) -> float:
+def overlap(truth: np.ndarray, answer: np.ndarray, structures: int) -> float:
     """Return the sum over frames of the Dice of their structures."""
     total = 0.0
     for label in range(1, structures + 1):
@@ -66,6 +67,6 @@ def _overlap(truth: np.ndarray, answer: np.ndarray, structures: int) -> float:
     return total
 
 
-def _closeness(truth: np.ndarray, answer: np.ndarray, structures: int) -> float:
+def closeness(truth: np.ndarray, answer: np.ndarray) -> float:
     """Return minus the sum of all distances between labelled points and answers."""
     return -float(np.nansum(np.sqrt(((truth - answer) ** 2).sum(axis=-1))))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage
+import scipy
 
 DISCS = 20
 FINEST = 0.154  # mm, the smaller side of a pixel of CAMUS, for which the script's numbers of pixels were chosen
@@ -57,7 +57,7 @@ def discs(mask: np.ndarray, spacing: tuple[float, float] | None = None) -> Discs
     """
     if not mask.any():
         raise NoDiscs(EMPTY)
-    if ndimage.label(mask)[1] > 1:
+    if scipy.ndimage.label(mask)[1] > 1:
         raise NoDiscs(PIECES)
     if mask[[0, -1]].any() or mask[:, [0, -1]].any():
         raise NoDiscs(BORDER)
@@ -77,7 +77,7 @@ def discs(mask: np.ndarray, spacing: tuple[float, float] | None = None) -> Discs
 
 def largest_piece(mask: np.ndarray) -> npt.NDArray[np.bool_]:
     """Return the largest of the pieces of a mask bool (H, W) that touch by their sides; of equal ones the first."""
-    pieces, count = ndimage.label(mask)
+    pieces, count = scipy.ndimage.label(mask)
     sizes = np.bincount(pieces.ravel(), minlength=count + 1)[1:]
     return np.asarray(pieces == sizes.argmax() + 1) if count else mask
 

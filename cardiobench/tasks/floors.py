@@ -145,7 +145,7 @@ def chance(metric: Metric, key: str, y_true: np.ndarray, train: np.ndarray, seed
 
 
 def _answer(task: Task, value: float) -> str | float:
-    if task.kind == "multilabel":
+    if task.rules.answer == "labels":
         return "the same for all"
     return task.classes[int(value)] if task.classes else float(value)
 

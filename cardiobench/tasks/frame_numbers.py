@@ -10,8 +10,6 @@ from cardiobench.tasks.dense_label import LENGTHS
 from cardiobench.tasks.mask_volumes import EF_ERRORS
 from cardiobench.tasks.task import Task
 
-METRICS = {"segmentation": ("dice", "hausdorff95"), "landmarks": ("landmark_error",)}
-"""Kind of task -> metrics that are computed of each frame."""
 LENGTH_ERRORS = {
     length: Number(f"{length}_error", "lower", (0, math.inf), unit="mm", interval="log_t") for length in LENGTHS
 }
@@ -21,7 +19,7 @@ LENGTH_ERRORS = {
 def declared_numbers(task: Task) -> dict[str, Number]:
     """Return every number that a result of a task can have, without those of single structures."""
     derived = (*LENGTH_ERRORS.values(), *EF_ERRORS.values())
-    metrics = (load_metric(name) for name in METRICS[task.kind])
+    metrics = (load_metric(name) for name in task.rules.frame_metrics)
     return {key: number for metric in metrics for key, number in metric.numbers.items()} | {
         number.key: number for number in derived
     }
@@ -44,4 +42,4 @@ def structure_columns(task: Task, frame: pd.DataFrame) -> dict[str, list[str]]:
 
 def shown_by_structure(task: Task) -> set[str]:
     """Return the keys whose structures are numbers of a result: those that name their metric."""
-    return {load_metric(name).primary_key for name in METRICS[task.kind]}
+    return {load_metric(name).primary_key for name in task.rules.frame_metrics}

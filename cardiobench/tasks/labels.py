@@ -47,8 +47,7 @@ def allowed_names(task: Task) -> set[str]:
 
 def strange_labels(cells: Iterable[object], task: Task) -> list[str]:
     """Return the names among some cells that are no classes of a task with classes, sorted."""
-    texts = {str(cell) for cell in set(cells)}
-    return sorted((label_names(texts) if task.kind == "multilabel" else texts) - allowed_names(task))
+    return task.rules.strange_labels(cells, task)
 
 
 def label_values(cells: pd.Series, task: Task) -> npt.NDArray:
@@ -62,11 +61,7 @@ def label_values(cells: pd.Series, task: Task) -> npt.NDArray:
         Numbers of a regression, or scores of a dense task's units, (n,) float64; class codes in the task's class order (n,) int64; of a multilabel task
         (n, K) float64 with 1 where a recording has a class, 0 where not, NaN where it is unmeasured.
     """
-    if task.kind == "regression" or task.dense:
-        return cells.to_numpy(dtype=np.float64)
-    if task.kind == "multilabel":
-        return _multi_hot(cells, task.classes)
-    return cells.map({name: code for code, name in enumerate(task.classes)}).to_numpy(dtype=np.int64)
+    return task.rules.label_values(cells, task)
 
 
 def label_cells(probabilities: np.ndarray, classes: Sequence[str]) -> npt.NDArray[np.object_]:
@@ -77,7 +72,8 @@ def label_cells(probabilities: np.ndarray, classes: Sequence[str]) -> npt.NDArra
     )
 
 
-def _multi_hot(cells: pd.Series, classes: Sequence[str]) -> npt.NDArray[np.float64]:
+def multi_hot(cells: pd.Series, classes: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Return the classes of cells that `label_set` wrote, (n, K): 1 where present, 0 where absent, NaN where unmeasured."""
     codes, texts = pd.factorize(cells)  # few combinations occur, in however many rows
     table = np.zeros((len(texts), len(classes)))
     place = {name: number for number, name in enumerate(classes)}

@@ -1,13 +1,20 @@
 """A task: one question asked of one dataset, independent of any file."""
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-Kind = Literal["regression", "binary", "multiclass", "multilabel", "segmentation", "landmarks"]
+from cardiobench.core import plugins
+from cardiobench.core.errors import NotApplicable
 
-DENSE: tuple[Kind, ...] = ("segmentation", "landmarks")
-"""Kinds of task whose labels are pixels of single frames (`cardiobench.data.dense`), not one value per row."""
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from cardiobench.results.context import ResultContext
+    from cardiobench.tasks.scored import Scored
 
 LABEL_SEPARATOR, UNMEASURED = ";", "?"
 """In a cell of a multilabel task: between the classes that a recording has, and before one that was not measured."""
@@ -87,7 +94,7 @@ class Task:
     """
 
     name: str
-    kind: Kind
+    kind: str
     target: str
     metrics: tuple[str, ...]
     classes: tuple[str, ...] = ()
@@ -109,27 +116,130 @@ class Task:
         return self.name.partition("/")[0]
 
     @property
+    def rules(self) -> "TaskKind":
+        """The rules of its kind."""
+        return task_kind(self.kind)
+
+    @property
     def dense(self) -> bool:
         """Tell whether the labels are pixels of single frames."""
-        return self.kind in DENSE
+        return self.rules.answer == "frames"
 
     def __post_init__(self):
-        if self.kind not in get_args(Kind):
-            raise ValueError(f"{self.name}: no kind of task '{self.kind}'. The kinds are {', '.join(get_args(Kind))}.")
+        if self.kind not in (known := list_kinds()):
+            raise ValueError(f"{self.name}: no kind of task '{self.kind}'. The kinds are {', '.join(known)}.")
         if not self.metrics or isinstance(self.metrics, str):
             raise ValueError(f"{self.name}: metrics {self.metrics!r}; give a tuple of names, the first of which ranks")
-        if self.kind == "binary" and len(self.classes) != 2:
-            raise ValueError(f"{self.name}: a binary task has two classes, got {self.classes}")
-        if self.kind == "multiclass" and len(self.classes) < 3:
-            raise ValueError(f"{self.name}: a multiclass task has three classes or more, got {self.classes}")
-        if self.dense != bool(self.structures):
+        self.rules.check_task(self)
+
+
+class TaskKind(ABC):
+    """The rules of one kind of task; stateless, one instance serves all tasks.
+
+    A kind from elsewhere is a subclass of one of the six, registered as `KINDS["name"] = Class` or by an installed package
+    as an entry point of the group `cardiobench.kinds`.
+
+    Attributes:
+        answer: Form of an answer: a number, one class, any of the classes ("labels"), or pixels of "frames".
+        link: Function that turns a linear output into an answer.
+        frame_metrics: Metrics computed of each frame; empty for answers per recording.
+        two_classes: Whether there are two classes, of which the last is the positive one.
+        frame_label: Label of a frame; empty for answers per recording.
+        hub_type: Task type of the Hub; empty where the form of the answer decides.
+    """
+
+    answer: ClassVar[Literal["number", "class", "labels", "frames"]]
+    link: ClassVar[Literal["identity", "softmax", "sigmoid"]] = "identity"
+    frame_metrics: ClassVar[tuple[str, ...]] = ()
+    two_classes: ClassVar[bool] = False
+    frame_label: ClassVar[Literal["", "mask", "points"]] = ""
+    hub_type: ClassVar[str] = ""
+
+    def check_task(self, task: Task) -> None:
+        """Refuse a task that contradicts its kind.
+
+        Raises:
+            ValueError: The contradiction, with the task's name.
+        """
+        if task.structures:
             raise ValueError(
-                f"{self.name}: a {self.kind} task has structures {self.structures}; dense tasks alone name some"
+                f"{task.name}: a {task.kind} task has structures {task.structures}; dense tasks alone name some"
             )
-        if self.kind == "multilabel":
-            marked = [name for name in self.classes if LABEL_SEPARATOR in name or name.startswith(UNMEASURED)]
-            if len(set(self.classes)) < max(2, len(self.classes)) or marked:
-                raise ValueError(
-                    f"{self.name}: a multilabel task has two different classes or more, without '{LABEL_SEPARATOR}' and a "
-                    f"leading '{UNMEASURED}', got {self.classes}"
-                )
+
+    @abstractmethod
+    def label_values(self, cells: "pd.Series", task: Task) -> "np.ndarray":
+        """Return labels as an array; see `cardiobench.tasks.labels.label_values`."""
+
+    def strange_labels(self, cells: Iterable[object], task: Task) -> list[str]:
+        """Return the names among some cells that are no classes of the task, sorted."""
+        return sorted({str(cell) for cell in set(cells)} - set(task.classes))
+
+    def reports(self, task: Task) -> tuple[str, ...]:
+        """Return the metrics that every result of this kind holds beside those of its task."""
+        return ()
+
+    def decide(self, values: "np.ndarray") -> "np.ndarray":
+        """Return the answers that predictions (n,) or (n, classes) stand for: by default the predictions themselves."""
+        return values
+
+    def unit_answers(self, means: "np.ndarray", task: Task) -> "pd.DataFrame":
+        """Return the answers to units as a table.
+
+        Args:
+            means: Mean prediction of the recordings of each unit: numbers (n,), or probabilities (n, classes).
+            task: Task that is answered.
+
+        Returns:
+            y_pred, and p_<class> of a task with classes.
+
+        Raises:
+            NotApplicable: Answers of this kind are no table.
+        """
+        raise NotApplicable(f"{task.name} asks for {task.kind} of frames, which no table of answers per unit can hold.")
+
+    @abstractmethod
+    def scored(self, answers: Any, references: "pd.DataFrame", context: "ResultContext") -> "Scored":
+        """Return the answers of a task in the form in which `cardiobench.scoring.score` takes them.
+
+        Args:
+            answers: `TableAnswers`, or `FrameAnswers` of a kind with labels in frames.
+            references: id, patient_id, split, y_true of all splits, and the columns of groups.
+            context: Metrics, number of draws, and their seed.
+        """
+
+
+KINDS: dict[str, "str | type[TaskKind] | TaskKind"] = {
+    "regression": "cardiobench.tasks.regression:Regression",
+    "binary": "cardiobench.tasks.classes:Binary",
+    "multiclass": "cardiobench.tasks.classes:Multiclass",
+    "multilabel": "cardiobench.tasks.multilabel:Multilabel",
+    "segmentation": "cardiobench.tasks.segmentation:Segmentation",
+    "landmarks": "cardiobench.tasks.landmarks:Landmarks",
+}
+"""Name of a kind -> its class, an instance of it, or `module:Class`, which is imported when it is first asked for."""
+
+
+def list_kinds() -> list[str]:
+    """Return the names of all kinds, those of installed packages last."""
+    return [*KINDS, *(name for name in plugins.entry_points("kinds") if name not in KINDS)]
+
+
+def task_kind(name: str) -> TaskKind:
+    """Return the rules of a kind.
+
+    Raises:
+        KeyError: There is no kind of that name.
+        BadConfig: An installed package that brings the kind cannot be imported.
+    """
+    found = KINDS[name] if name in KINDS else plugins.load("kinds", name)
+    if isinstance(found, str):
+        module, _, attribute = found.partition(":")
+        found = getattr(import_module(module), attribute)
+    rules: TaskKind = found() if isinstance(found, type) else found
+    KINDS[name] = rules
+    return rules
+
+
+def metrics_of(task: Task) -> tuple[str, ...]:
+    """Return the metrics that every result of a task holds: those of the task, the first of which ranks, and all of its kind."""
+    return tuple(dict.fromkeys((*task.metrics, *task.rules.reports(task))))

@@ -87,10 +87,10 @@ def check_spec(name: str) -> None:
         require(task.metrics and not unknown, f"{task.name}: metrics {task.metrics}, unknown: {sorted(unknown)}")
         used = {task.unit_column, task.target, *task.where, *(group.column for group in task.groups)}
         require(used <= set(columns), f"{task.name} uses columns that {name} lacks: {sorted(used - set(columns))}")
-        labels = columns[task.target].feature if task.kind == "multilabel" else columns[task.target]
+        labels = columns[task.target].feature if task.rules.answer == "labels" else columns[task.target]
         names = tuple(getattr(labels, "names", ()))
         require(names == task.classes, f"{task.name}: classes {task.classes}, and the column has {names}")
-        if task.kind == "regression":
+        if task.rules.answer == "number":
             complete = task.unit and task.label_range and (task.prompt_grid or spec.modality == "ecg")
             require(complete, f"{task.name} needs a unit, a label_range and, of echo, a prompt_grid")
 
@@ -122,7 +122,7 @@ def check_prompts(name: str) -> None:
         except NotApplicable:
             continue
         require(version, f"the prompts of {task.name} have no version")
-        if task.kind == "regression":
+        if task.rules.answer == "number":
             require(all(text.count("<#>") == 1 for text in chosen["templates"]), f"{task.name}: one <#> a template")
             continue
         require(set(chosen) == set(task.classes), f"{task.name}: prompts for {set(chosen)}, classes {task.classes}")

@@ -123,7 +123,7 @@ def _check_output(output: ProtocolOutput, data: TaskData, where: str, out_of_fol
         f"{where}: the output is out of fold, and the class declares out_of_fold = {out_of_fold}",
     )
     task, rows = data.task, len(output.indices)
-    shape = (rows,) if task.kind == "regression" else (rows, len(task.classes))
+    shape = (rows,) if task.rules.answer == "number" else (rows, len(task.classes))
     require(len(set(output.indices.tolist())) == rows, f"{where}: a recording is predicted twice")
     # Out of fold, one recording of a patient may stand for all of them.
     unit = "patient_id" if out_of_fold else "id"
@@ -132,7 +132,7 @@ def _check_output(output: ProtocolOutput, data: TaskData, where: str, out_of_fol
     require(units == expected, f"{where}: predictions for {len(units)} of {len(expected)} units ({unit})")
     require(output.values.shape == shape, f"{where}: predictions {output.values.shape}, expected {shape}")
     require(np.isfinite(output.values).all(), f"{where}: predictions are not finite")
-    if task.kind != "regression":
+    if task.rules.answer != "number":
         sums, low = output.values.sum(axis=1), float(output.values.min())
         require(
             low >= 0 and np.allclose(sums, 1), f"{where}: probabilities from {low}, sums {sums.min()} to {sums.max()}"

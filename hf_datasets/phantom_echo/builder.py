@@ -139,7 +139,7 @@ class PhantomEcho(CardioBuilder):
         """Yield the exact masks of both phases, or the exact ends of the calipers at end-diastole."""
         for row in rows.to_dict("records"):
             truth = records()[row["id"]].truth
-            if task.kind == "landmarks":
+            if task.rules.frame_label == "points":
                 yield read_label(task, row, 0, partial(_points, truth), phase="ED")
                 continue
             for phase, frame in (("ED", 0), ("ES", end_systole(truth, FPS))):

@@ -18,9 +18,9 @@ from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
 from cardiobench.hub.after_run import push_all
 from cardiobench.hub.outgoing import check_outgoing, clean_text, public_result
+from cardiobench.results.context import ResultContext
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.hub.conftest import ALICE

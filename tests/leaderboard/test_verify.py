@@ -15,11 +15,11 @@ from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
 from cardiobench.hub.results_dataset import parquet, predictions_path, push_to_dataset, records
 from cardiobench.leaderboard.verify import verify_submission
+from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import result_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.record import CHECKSUM, checksum
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.hub.conftest import ALICE, BOB, client, hub  # noqa: F401

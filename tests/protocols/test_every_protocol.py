@@ -12,9 +12,9 @@ from cardiobench.models.baselines.constant import Constant
 from cardiobench.protocols import list_protocols
 from cardiobench.report import probe_gain
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import Estimate, Floor, Judgement, ScoreResult
 from cardiobench.runner.run import run
-from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.models.tiny import tiny_open_clip

@@ -11,9 +11,9 @@ import pandas as pd
 
 from cardiobench.data import catalog
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
+from cardiobench.results.context import ResultContext
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 

@@ -14,10 +14,10 @@ from cardiobench.report import ranks
 from cardiobench.report.contests import contests, ranked_results
 from cardiobench.report.markdown import write_markdown
 from cardiobench.results.collect import collect
+from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import Judgement, ScoreResult
-from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.results.test_formatting import result

@@ -10,18 +10,18 @@ from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
 from cardiobench.data.twin import write_twin
 from cardiobench.hub.outgoing import not_a_benchmark_score
-from cardiobench.protocols.subjects import labels_across
+from cardiobench.protocols import protocol
 from cardiobench.report.overview import missing_reason, table_name
 from cardiobench.report.page.content import task_part
 from cardiobench.report.ranks import compare_all_pairs
 from cardiobench.results.collect import collect
+from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import result_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.runner.analyze import subjects_apart
 from cardiobench.runner.plan import real_or_quick, resolve_tasks
 from cardiobench.runner.pooled import POOLED, pool
 from cardiobench.runner.run import run
-from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.score import score
 
 
@@ -51,10 +51,10 @@ def test_named_tasks_are_taken_as_they_are():
 
 
 def test_a_study_across_datasets_holds_real_or_generated_recordings():
-    """A study of CD over real hospitals and a phantom would be won by the phantom."""
+    """`representation` of CD over real hospitals and a phantom would be won by the phantom."""
     tasks = {name: catalog.task(name) for name in ("ptb_xl/cd", "georgia/cd", "phantom_ecg/cd", "phantom_ecg/af")}
     real, generated = list(tasks.values())[:2], list(tasks.values())[2:]
-    across = SimpleNamespace(subjects=labels_across)
+    across = protocol("representation", RunConfig(models=("m",)))
     found = subjects_apart(across, real, generated)
     assert not any({task in real for task in members} == {True, False} for members in found.values())
     assert any(list(members) == real for members in found.values())

@@ -10,12 +10,13 @@ from scipy import stats
 from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog, open_dataset
 from cardiobench.metrics.load import load_metric
+from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.compare import compare
-from cardiobench.scoring.context import ResultContext
-from cardiobench.scoring.dense import DenseScorer, score_dense, unit_predictions
 from cardiobench.scoring.floor_table import task_floors
+from cardiobench.scoring.score import score as score_answers
 from cardiobench.tasks.dense_label import DenseLabel
+from cardiobench.tasks.frames import DenseScorer, FrameAnswers, unit_answers
 from cardiobench.tasks.mask_volumes import MaskVolumes
 
 SEGMENTATION, LANDMARKS = catalog.task("phantom_echo/lv_seg"), catalog.task("phantom_echo/landmarks")
@@ -53,7 +54,7 @@ def floor_of(scorer):
 
 def test_a_score_is_the_mean_over_patients_with_a_t_interval_on_the_log_of_its_complement():
     scorer, references = boxes()
-    result = score_dense(scorer, references, CONTEXT, floors={"best_uninformed": floor_of(scorer)}, expected=12)
+    result = score_answers(FrameAnswers(scorer, {"best_uninformed": floor_of(scorer)}, 12), references, CONTEXT)
     cavity, muscle = 1 - np.arange(12) % 3 / 10, 1 - np.arange(12) % 3 / 4
     expected = (cavity + muscle) / 2
     score = result.score
@@ -76,17 +77,17 @@ def test_patients_with_more_units_are_one_cluster():
     references = pd.DataFrame(
         {"id": units, "patient_id": [f"p{n // 2}" for n in range(24)], "split": "test", "y_true": 1.0}
     )
-    twice = score_dense(scorer, references, CONTEXT, floors={"best_uninformed": scorer}, expected=24).score
+    twice = score_answers(FrameAnswers(scorer, {"best_uninformed": scorer}, 24), references, CONTEXT).score
     single, once = boxes()
     assert (twice.n, twice.n_patients) == (24, 12)
     assert twice.se == pytest.approx(
-        score_dense(single, once, CONTEXT, floors={"best_uninformed": single}, expected=12).score.se
+        score_answers(FrameAnswers(single, {"best_uninformed": single}, 12), once, CONTEXT).score.se
     )
 
 
 def test_missing_units_lower_the_coverage_and_the_verdict_takes_the_worst_case():
     scorer, references = boxes()
-    result = score_dense(scorer, references, CONTEXT, floors={"best_uninformed": floor_of(scorer)}, expected=15)
+    result = score_answers(FrameAnswers(scorer, {"best_uninformed": floor_of(scorer)}, 15), references, CONTEXT)
     assert result.coverage == {"scored": 24, "expected": 30}
     assert result.bounds.missing == 6 and result.bounds.worst == pytest.approx(result.score.value * 12 / 15)
     assert result.bounds.best == pytest.approx((result.score.value * 12 + 3) / 15)
@@ -98,7 +99,7 @@ def test_a_partly_answered_patient_lowers_the_coverage_by_the_share_of_its_frame
     """The first patient has 2 frames with a score; in the worst case its others add nothing to its mean."""
     scorer, references = boxes()
     references.loc[0, "y_true"] = labelled
-    result = score_dense(scorer, references, CONTEXT, floors={"best_uninformed": floor_of(scorer)}, expected=12)
+    result = score_answers(FrameAnswers(scorer, {"best_uninformed": floor_of(scorer)}, 12), references, CONTEXT)
     scores = scorer.unit_scores["dice"].to_numpy()
     assert result.coverage == {"scored": 24, "expected": 22 + labelled}
     assert result.score.value == pytest.approx(scores.mean()) and result.score.n == 12
@@ -119,14 +120,14 @@ def test_a_missing_landmark_frame_is_as_far_off_as_the_worst_unit():
         scorer.update(label(f"p{number}", points=points), points + np.array([0, 1 + number]))
     units = [f"p{number}" for number in range(13)]
     references = pd.DataFrame({"id": units, "patient_id": units, "split": "test", "y_true": 1.0})
-    result = score_dense(scorer, references, CONTEXT, floors={"best_uninformed": scorer}, expected=13)
+    result = score_answers(FrameAnswers(scorer, {"best_uninformed": scorer}, 13), references, CONTEXT)
     assert result.coverage == {"scored": 12, "expected": 13} and result.score.value == pytest.approx(6.5)
     assert (result.bounds.worst, result.bounds.best) == pytest.approx(((78 + 12) / 13, 78 / 13))
 
 
 def test_the_same_answer_for_all_is_collapsed():
     scorer, references = boxes(shift=lambda number: 8)
-    result = score_dense(scorer, references, CONTEXT, floors={"best_uninformed": floor_of(scorer)}, expected=12)
+    result = score_answers(FrameAnswers(scorer, {"best_uninformed": floor_of(scorer)}, 12), references, CONTEXT)
     assert result.collapsed and result.verdict.word != "above the floor"
 
 
@@ -161,7 +162,7 @@ def perfect(phantoms):
 def scored(perfect):
     scorer, references, ef = perfect
     floor = {"best_uninformed": scorer}
-    return score_dense(scorer, references, CONTEXT, floors=floor, expected=len(scorer.unit_scores), ef=ef)
+    return score_answers(FrameAnswers(scorer, floor, len(scorer.unit_scores), ef), references, CONTEXT)
 
 
 def test_perfect_masks_of_phantoms_give_dice_1_distance_0_and_the_ejection_fraction(perfect):
@@ -227,7 +228,7 @@ def test_shifted_points_and_masks_of_phantoms_are_as_far_as_they_were_moved(phan
 
 def test_a_result_is_saved_and_read_again(tmp_path):
     scorer, references = boxes()
-    result = score_dense(scorer, references, CONTEXT, floors={"best_uninformed": floor_of(scorer)}, expected=12)
+    result = score_answers(FrameAnswers(scorer, {"best_uninformed": floor_of(scorer)}, 12), references, CONTEXT)
     result.save(tmp_path / "result.json")
     again = ScoreResult.load(tmp_path / "result.json")
     assert again.overall == result.overall and again.verdict == result.verdict
@@ -247,7 +248,7 @@ def test_the_table_of_floors_says_where_those_of_dense_tasks_are():
 def test_two_models_are_compared_by_the_paired_differences_of_their_units():
     """SciPy's paired t-test of the units' Dice gives difference, interval and p; an error is better where it is smaller."""
     (one, _), (other, _) = boxes(), boxes(shift=lambda number: number % 3 + 1 + number % 2)
-    pair = compare(*(unit_predictions(SEGMENTATION, scorer.frame, name) for name, scorer in (("a", one), ("b", other))))
+    pair = compare(*(unit_answers(SEGMENTATION, scorer.frame, name) for name, scorer in (("a", one), ("b", other))))
     scores = [scorer.unit_scores["dice"] for scorer in (one, other)]
     expected = stats.ttest_rel(*scores)
     assert pair.difference == pytest.approx(scores[0].mean() - scores[1].mean())
@@ -259,4 +260,4 @@ def test_two_models_are_compared_by_the_paired_differences_of_their_units():
     for number in range(12):
         for scorer, off in ((near, 1 + 0.1 * number), (far, 3)):
             scorer.update(label(f"p{number}", points=points), points + np.array([0, off]))
-    assert compare(*(unit_predictions(LANDMARKS, one.frame, "") for one in (near, far))).outcome == "better"
+    assert compare(*(unit_answers(LANDMARKS, one.frame, "") for one in (near, far))).outcome == "better"

@@ -8,7 +8,7 @@ from cardiobench.core.errors import BadData
 from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, Group
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.context import ResultContext
+from cardiobench.results.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from cardiobench.stats.clusters import Clusters

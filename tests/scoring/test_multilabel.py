@@ -8,8 +8,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from cardiobench.core.errors import BadPredictions
 from cardiobench.data.spec import SEX_GROUPS, Task
 from cardiobench.metrics.load import load_formula, load_metric
+from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
 from cardiobench.stats.clusters import Clusters

@@ -12,7 +12,7 @@ from cardiobench.metrics import load
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
-from cardiobench.scoring.context import ResultContext
+from cardiobench.results.context import ResultContext
 from cardiobench.scoring.metrics import check_metrics, metrics_of, narrow_metrics
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score

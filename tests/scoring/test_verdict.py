@@ -8,9 +8,9 @@ from benchmarks.validity import __main__ as validity
 from benchmarks.validity import simulated
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import Estimate, Floor
 from cardiobench.results.verdict import Verdict
-from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.families import Family, family_of, margin
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score

@@ -42,7 +42,7 @@ class Alignment(AnalysisProtocol):
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Return each regression task."""
-        return {task.name: (task,) for task in tasks if task.kind == "regression"}
+        return {task.name: (task,) for task in tasks if task.rules.answer == "number"}
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Return Pearson r along the axis, with both projections for the figure."""

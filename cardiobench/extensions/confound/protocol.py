@@ -102,7 +102,7 @@ class Confound(AnalysisProtocol):
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Return identity, own, transferred and mixed scores, and the score of the site alone."""
-        if any(task.kind != "binary" for task in analysis.tasks):
+        if any(not task.rules.two_classes for task in analysis.tasks):
             raise NotApplicable(f"{analysis.subject} has no two classes, which are carried from place to place here")
         (first, *others) = analysis.tasks
         if others:

@@ -50,11 +50,11 @@ class PromptSensitivity(AnalysisProtocol):
         test = data.indices("test")
         recordings = scorer.of(data, test)
         rows, values = [], {}
-        for rule in RULES if task.kind == "regression" else ("",):
+        for rule in RULES if task.rules.answer == "number" else ("",):
             scores = []
             for wording in wordings(task, texts):
                 zero_shot = ZeroShot(wording.share)
-                if task.kind == "regression":
+                if task.rules.answer == "number":
                     predicted = zero_shot.predict_numbers(data, encoder, wording.prompts["templates"], test, rule)
                 else:
                     predicted = zero_shot.predict_classes(data, encoder, wording.prompts, test)
@@ -96,7 +96,7 @@ PROMPT_SET = "prompt set"
 def wordings(task: Task, texts: Mapping[str, Sequence[str]]) -> Iterator[Wording]:
     """Yield every wording of a task's prompts; the set as it is comes first."""
     share = ZeroShot().share
-    keys = ("templates",) if task.kind == "regression" else task.classes
+    keys = ("templates",) if task.rules.answer == "number" else task.classes
     whole = {key: list(texts[key]) for key in keys}
     yield Wording(PROMPT_SET, "all sentences", whole, share)
     for index in range(max(map(len, whole.values()))):
@@ -104,7 +104,7 @@ def wordings(task: Task, texts: Mapping[str, Sequence[str]]) -> Iterator[Wording
         yield Wording("one sentence", single[keys[-1]][0], single, share)
     for name, spell in SPELLINGS.items():
         yield Wording("spelling", name, {key: list(map(spell, texts)) for key, texts in whole.items()}, share)
-    if task.kind == "regression":
+    if task.rules.answer == "number":
         for other in TOP_FRACTIONS:
             if other != share:
                 yield Wording("share of the likest", f"{other:g}", whole, other)

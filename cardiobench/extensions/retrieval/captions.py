@@ -167,7 +167,7 @@ def make_caption(row: Mapping[str, Any], tasks: tuple[Task, ...]) -> Caption:
 
 def finding_of(task: Task) -> str | None:
     """Return the words for the finding of a task's positive class; None where there are none."""
-    return LABELS.get(task.target.removesuffix("_paper")) if task.kind == "binary" else None
+    return LABELS.get(task.target.removesuffix("_paper")) if task.rules.two_classes else None
 
 
 def statement(words: str, present: bool) -> str:

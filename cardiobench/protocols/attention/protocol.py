@@ -83,7 +83,7 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
             "fitted_on": len(fit),
             "stopped_by": len(held),
             **{name: [one[name] for one in chosen] for name in chosen[0]},
-            **({"class_weight": None} if data.task.kind == "multilabel" else {}),
+            **({"class_weight": None} if data.task.rules.answer == "labels" else {}),
         }
         return ProtocolOutput(data.indices("test"), np.mean(values, axis=0), details, repeats=values)
 

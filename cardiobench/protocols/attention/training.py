@@ -149,7 +149,7 @@ class AttentionTraining:
             outputs = np.concatenate([probe(*self._tokens(batch)).double().cpu().numpy() for batch in batches])
         if not self.data.task.classes:
             return outputs[:, 0] * self.scale + self.center
-        return expit(outputs) if self.data.task.kind == "multilabel" else softmax(outputs, axis=1)
+        return expit(outputs) if self.data.task.rules.answer == "labels" else softmax(outputs, axis=1)
 
     @torch.no_grad()
     def _held_loss(self, probe: AttentionPooling) -> float:
@@ -164,7 +164,7 @@ class AttentionTraining:
         targets = torch.as_tensor(self.targets[rows], device=self.device)
         if not self.data.task.classes:
             return functional.mse_loss(outputs[:, 0], targets.float())
-        if self.data.task.kind == "multilabel":
+        if self.data.task.rules.answer == "labels":
             known = ~targets.isnan()
             losses = functional.binary_cross_entropy_with_logits(
                 outputs[known], targets[known].float(), reduction="sum"
@@ -176,7 +176,7 @@ class AttentionTraining:
     def _class_weights(self) -> torch.Tensor | None:
         """Return the weight of each class, in inverse proportion to its share of the rows to fit; None for none."""
         task = self.data.task
-        if self.recipe.class_weight is None or not task.classes or task.kind == "multilabel":
+        if self.recipe.class_weight is None or not task.classes or task.rules.answer == "labels":
             return None
         counts = np.bincount(self.targets[self.fit], minlength=len(task.classes))
         present = np.count_nonzero(counts)

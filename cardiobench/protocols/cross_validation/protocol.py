@@ -83,13 +83,13 @@ class CrossValidation(PredictionProtocol):
 
     def variants(self, task: Task) -> tuple[str, ...]:
         """Return `<size>.<classifier>` of each; a task that does not apply has one variant, which says so."""
-        if task.kind != "binary":
+        if not task.rules.two_classes:
             return ("",)
         return tuple(f"{size}.{name}" for size in self.sizes for name in self.classifiers)
 
     def check(self, task: Task) -> None:
         """Refuse a task that is not binary."""
-        if task.kind != "binary":
+        if not task.rules.two_classes:
             raise NotApplicable(f"{task.name} is a {task.kind} task; these folds are balanced between two classes")
 
     def select_rows(self, rows: pd.DataFrame, task: Task, variant: str) -> pd.DataFrame:

@@ -82,7 +82,7 @@ class DensePrediction(BaseProtocol):
 
     def read_outs(self, task: Task) -> tuple[DenseVariant, ...]:
         """Return the read-outs of a task; ridge regression of the mean token is what `global` is already."""
-        kinds = ("heatmap", "global") if task.kind == "landmarks" else ("",)
+        kinds = ("heatmap", "global") if task.rules.frame_label == "points" else ("",)
         usual = [DenseVariant(kind) for kind in kinds]
         others = [
             DenseVariant(kind, further)

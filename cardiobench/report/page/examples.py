@@ -29,7 +29,7 @@ from cardiobench.tasks.labels import label_values
 WORST = 12
 FRAMES, HEIGHT = 6, 112  # of a strip, in pixels
 SHOWN_LEADS = ("II", "V1", "V5")
-WANTED = {"binary": "true class", "multiclass": "true class", "multilabel": "true classes"}
+WANTED = {"class": "true class", "labels": "true classes"}
 FOLDER = "examples"
 Links = dict[str, list[tuple[str, str]]]
 
@@ -67,13 +67,13 @@ def worst_predictions(frame: pd.DataFrame, task: Task, count: int = WORST) -> pd
         The rows with `error`: the absolute difference, 1 minus the probability of the true class (1 where unknown), or of a
         multilabel task the mean distance of the probabilities from 0 and 1, over the measured classes.
     """
-    if task.kind == "multilabel":
+    if task.rules.answer == "labels":
         truth = label_values(frame["y_true"], task)
         distance = np.abs(frame[[f"p_{label}" for label in task.classes]].to_numpy(np.float64) - truth)
         measured = ~np.isnan(distance)
         error = np.nansum(distance, axis=1) / np.maximum(measured.sum(axis=1), 1)
         frame = frame.assign(error=error)[frame["y_true"] != frame["y_pred"]]
-    elif task.kind == "regression":
+    elif task.rules.answer == "number":
         frame = frame.assign(error=(frame["y_pred"].astype(float) - frame["y_true"].astype(float)).abs())
     else:
         error = np.ones(len(frame))
@@ -145,7 +145,9 @@ def examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Exam
             str(row.id),
             text(row.y_true),
             text(row.y_pred),
-            f"{100 * row.error:.0f} % away from the {WANTED[task.kind]}" if task.classes else f"{text(row.error)} off",
+            f"{100 * row.error:.0f} % away from the {WANTED[task.rules.answer]}"
+            if task.classes
+            else f"{text(row.error)} off",
             *_image(dataset, rows.index[units == str(row.id)]),
         )
         for row in worst_predictions(frame, task).itertuples()

@@ -160,7 +160,7 @@ def _block(rows: dict[str, list[GridCell]], tasks: Sequence[str]) -> Block:
 
 
 def _measured(task: str) -> bool:
-    return catalog.task(task).kind == "regression"
+    return catalog.task(task).rules.answer == "number"
 
 
 def _number(task: str, value: float) -> str:

@@ -14,8 +14,8 @@ from cardiobench.extensions.transfer.protocol import Transfer
 from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.context import ResultContext
 from cardiobench.scoring.compare import compare
-from cardiobench.scoring.context import ResultContext
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from tests.protocols.conftest import BINARY, REGRESSION, task_data

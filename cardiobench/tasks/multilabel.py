@@ -1,0 +1,93 @@
+"""Multilabel classification: any number of the classes per unit, none included."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.errors import first_n
+from cardiobench.results.score_result import Breakdown, ClassScore
+from cardiobench.stats.bootstrap import MIN_PATIENTS
+from cardiobench.stats.estimates import score_classes
+from cardiobench.tasks.answers import probability_columns
+from cardiobench.tasks.groups import MIN_PER_CLASS, breakdowns, comparable_classes
+from cardiobench.tasks.labels import allowed_names, label_cells, label_names, multi_hot
+from cardiobench.tasks.tables import ScoredTable, TableKind
+from cardiobench.tasks.task import LABEL_SEPARATOR, UNMEASURED, Task
+
+
+class ScoredLabels(ScoredTable):
+    """Rows with a probability for each class."""
+
+    def per_class(self) -> dict[str, ClassScore]:
+        """Return the scores of each class against its absence."""
+        return score_classes(self.sampler, self.task.classes)
+
+    def breakdowns(
+        self, rows: Mapping[str, Mapping[str, np.ndarray]], skipped: dict[str, str]
+    ) -> tuple[dict[str, Breakdown], list[str]]:
+        """Score the groups of each breakdown over the classes that some patients of every group have and some have not."""
+        found: dict[str, Breakdown] = {}
+        notes = []
+        for name, groups in rows.items():
+            chosen = comparable_classes(self.sampler, groups)
+            if not chosen.any():
+                skipped[name] = (
+                    f"no class that {MIN_PER_CLASS} patients of each group have and {MIN_PER_CLASS} have not"
+                )
+                continue
+            found |= breakdowns(self.metric, self.key, self.sampler.take_classes(chosen), {name: groups})
+            notes.append(
+                f"scores by {name} are over {chosen.sum()} of {len(chosen)} classes, which {MIN_PER_CLASS} patients of "
+                "each group have"
+            )
+        return found, notes
+
+    def class_sentences(self) -> list[str]:
+        """Return sentences on the classes that few patients have, and those left out of the mean."""
+        classes, truth, clusters = np.array(self.task.classes), self.sampler.sample.y_true, self.sampler.clusters
+        with_it, without = (np.array([clusters.count_in(column == value) for column in truth.T]) for value in (1, 0))
+        scored = (with_it > 0) & (without > 0)
+        sentences = []
+        if len(rare := classes[scored & (with_it < MIN_PATIENTS)]):
+            sentences.append(
+                f"fewer than {MIN_PATIENTS} patients with {len(rare)} of the {len(classes)} classes: {first_n(rare)}"
+            )
+        if len(absent := classes[~scored]):
+            sentences.append(f"left out of the mean, since no scored row has it or all have: {first_n(absent)}")
+        return sentences
+
+
+class Multilabel(TableKind):
+    """Rules of a task that asks for each of its classes by itself."""
+
+    answer = "labels"
+    link = "sigmoid"
+    table = ScoredLabels
+
+    def check_task(self, task: Task) -> None:
+        """Refuse a task with fewer than two different classes, or with names that a cell cannot hold."""
+        super().check_task(task)
+        marked = [name for name in task.classes if LABEL_SEPARATOR in name or name.startswith(UNMEASURED)]
+        if len(set(task.classes)) < max(2, len(task.classes)) or marked:
+            raise ValueError(
+                f"{task.name}: a multilabel task has two different classes or more, without '{LABEL_SEPARATOR}' and a "
+                f"leading '{UNMEASURED}', got {task.classes}"
+            )
+
+    def label_values(self, cells: pd.Series, task: Task) -> np.ndarray:
+        """Return the classes of each row, (n, K) float64: 1 where present, 0 where absent, NaN where unmeasured."""
+        return multi_hot(cells, task.classes)
+
+    def strange_labels(self, cells: Iterable[object], task: Task) -> list[str]:
+        """Return the names among some cells that are no classes, nor classes marked as unmeasured where that may be."""
+        return sorted(label_names(str(cell) for cell in cells) - allowed_names(task))
+
+    def reports(self, task: Task) -> tuple[str, ...]:
+        """Return the mean areas under the curves."""
+        return ("auroc_macro",)
+
+    def unit_answers(self, means: np.ndarray, task: Task) -> pd.DataFrame:
+        """Return the probabilities of each unit, and the classes with a probability of at least 0.5."""
+        frame = pd.DataFrame(means, columns=probability_columns(task))
+        return frame.assign(y_pred=label_cells(means, task.classes))

@@ -1,0 +1,28 @@
+"""Regression: one number per unit."""
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.tasks.tables import ScoredTable, TableKind
+from cardiobench.tasks.task import Task
+
+
+class Regression(TableKind):
+    """Rules of a task whose answer is a number in the unit of its label."""
+
+    answer = "number"
+    link = "identity"
+    table = ScoredTable
+
+    def label_values(self, cells: pd.Series, task: Task) -> np.ndarray:
+        """Return numbers, (n,) float64."""
+        return cells.to_numpy(dtype=np.float64)
+
+    def reports(self, task: Task) -> tuple[str, ...]:
+        """Return the report on numbers, and the one on ejection fractions where these are asked for."""
+        fraction = task.target == "ef" and task.unit == "%"
+        return ("regression_report", "ejection_fraction_report") if fraction else ("regression_report",)
+
+    def unit_answers(self, means: np.ndarray, task: Task) -> pd.DataFrame:
+        """Return the mean of each unit as its answer."""
+        return pd.DataFrame({"y_pred": means})

@@ -1,0 +1,158 @@
+"""Kinds of task with one answer per unit: what regression, classification and several labels have in common."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.metrics.load import load_metrics
+from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.number import Number
+from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.results.context import ResultContext
+from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler, estimate_metric, estimate_metrics
+from cardiobench.stats.information import information_test
+from cardiobench.stats.variability import training_spread, widen
+from cardiobench.tasks.answers import TableAnswers
+from cardiobench.tasks.bounds import completed
+from cardiobench.tasks.floors import best_constant, best_uninformed, floors, is_collapsed
+from cardiobench.tasks.groups import Split, adjust_gaps, breakdowns, intersection, split_rows
+from cardiobench.tasks.labels import label_values
+from cardiobench.tasks.scored import Evidence, Rarest, Scored
+from cardiobench.tasks.task import TaskKind, metrics_of
+
+
+class TableKind(TaskKind):
+    """Rules of a kind with one answer per unit."""
+
+    table: ClassVar[type["ScoredTable"]]
+    """Class of its answers while they are scored."""
+
+    def scored(self, answers: TableAnswers, references: pd.DataFrame, context: ResultContext) -> Scored:
+        """Return the rows of answers in the form in which they are scored."""
+        return self.table(answers, references, context)
+
+
+class ScoredTable(Scored):
+    """Rows of answers while they are scored.
+
+    Attributes:
+        task: Task that is answered.
+        answers: Answers joined with their references.
+        references: References of all splits; the train rows give further floors.
+        context: Metrics and draws.
+        metrics: All metrics of the result.
+        sampler: Rows with their patients, classes and draws.
+    """
+
+    COLLAPSED: ClassVar[str] = "the answers hardly vary"
+
+    def __init__(self, answers: TableAnswers, references: pd.DataFrame, context: ResultContext) -> None:
+        """Prepare rows, metrics and draws; nothing is computed yet."""
+        self.task, self.answers, self.references, self.context = answers.task, answers, references, context
+        sample = answers.sample()
+        present = sample.present_classes(len(self.task.classes))
+        clusters = Clusters.of(answers.patients)
+        self.sampler = Sampler(sample, clusters, present, context.resamples, context.seed)
+        loaded = load_metrics(context.metrics or metrics_of(self.task))
+        self.metrics, self.metric, self.key = self.ranking(loaded)
+        refits = context.refit_scores
+        self.spread = training_spread(refits) if len(refits) > 1 else None
+
+    def ranking(self, metrics: Sequence[Metric]) -> tuple[Sequence[Metric], Metric, str]:
+        """Return all metrics of the result, the one that ranks and its key; by default the first."""
+        return metrics, metrics[0], metrics[0].primary_key
+
+    def overall(self) -> dict[str, Estimate]:
+        """Return every number of the metrics; the interval of the ranking one covers refits where there are some."""
+        found = estimate_metrics(self.metrics, self.sampler)
+        return {**found, self.key: self._widened(found[self.key])}
+
+    def number(self, key: str) -> Number:
+        """Return the number as its metric declares it."""
+        return next(metric.numbers[key] for metric in self.metrics if key in metric.numbers)
+
+    def floors(self) -> dict[str, Floor]:
+        """Return the closed form, the best constant, the constant of the train labels, and chance."""
+        y_true = self.sampler.sample.y_true
+        return floors(self.metric, self.key, self.task, self.references, y_true, self.context.seed)
+
+    def evidence(self, estimate: Estimate, floor: Floor) -> Evidence:
+        """Return what the verdict rests on; where answers are missing, with all of them as wrong as they can be."""
+        sampler, bounds, n_patients = self.sampler, None, estimate.n_patients
+        if (missing := self.answers.missing) is not None:
+            truth = label_values(missing["y_true"], self.task)
+            worst, best = (self._completed(truth, worst=wrong) for wrong in (True, False))
+            patients = np.concatenate([self.answers.patients, missing["patient_id"].to_numpy()])
+            present = worst.present_classes(sampler.classes)
+            sampler = Sampler(worst, Clusters.of(patients), present, sampler.resamples, sampler.seed)
+            estimate = self._widened(estimate_metric(self.metric, sampler, [self.key])[self.key])
+            constant = best_constant(self.metric, self.key, self.task, worst.y_true)
+            floor = best_uninformed(self.key, worst.y_true, len(self.task.classes), constant, self.metric)
+            bounds = Bounds(len(missing), estimate.value, float(self.metric.value(best)[self.key]))
+        information = information_test(sampler.sample, sampler.clusters, sampler.classes, seed=sampler.seed)
+        return Evidence(estimate, floor, information, n_patients, self.rarest(sampler), bounds)
+
+    def _completed(self, truth: np.ndarray, *, worst: bool) -> ScoringInput:
+        sampler = self.sampler
+        return completed(sampler.sample, truth, sampler.classes, self.task.label_range, worst=worst)
+
+    def _widened(self, estimate: Estimate) -> Estimate:
+        return estimate if self.spread is None else widen(estimate, self.spread)
+
+    def rarest(self, sampler: Sampler) -> Rarest | None:
+        """Return the class that the fewest patients of some rows have; by default no class decides."""
+        return None
+
+    def groups(self) -> tuple[dict[str, Breakdown], dict[str, str], list[str]]:
+        """Score each breakdown of the task, and women and men by age together."""
+        splits = self.splits()
+        skipped = {name: why for split in splits.values() for name, why in split.skipped.items()}
+        rows = {name: split.rows for name, split in splits.items() if split.rows}
+        found, notes = self.breakdowns(rows, skipped)
+        return adjust_gaps(found), skipped, notes
+
+    def splits(self) -> dict[str, Split]:
+        """Return the rows of the groups of each breakdown."""
+        frame, classes, by_name = self.answers.frame, self.group_classes(), {one.name: one for one in self.task.groups}
+        found = {name: split_rows(group, frame, classes) for name, group in by_name.items()}
+        if {"sex", "age"} <= set(by_name):
+            found["sex x age"] = intersection(by_name["sex"], by_name["age"], frame, classes)
+        return found
+
+    def group_classes(self) -> list[str]:
+        """Return the classes of which every group needs some patients; by default none."""
+        return []
+
+    def breakdowns(
+        self, rows: Mapping[str, Mapping[str, np.ndarray]], skipped: dict[str, str]
+    ) -> tuple[dict[str, Breakdown], list[str]]:
+        """Score the groups of each breakdown.
+
+        Args:
+            rows: Breakdown -> group -> its rows.
+            skipped: Reasons why groups have no score, to which further ones are added.
+
+        Returns:
+            The breakdowns, and sentences on them.
+        """
+        return breakdowns(self.metric, self.key, self.sampler, rows), []
+
+    def collapsed(self) -> str:
+        """Return a description of answers that are (nearly) all the same; a single row says nothing about it."""
+        return self.COLLAPSED if is_collapsed(self.task, self.sampler.sample) else ""
+
+    def coverage(self) -> Mapping[str, int | None]:
+        """Return the answered and the expected units."""
+        return {"scored": len(self.sampler.sample), "expected": self.answers.expected}
+
+    def sentences(self, estimate: Estimate) -> list[str]:
+        """Return sentences on classes with few patients, and why the score has no number or no interval."""
+        return [*self.class_sentences(), *([estimate.reason] if estimate.reason else [])]
+
+    def class_sentences(self) -> list[str]:
+        """Return sentences on classes that few patients have; by default none."""
+        return []
