@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cardiobench.runner.dry_run import DryRun
 
 SHOWN_FAILURES = 10
+ORIGIN = "origin"
 DRY_RUN_COLUMNS = ("model", "dataset", "to encode", "time", "disk", "cells", "cached")
 
 
@@ -30,8 +31,9 @@ def print_results(
         results: Results in any order.
         is_earlier: Whether a result was taken from an earlier run.
     """
-    rows = [_marked(formatting.row(one), is_earlier(one)) for one in formatting.ordered(list(results))]
-    console.table("results", formatting.COLUMNS, rows)
+    ordered = formatting.ordered(list(results))
+    rows = [(*formatting.row(one), formatting.EARLIER if is_earlier(one) else "") for one in ordered]
+    _print_marked(console, "results", formatting.COLUMNS, rows)
     for task, sentence, who in formatting.warnings(list(results)):
         console.print(f"! {task}: {sentence}" + (f" ({who})" if who else ""))
     for result in results:
@@ -39,10 +41,12 @@ def print_results(
             console.print(f"! {result.task}: {formatting.bounds(result)} ({result.model['name']} {result.label})")
 
 
-def _marked(row: tuple[str, ...], earlier: bool) -> tuple[str, ...]:
-    """Return a row of a table whose last column, of flags, says where the row was taken from."""
-    flags = [] if row[-1] == "–" else [row[-1]]
-    return (*row[:-1], ", ".join([*flags, formatting.EARLIER])) if earlier else row
+def _print_marked(console: Console, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """Print a table whose last cells say where a row was taken from; without that column where it is empty."""
+    if any(row[-1] for row in rows):
+        console.table(title, (*columns, ORIGIN), rows, unbroken=(ORIGIN,))
+    else:
+        console.table(title, columns, [row[:-1] for row in rows])
 
 
 def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
@@ -51,11 +55,11 @@ def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
         return
     print_results(console, summary.results, summary.is_earlier)
     rows = [
-        _marked(row, summary.is_earlier(analysis))
+        (*row, formatting.EARLIER if summary.is_earlier(analysis) else "")
         for analysis in summary.analyses
         for row in formatting.analysis_rows(analysis)
     ]
-    console.table("analyses", formatting.ANALYSIS_COLUMNS, rows)
+    _print_marked(console, "analyses", formatting.ANALYSIS_COLUMNS, rows)
     for analysis in summary.analyses:
         for sentence in analysis.warnings:
             models = ", ".join(model["name"] for model in analysis.models)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -50,14 +50,24 @@ class Console:
         if self.main:
             self.out.print(escape(text), soft_wrap=True)
 
-    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print a table; nothing when it has no rows."""
+    def table(
+        self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], unbroken: Collection[str] = ()
+    ) -> None:
+        """Print a table; nothing when it has no rows.
+
+        Args:
+            title: Title above the table.
+            columns: Heads of the columns.
+            rows: Cells of each row.
+            unbroken: Columns whose cells stay on one line.
+        """
         if not self.main or not rows:
             return
         table = rich.table.Table(title=title, title_justify="left", box=rich.table.box.SIMPLE_HEAD, pad_edge=False)
         longest = max(len(str(row[0])) for row in rows)  # a name is not broken while other columns can be
         for number, column in enumerate(columns):
-            table.add_column(column, overflow="fold", min_width=None if number else min(longest, WIDEST_NAME))
+            width = min(longest, WIDEST_NAME) if not number else None
+            table.add_column(column, overflow="fold", min_width=width, no_wrap=column in unbroken)
         for row in rows:
             table.add_row(*(escape(str(cell)) for cell in row))
         self.out.print(table)

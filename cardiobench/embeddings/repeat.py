@@ -45,26 +45,27 @@ def check_repeatable(model: LoadedModel, source: RecordingSource, numbers: Itera
     Raises:
         BadModel: The answers differ, or a part of the network that acts in training alone did act.
     """
-    encode = PartEncoder(model, device)
-    readable = list(_readable(model, source, numbers, 2))
-    if not readable:
-        return
-    with run_code_of(model), _training_parts() as training:
-        together = encode(torch.cat([parts for _, parts in readable])).split([len(parts) for _, parts in readable])
-        alone = [encode(parts) for _, parts in _readable(model, source, [number for number, _ in readable], 2)]
-    if training:
-        raise BadModel(
-            f"{model.name} is in training mode: {', '.join(sorted(training))} acted while it encoded. Call eval() on its "
-            "network where it is made, such as self.network = Net().eval()."
-        )
-    pairs = zip(together, alone, strict=True)
-    worst = max(_difference(first.numpy(), again.numpy()) for first, again in pairs)
+    with run_code_of(model), _eval_mode(model.name):
+        pairs = _encoded_twice(model, source, numbers, device)
+    worst = max((_difference(first, again) for first, again in pairs), default=0.0)
     if worst > _tolerance(model, [device.type]):
         raise BadModel(
             f"{model.name} gives other vectors when a recording is encoded again: they differ by {worst:.2g} of their root "
             "mean square. Call eval() on its network where it is made; give random steps of transform and encode a fixed "
             "seed; encode every part by itself, whatever else is in the batch."
         )
+
+
+def _encoded_twice(
+    model: LoadedModel, source: RecordingSource, numbers: Iterable[int], device: torch.device
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the vectors of two recordings, encoded together and one by one."""
+    encode, readable = PartEncoder(model, device), list(_readable(model, source, numbers, 2))
+    if not readable:
+        return []
+    together = encode(torch.cat([parts for _, parts in readable])).split([len(parts) for _, parts in readable])
+    alone = [encode(parts) for _, parts in _readable(model, source, [number for number, _ in readable], 2)]
+    return [(first.numpy(), again.numpy()) for first, again in zip(together, alone, strict=True)]
 
 
 def drift(
@@ -133,8 +134,12 @@ def _tolerance(model: LoadedModel, devices: Iterable[str]) -> float:
 
 
 @contextmanager
-def _training_parts() -> Iterator[set[str]]:
-    """Collect the names of the layers that ran in training mode and act there as they do not when a model is used."""
+def _eval_mode(name: str) -> Iterator[None]:
+    """Refuse a model of which layers ran in training mode that act there as they do not when a model is used.
+
+    Raises:
+        BadModel: Names the layers.
+    """
     found: set[str] = set()
 
     def note(module: torch.nn.Module, inputs: Any) -> None:
@@ -143,9 +148,17 @@ def _training_parts() -> Iterator[set[str]]:
 
     handle = torch.nn.modules.module.register_module_forward_pre_hook(note)
     try:
-        yield found
+        yield
+    except BadModel:  # Some of these layers refuse a single recording.
+        if not found:
+            raise
     finally:
         handle.remove()
+    if found:
+        raise BadModel(
+            f"{name} is in training mode: {', '.join(sorted(found))} acted while it encoded. Call eval() on its network where "
+            "it is made, such as self.network = Net().eval()."
+        )
 
 
 def _acts_in_training(module: torch.nn.Module) -> bool:

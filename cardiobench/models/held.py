@@ -15,7 +15,7 @@ import xxhash
 from cardiobench.core.code_digest import global_names, is_library, package_of, source_file
 from cardiobench.core.versions import is_own, states_version
 
-ATOMS = (str, bytes, int, float, complex, bool, type(None), Path, np.generic, BuiltinFunctionType)
+ATOMS = (str, bytes, int, float, complex, bool, type(None), Path, np.generic)
 OPAQUE = ("asyncio", "concurrent", "logging", "multiprocessing", "threading")
 """Modules whose objects lead to the whole process and hold no values."""
 TABLES = ("pandas", "polars")
@@ -60,7 +60,7 @@ class _Walk:
         self.parts: dict[Component, None] = {}
         self.waiting: deque[Child] = deque([("", root), *((f"({number})", one) for number, one in enumerate(others))])
         self.seen: dict[int, Any] = {}  # Keeps what was seen alive: a number is not given twice.
-        file = source_file(type(root))
+        file = None if is_own(type(root)) else source_file(type(root))
         self.home = None if file is None else package_of(file)
         self.local: dict[Component, bool] = {}
 
@@ -106,8 +106,8 @@ class _Walk:
             return (("{}", child) for child in value)
         if isinstance(value, partial):
             return [(".func", value.func), (".args", value.args), (".keywords", value.keywords)]
-        if isinstance(value, MethodType):
-            return [(".__self__", value.__self__), (".__func__", value.__func__)]
+        if isinstance(value, MethodType | BuiltinFunctionType):
+            return [(".__self__", value.__self__), (".__func__", getattr(value, "__func__", None))]
         return self._of_object(value)
 
     def _of_function(self, function: FunctionType) -> Iterator[Child]:

@@ -188,6 +188,8 @@ def plan_model(
     Returns:
         Name of the dataset -> plan.
     """
+    for line in model_lines(model):
+        context.console.print(line)
     plans: dict[str, DatasetPlan] = {}
     for name, dataset in datasets.items():
         members = [task for task in tasks if task.dataset == name]
@@ -198,8 +200,6 @@ def plan_model(
             context.summary.not_applicable += [
                 (model.name, task.name, protocol, reason) for task in members for protocol in protocols
             ]
-    for line in model_lines(model):
-        context.console.print(line)
     context.console.table("plan", PLAN_COLUMNS, plan_rows(list(plans.values())))
     for shard in (shard for plan in plans.values() for shard in plan.store.damaged):
         context.console.print(f"! {shard} was damaged: set aside, and its recordings are encoded again")

@@ -1,0 +1,164 @@
+"""Recordings are encoded again: stored ones to see whether the model still gives them, fresh ones to see whether it answers twice."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from cardiobench.core.errors import BadMedia, BadModel
+from cardiobench.embeddings.repeat import check_repeatable, drift
+from cardiobench.embeddings.store import EmbeddingStore
+from cardiobench.models.base import LoadedModel
+
+CPU = torch.device("cpu")
+WEIGHTS = torch.linspace(-1, 1, 12 * 8).reshape(12, 8)
+
+
+class Source:
+    """Six recordings, the first of which cannot be read."""
+
+    frame = pd.DataFrame({"id": list("abcdef"), "fingerprint": ["1"] * 6})
+
+    def recording(self, number, sampling=None):
+        if not number:
+            raise BadMedia("a is damaged")
+        return np.random.default_rng(number).normal(size=(3, 12)).astype(np.float32)
+
+
+def model(network, transform=torch.from_numpy, **settings) -> LoadedModel:
+    encoder = SimpleNamespace(name="lab/mine", sampling=None, transform=transform, encode=network)
+    return LoadedModel(encoder, "given", {}, **settings)
+
+
+def linear(parts):
+    return parts @ WEIGHTS
+
+
+def refused(network, **more) -> str:
+    with pytest.raises(BadModel) as refusal:
+        check_repeatable(model(network, **more), Source(), range(6), CPU)
+    return str(refusal.value)
+
+
+def training(*layers):
+    return torch.nn.Sequential(torch.nn.Linear(12, 8), *layers).train()
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        linear,
+        training(torch.nn.LayerNorm(8), torch.nn.Dropout(0.0)),
+        training(torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(8)).eval(),
+    ],
+)
+def test_a_model_that_answers_twice_the_same_is_let_through(network):
+    check_repeatable(model(network), Source(), range(6), CPU)
+
+
+class DropPath(torch.nn.Module):
+    """Leaves most recordings as they are: four encodings may well agree."""
+
+    drop_prob = 0.001
+
+    def forward(self, x):
+        return x
+
+
+@pytest.mark.parametrize(
+    ("layer", "name"),
+    [
+        (torch.nn.Dropout(0.1), "Dropout"),
+        (torch.nn.BatchNorm1d(8), "BatchNorm1d"),
+        (torch.nn.BatchNorm1d(8, affine=False), "BatchNorm1d"),
+        (DropPath(), "DropPath"),
+        (torch.nn.AlphaDropout(0.2), "AlphaDropout"),
+        (torch.nn.TransformerEncoderLayer(8, 2, 8), "Dropout, MultiheadAttention"),
+    ],
+)
+def test_training_mode_is_one_clear_message(layer, name):
+    said = refused(training(layer))
+    assert said.startswith(f"lab/mine is in training mode: {name} acted") and "eval()" in said
+
+
+def test_training_mode_of_a_layer_that_refuses_a_single_part():
+    said = refused(training(torch.nn.BatchNorm1d(8)), transform=lambda array: torch.from_numpy(array[:1]))
+    assert "training mode: BatchNorm1d" in said
+
+
+def functional(parts):
+    return torch.nn.functional.dropout(parts, 0.1)
+
+
+def of_the_batch(parts):
+    return parts - parts.mean(dim=0)
+
+
+def noisy(parts):
+    return parts + 0.01 * torch.randn_like(parts)
+
+
+@pytest.mark.parametrize("network", [functional, of_the_batch, noisy])
+def test_a_model_that_answers_differently_is_one_clear_message(network):
+    said = refused(network)
+    assert "gives other vectors when a recording is encoded again" in said and "fixed seed" in said
+
+
+def test_a_random_preparation_is_noticed_too():
+    generator = np.random.default_rng(0)
+    assert "encoded again" in refused(linear, transform=lambda array: torch.from_numpy(array[generator.permutation(3)]))
+
+
+def test_rounding_is_no_difference_and_half_precision_has_more_of_it():
+    def rounded(size):
+        return lambda parts: linear(parts) * (1 + size * torch.rand(len(parts), 1))
+
+    check_repeatable(model(rounded(1e-5)), Source(), range(6), CPU)
+    assert refused(rounded(1e-2))
+    check_repeatable(model(rounded(1e-3), precision="bf16"), Source(), range(6), CPU)
+
+
+@pytest.fixture
+def store(tmp_path):
+    kept = EmbeddingStore(tmp_path, "lab/mine", "toy", {})
+    for number in range(1, 6):
+        vectors = linear(torch.from_numpy(Source().recording(number))).numpy()
+        kept.append([Source.frame["id"][number]], ["1"], [vectors])
+    return kept
+
+
+def test_stored_vectors_are_compared_with_those_of_now(store):
+    assert drift(model(linear), Source(), store, 2, CPU) is None
+    found = drift(model(lambda parts: linear(parts) * 1.5), Source(), store, 2, CPU)
+    assert found.id in "bf" and found.difference > 0.5
+
+
+def test_another_number_of_parts_or_of_values_is_a_difference(store):
+    assert drift(model(lambda parts: linear(parts)[:, :4]), Source(), store, 1, CPU).difference == np.inf
+
+
+def test_a_change_that_one_recording_alone_shows(store):
+    """The first stored recording is as it was; the last one is not."""
+    last = torch.from_numpy(Source().recording(5))
+
+    def changed(parts):
+        return linear(parts) + (parts.shape == last.shape and bool((parts == last).all()))
+
+    assert drift(model(changed), Source(), store, 2, CPU).id == "f"
+
+
+def test_an_empty_store_and_one_whose_recordings_are_gone_say_nothing(store, tmp_path):
+    empty = EmbeddingStore(tmp_path / "other", "lab/mine", "toy", {})
+    assert drift(model(noisy), Source(), empty, 2, CPU) is None
+    gone = SimpleNamespace(frame=Source.frame.assign(fingerprint="2"), recording=Source().recording)
+    assert drift(model(noisy), gone, store, 2, CPU) is None
+
+
+def test_half_precision_tokens_are_compared_as_they_are_stored(tmp_path):
+    kept = EmbeddingStore(tmp_path, "lab/mine", "toy", {"dtype": "float16"})
+    vectors = linear(torch.from_numpy(Source().recording(1))).numpy()
+    kept.append(["b"], ["1"], [vectors])
+    assert drift(model(linear), Source(), kept, 2, CPU) is None
+    assert drift(model(lambda parts: linear(parts) * 1.1), Source(), kept, 2, CPU)
