@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 # Bytecode is kept whatever the shell says: to compile the tests again takes a third of their collection.
 PYTEST := PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: audit demo docs test test-core test-slow test-all test-scripts test-leaderboard test-cluster lint workflows wheel-smoke clean
+.PHONY: audit demo docs test test-core test-slow test-all test-scripts test-leaderboard test-cluster test-versions lint workflows wheel-smoke clean
 
 demo: $(STAMP)
 	HF_HUB_OFFLINE=1 $(BIN)/cardiobench demo
@@ -53,6 +53,10 @@ test-leaderboard: .venv-leaderboard/.installed
 # Cells on Dask and on Ray: an environment of its own that adds both to the packages of .venv.
 test-cluster: .venv-cluster/.installed
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 .venv-cluster/bin/python -m pytest tests/runner/test_parallel.py -k "dask or ray"
+
+# The guard of versions once more with older instructions: what it calls a change must not be the processor's doing.
+test-versions: $(STAMP)
+	ATEN_CPU_CAPABILITY=default OPENBLAS_CORETYPE=Nehalem $(PYTEST) --dist load tests/versions
 
 SITE_PACKAGES = -c "import sysconfig; print(sysconfig.get_path('purelib'))"
 

@@ -1,0 +1,91 @@
+"""No component gives something else under the version that it had: `components.py` says how to count one up."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from tests.versions import components
+from tests.versions.components import CASES, FILE, Written, forgotten, rewrite, run_case, tolerance, versions
+from tests.versions.sketch import TOLERANCE, distance, sketch
+
+MARKED = [pytest.param(name, marks=pytest.mark.slow if case.slow else ()) for name, case in CASES.items()]
+AGAIN = "Run: python -m tests.versions.components"
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_an_output_moves_with_a_version_only(name):
+    written, new = Written.read(), run_case(name)
+    assert name in written.cases, f"{name} is new. {AGAIN}"
+    problem = forgotten(name, new, written, versions())
+    assert not problem, problem
+    assert new["components"] == written.cases[name]["components"], AGAIN
+    assert distance(written.cases[name]["sketch"], new["sketch"]) <= tolerance(name, written), (
+        f"a version was counted up. {AGAIN}"
+    )
+
+
+def test_the_file_has_the_version_of_every_component():
+    written, stated = Written.read().versions, versions()
+    other = {name: (written.get(name), version) for name, version in stated.items() if written.get(name) != version}
+    assert not other, f"written and stated versions differ: {other}. {AGAIN}"
+
+
+def test_every_component_makes_an_output():
+    tried = {one for name, entry in Written.read().cases.items() if name in CASES for one in entry["components"]}
+    assert set(versions()) <= tried, f"without a case: {sorted(set(versions()) - tried)}"
+
+
+def test_a_sketch_sees_a_thousandth_and_no_last_digit():
+    values = np.random.default_rng(0).normal(size=(300, 40))
+    before = sketch([values, [400.0]])
+    assert distance(before, sketch([values * (1 + 1e-7), [400.0]])) < TOLERANCE / 10
+    assert distance(before, sketch([values * 1.001, [400.0]])) > TOLERANCE
+    assert distance(before, sketch([values, [400.4]])) > TOLERANCE
+    turned = values.copy()
+    turned[:, 3] *= 1.01
+    assert distance(before, sketch([turned, [400.0]])) > TOLERANCE
+    assert distance(before, sketch([values[::-1], [400.0]])) > TOLERANCE
+    assert distance(before, sketch([values[1:], [400.0]])) == np.inf
+    holed = values.copy()
+    holed[0, 0] = np.nan
+    assert distance(before, sketch([holed, [400.0]])) == np.inf
+
+
+@pytest.fixture
+def another_file(tmp_path, monkeypatch):
+    """A copy of the committed file that a test may write."""
+    copied = tmp_path / "versions.json"
+    copied.write_bytes(FILE.read_bytes())
+    monkeypatch.setattr(components, "FILE", copied)
+    return copied
+
+
+def change_reader(monkeypatch, version):
+    """Let the reader of stills give other pictures, under a version."""
+    real, stated = CASES["reader still"], versions()
+    changed = copy.copy(real)
+    object.__setattr__(changed, "make", lambda folder: ([a + 1 for a in real.make(folder)[0]], set()))
+    monkeypatch.setitem(components.CASES, "reader still", changed)
+    monkeypatch.setattr(components, "versions", lambda: {**stated, "reader still": version})
+
+
+def test_the_file_is_not_written_again_where_a_version_was_forgotten(another_file, monkeypatch):
+    before = another_file.read_bytes()
+    change_reader(monkeypatch, Written.read().versions["reader still"])
+    (problem,) = rewrite(["reader still"])
+    assert "no version did" in problem and "reader still" in problem
+    assert another_file.read_bytes() == before
+
+
+def test_a_version_that_was_counted_up_asks_for_all_its_cases(another_file, monkeypatch):
+    change_reader(monkeypatch, "2")
+    assert all("give this case too" in line for line in rewrite(["reader still"]))
+    written = Written.read()
+    for name, entry in written.cases.items():  # as if no other case had this reader
+        if name != "reader still":
+            entry["components"] = [one for one in entry["components"] if one != "reader still"]
+    another_file.write_text(components.as_text(written))
+    assert rewrite(["reader still"]) == []
+    assert Written.read().versions["reader still"] == "2"
+    assert distance(Written.read().cases["reader still"]["sketch"], run_case("reader still")["sketch"]) == 0
