@@ -164,7 +164,8 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
     masked = {"overlays": "masked"} if dataset.masked else {}
     facts = {**dataset.facts, **masked, "limit": None, **dataset.coverage()}
     if claimed.protocol == EXTERNAL:
-        facts = References.of(dataset, task).facts
+        by_file = "references_digest" in claimed.dataset
+        facts = References.of(dataset, task).facts if by_file else dataset.facts
 
     context = ResultContext(
         dataset=facts,

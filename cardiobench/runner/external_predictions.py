@@ -63,8 +63,10 @@ def _references(config: ScoreConfig, task: Task) -> tuple[References, dict[str, 
         references = read_references(config.references, task)
         named = {} if references.release else {"references": config.references.name}
         return references, {**references.facts, **named}
-    references = References.of(open_dataset(task.dataset, config.data_dir, need_media=False, published=True), task)
-    return references, references.facts
+    dataset = open_dataset(task.dataset, config.data_dir, need_media=False, published=True)
+    references = References.of(dataset, task)
+    # The digest of the dataset covers the sizes of its files, so it says nothing where some are missing.
+    return references, references.facts if dataset.table.missing else dataset.facts
 
 
 def free_path(config: ScoreConfig, task: Task, origin: str) -> Path:
