@@ -66,6 +66,15 @@ def call(root, installed, where, *line):
     )
 
 
+RANKED = """
+import sys
+from dataclasses import replace
+from cardiobench.results.score_result import ScoreResult
+
+print(replace(ScoreResult.load(sys.argv[1]), metric="within_five", higher_is_better=True))
+"""
+
+
 @pytest.mark.slow
 def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tmp_path):
     command = next(block["text"] for block in blocks if not block["path"])
@@ -80,6 +89,10 @@ def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tm
     assert result["overall"]["within_five"]["value"] == 0.25
     assert result["numbers"]["within_five"] == {"better": "higher", "range": [0, 1], "unit": "fraction"}
     assert result["coverage"] == {"scored": 4, "expected": 4}
+    shown = call(root, installed, tmp_path, "-c", RANKED, path)
+    assert re.search(r"within_five\W.*25\.0", shown.stdout, re.S) and "0.25" not in shown.stdout, (
+        shown.stdout + shown.stderr
+    )
     (record,) = (tmp_path / "results" / "toy__mean-picture").glob("*/spread/toy_echo__ef.json")
     assert record.with_name("toy_echo__ef.spread.png").stat().st_size > 1000
     printed = call(root, installed, tmp_path, "-m", "cardiobench.cli", "spread", record)
