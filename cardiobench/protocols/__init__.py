@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core import extensions, plugins
-from cardiobench.core.errors import BadConfig
+from cardiobench.core.errors import BadConfig, UnknownName
 from cardiobench.core.registry import unknown_name
 
 if TYPE_CHECKING:
@@ -39,6 +39,19 @@ def choose(names: Sequence[str]) -> tuple[str, ...]:
     if not names:
         return DEFAULT
     return list_protocols() if ALL in names else tuple(dict.fromkeys(names))
+
+
+def check_installed(suite: str, names: Sequence[str]) -> None:
+    """Refuse a suite whose protocols are not all here, since an extension can be deleted or not be installed.
+
+    Raises:
+        UnknownName: A protocol of the suite is absent.
+    """
+    if absent := [name for name in names if name not in list_protocols()]:
+        raise UnknownName(
+            f"suite '{suite}' needs the protocols {', '.join(names)}, and no installed extension provides protocol "
+            f"{', '.join(absent)}. Install it, or name --tasks and --protocols yourself."
+        )
 
 
 def protocol_class(name: str) -> "type[BaseProtocol]":

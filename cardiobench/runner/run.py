@@ -18,7 +18,7 @@ from cardiobench.data.media.limits import set_limit
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder, LoadedModel, TextEncoder
 from cardiobench.models.pooling import KEEP_TOKENS
-from cardiobench.protocols import choose, protocol
+from cardiobench.protocols import check_installed, choose, protocol
 from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
 from cardiobench.protocols.dense.protocol import DensePrediction
@@ -185,6 +185,7 @@ def apply_suite(config: RunConfig) -> RunConfig:
     if not config.suite:
         return config
     suite = load_suite(config.suite)
+    check_installed(suite.name, suite.protocols)
     beside = [name for name in ("tasks", "protocols", "options") if getattr(config, name)]
     if beside:
         raise BadConfig(f"--suite {suite.name} fixes {', '.join(beside)}. Leave them out, or leave the suite out.")

@@ -1,19 +1,21 @@
 """Dense labels of each release, written by hand: what is read, and that bad ones carry their reason and nothing else stops."""
 
 import gzip
+import json
 from collections import Counter
 
 import nibabel
 import numpy as np
 import pytest
 
-from cardiobench.core.errors import BadMedia, MissingData
+from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.data import catalog, open_dataset
 from cardiobench.data.audit import audit
 from cardiobench.data.media.types import FrameSampling
 from cardiobench.data.media.write import avi
 from cardiobench.data.prepare import prepare
 from cardiobench.data.prepared_labels import label_path
+from cardiobench.data.prepared_note import NOTE
 from cardiobench.data.twin import write_twin
 from tests.data.dense_labels import expected_of, labels_of
 from tests.data.recordings import write_avi
@@ -139,6 +141,11 @@ def test_a_prepared_folder_holds_the_same_masks_and_the_reasons_of_bad_ones(camu
     (reason,) = (label.reason for label in again if label.reason)
     assert reason.startswith("database_nifti/patient0001/patient0001_2CH_ES_gt.nii.gz: the mask holds the label 7")
     label_path(prepared, catalog.task("camus/lv_seg")).unlink()
+    with pytest.raises(BadData, match=r"labels/lv_seg\.parquet is missing .*cardiobench prepare camus"):
+        labels_of("camus/lv_seg", prepared)
+    note = json.loads((prepared / NOTE).read_text())
+    del note["labels"]["lv_seg.parquet"]  # as an earlier version prepared it
+    (prepared / NOTE).write_text(json.dumps(note))
     with pytest.raises(MissingData, match=r"holds no labels of camus/lv_seg .*Prepare the dataset again"):
         labels_of("camus/lv_seg", prepared)
 

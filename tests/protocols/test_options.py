@@ -14,25 +14,21 @@ def made(name, **chosen):
 
 
 def test_an_option_is_set_and_recorded():
-    found = made("representation", refit=True, geometry_in="top", map_settings=[[5, 0.2], [9, 1]])
-    assert (found.refit, found.geometry_in, found.map_settings) == (True, "top", ((5, 0.2), (9, 1)))
-    assert found.get_params()["refit"] is True
+    found = made("cross_validation", grouped=True, search="flat", sizes=["XS", "S"])
+    assert (found.grouped, found.search, found.sizes) == (True, "flat", ("XS", "S"))
+    assert found.get_params()["grouped"] is True
     assert made("probe", class_weight=None).class_weight is None
-    assert made("stress", patients=None).patients is None
 
 
 @pytest.mark.parametrize(
     ("name", "option", "value"),
     [
-        ("representation", "refit", 1),
-        ("representation", "geometry_in", "some"),
         ("cross_validation", "sizes", ["XL"]),
-        ("confound", "most", 0),
-        ("representation", "map_settings", [[15]]),
         ("cross_validation", "folds", 0),
         ("cross_validation", "folds", 2.5),
         ("cross_validation", "folds", True),
         ("cross_validation", "search", "quick"),
+        ("cross_validation", "grouped", 1),
         ("probe", "penalties", 3),
         ("probe", "class_weight", "heavy"),
         ("zero_shot", "share", float("inf")),
@@ -44,10 +40,10 @@ def test_a_value_of_another_kind_is_refused_with_what_is_expected(name, option, 
 
 
 def test_names_that_are_none():
-    with pytest.raises(UnknownName, match="Did you mean 'refit'"):
-        made("representation", refitt=True)
+    with pytest.raises(UnknownName, match="Did you mean 'refits'"):
+        made("probe", refitts=2)
     with pytest.raises(UnknownName, match="svm"):
-        made("confound", grids={"svm": {"C": [1]}})
+        made("cross_validation", grids={"svm": {"C": [1]}})
     with pytest.raises(CardioBenchError, match="grid of tree needs the keys max_depth, min_samples_leaf"):
         made("cross_validation", grids={"tree": {"max_depth": [3]}})
 
@@ -59,10 +55,9 @@ def test_an_option_by_name_wins_over_the_setting_of_the_run():
 
 
 def test_a_grid_that_is_given_leaves_the_others_as_they_are():
-    grids = made("representation", grids={"tree": {"max_depth": [3], "min_samples_leaf": [1]}}).grids
-    assert (
-        grids["tree"] == {"max_depth": [3], "min_samples_leaf": [1]} and grids["mlp"] == made("confound").grids["mlp"]
-    )
+    grids = made("cross_validation", grids={"tree": {"max_depth": [3], "min_samples_leaf": [1]}}).grids
+    assert grids["tree"] == {"max_depth": [3], "min_samples_leaf": [1]}
+    assert grids["mlp"] == made("cross_validation").grids["mlp"]
 
 
 @pytest.mark.parametrize("name", list_protocols())

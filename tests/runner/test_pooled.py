@@ -10,7 +10,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
 from cardiobench.data.twin import write_twin
 from cardiobench.hub.outgoing import not_a_benchmark_score
-from cardiobench.protocols import protocol
+from cardiobench.protocols.subjects import labels_across
 from cardiobench.report.overview import missing_reason, table_name
 from cardiobench.report.page.content import task_part
 from cardiobench.report.ranks import compare_all_pairs
@@ -51,10 +51,10 @@ def test_named_tasks_are_taken_as_they_are():
 
 
 def test_a_study_across_datasets_holds_real_or_generated_recordings():
-    """`representation` of CD over real hospitals and a phantom would be won by the phantom."""
+    """A study of CD over real hospitals and a phantom would be won by the phantom."""
     tasks = {name: catalog.task(name) for name in ("ptb_xl/cd", "georgia/cd", "phantom_ecg/cd", "phantom_ecg/af")}
     real, generated = list(tasks.values())[:2], list(tasks.values())[2:]
-    across = protocol("representation", RunConfig(models=("m",)))
+    across = SimpleNamespace(subjects=labels_across)
     found = subjects_apart(across, real, generated)
     assert not any({task in real for task in members} == {True, False} for members in found.values())
     assert any(list(members) == real for members in found.values())

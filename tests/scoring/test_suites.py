@@ -5,7 +5,7 @@ import pytest
 from cardiobench.core.errors import UnknownName
 from cardiobench.core.io import sha256_of_json, to_plain
 from cardiobench.data import catalog
-from cardiobench.protocols import list_protocols
+from cardiobench.protocols import check_installed, list_protocols
 from cardiobench.runner.plan import resolve_tasks
 from cardiobench.scoring.families import family_of, margin
 from cardiobench.scoring.means import task_means
@@ -18,9 +18,21 @@ RELEASED = {"cardiobench_ecg_v1": "7ce8b645d03f", "cardiobench_echo_v1": "925a56
 @pytest.mark.parametrize("name", list_suites())
 def test_every_name_of_a_suite_exists(name):
     suite = load_suite(name)
-    assert suite.title and resolve_tasks(suite.tasks) and set(suite.protocols) <= set(list_protocols())
+    assert suite.title and resolve_tasks(suite.tasks)
+    if set(suite.protocols) <= set(list_protocols()):
+        check_installed(name, suite.protocols)
+    else:  # an extension was deleted
+        with pytest.raises(UnknownName, match="no installed extension provides"):
+            check_installed(name, suite.protocols)
     assert set(suite.primary_tasks) <= {*catalog.list_tasks(), "echo/view"}
     assert set(suite.primary_variants) <= set(suite.protocols) and set(suite.options) <= set(suite.protocols)
+
+
+def test_a_suite_whose_protocol_is_absent_is_refused():
+    with pytest.raises(
+        UnknownName, match=r"suite 'mine' needs .* no installed extension provides protocol other, more"
+    ):
+        check_installed("mine", ("probe", "other", "more"))
 
 
 def test_released_suites_are_frozen():

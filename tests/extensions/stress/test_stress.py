@@ -14,6 +14,7 @@ from cardiobench.extensions.stress import ecg, echo
 from cardiobench.extensions.stress import figures as figure
 from cardiobench.extensions.stress.protocol import Stress
 from cardiobench.models.load import load_model
+from cardiobench.protocols import protocol
 from cardiobench.protocols.base import ProtocolOutput, TaskData, aggregate
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.results.analysis_result import AnalysisResult
@@ -249,3 +250,10 @@ def test_the_changes_are_part_of_the_key():
     keys = [change.key for change in Stress().perturbations([catalog.task("phantom_echo/ef")])]
     assert len(keys) == len(set(keys)) == sum(len(severities) for _, severities in echo.KINDS.values())
     assert "shuffle-1-v1" in keys
+
+
+def test_the_paper_profile_shuffles_the_frames_of_all_patients():
+    """As the shuffling table of arXiv:2510.00520 does."""
+    stress = protocol("stress", RunConfig(models=("m",), profile="paper"))
+    assert (stress.kinds, stress.patients) == (("shuffle",), None)
+    assert Stress(patients=None).patients is None
