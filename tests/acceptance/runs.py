@@ -79,8 +79,8 @@ class Scoring:
 
     def __call__(self, folder: Path) -> list[Path]:
         """Score it; returns the files of results."""
-        task, references, _ = task_references(self.task, None)
-        test = references[references["split"] == "test"].reset_index(drop=True)
+        task, frame = catalog.task(self.task), task_references(self.task, None)[0].table
+        test = frame[frame["split"] == "test"].reset_index(drop=True)
         wrong = test.index % 3 == 0
         answers = test[["id"]].copy()
         if task.kind == "multilabel":
