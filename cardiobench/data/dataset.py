@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from cardiobench.data import catalog
 from cardiobench.data.dense import check_inside
 from cardiobench.data.media import METADATA, Clip, Ecg, FrameSampling
 from cardiobench.data.media.overlays import mask_overlays
-from cardiobench.data.rows import RowTable
+from cardiobench.data.rows import FileIndex, RowTable
 from cardiobench.data.spec import ROWS, DatasetSpec, Task
 from cardiobench.tasks.dense_label import DenseLabel
 
@@ -213,11 +213,20 @@ class OpenDataset:
             elif absent > 0:
                 count += max(1, math.ceil(absent * units / rows)) if rows else absent
         unlabelled = listed[listed[task.target].isna()]
-        unlabelled = unlabelled[~unlabelled["id"].isin(self.frame["id"])]
         unlabelled = unlabelled[unlabelled["split"].isin(splits)]
+        unlabelled = unlabelled[~unlabelled["id"].isin(self.frame["id"]) | self._lacks_label_file(unlabelled)]
         for column, accepted in task.where.items():
             unlabelled = unlabelled[unlabelled[column].isin(accepted)]
         return count + int((~unlabelled[task.unit_column].drop_duplicates().isin(references["id"])).sum())
+
+    def _lacks_label_file(self, rows: pd.DataFrame) -> np.ndarray:
+        """Tell which rows have their labels in a file of their own that is not here, (n,) bool."""
+        if self.raw is None or not self.spec.label_file:
+            return np.zeros(len(rows), dtype=bool)
+        index, name = FileIndex(self.raw), self.spec.label_file
+        media = (PurePosixPath(path) for path in rows["media"])
+        files = (path.with_name(name.format(stem=path.stem)).as_posix() for path in media)
+        return np.fromiter((index.find(file) is None for file in files), bool, len(rows))
 
     def unread_units(self, task: Task) -> int:
         """Count the units of a task, of all splits, of which no recording is here."""

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -70,6 +71,10 @@ class PreparedDataset(OpenDataset):
             )
         rows = self.task_rows(task) if rows is None else rows
         yield from read_labels(path, task, set(rows["id"]))
+
+    def _lacks_label_file(self, rows: pd.DataFrame) -> np.ndarray:
+        """Tell that no labels are in files of their own: `prepare` read them all."""
+        return np.zeros(len(rows), dtype=bool)
 
     def _decode(self, row: Mapping[str, Any], sampling: FrameSampling | None) -> Clip | Ecg:
         return decode({**self.dataset[self._places[row["id"]]], "key_frame": row.get("key_frame")}, sampling)

@@ -47,6 +47,8 @@ class DatasetSpec:
         licence: of the raw data; `redistributable` says whether a built copy may be published.
         access: page where one asks for the data; empty for generated and bundled data.
         detect_files: files or folders that make a folder recognisable as this dataset's raw folder (any one suffices).
+        label_file: Name of the file beside each recording that alone holds its labels, `{stem}` being the recording's name without
+            its suffix; empty where the labels stand in tables. A recording without label lowers the coverage if this file is missing.
         tasks: the questions asked of it whose labels are one value per row.
         dense_tasks: segmentations and landmarks, whose labels `CardioBuilder.dense_labels` reads.
         expected: split -> rows of the complete release, or `TOTAL` -> their sum; checked at build, empty when unknown.
@@ -69,6 +71,7 @@ class DatasetSpec:
     tasks: tuple[Task, ...]
     columns: Mapping[str, str]
     detect_files: tuple[str, ...] = ()
+    label_file: str = ""
     expected: Mapping[str, int] = field(default_factory=dict)
     splits: tuple[str, ...] = ("train", "validation", "test")
     configs: Mapping[str, tuple[str, str]] = field(default_factory=dict)

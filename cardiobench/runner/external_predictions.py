@@ -6,7 +6,7 @@ from typing import Any
 
 from cardiobench.core import plugins
 from cardiobench.core.config import ScoreConfig
-from cardiobench.core.errors import BadData
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.core.io import sha256_of_json
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
@@ -23,10 +23,20 @@ from cardiobench.scoring.score import score
 
 
 def task_references(name: str, data_dir: Path | None) -> tuple[References, OpenDataset]:
-    """Return the references of a task and its dataset; the recordings themselves are not needed."""
+    """Return the references of a task and its dataset; the recordings themselves are not needed.
+
+    Raises:
+        MissingData: The tables are not here, or no unit has a label.
+    """
     task = catalog.task(name)
     dataset = open_dataset(task.dataset, data_dir, need_media=False)
-    return References.of(dataset, task), dataset
+    references = References.of(dataset, task)
+    if references.table.empty:
+        raise MissingData(
+            f"none of the {len(references.unlabelled)} units in {dataset.raw} has a label of {task.name}. It may lie in a file of "
+            f"the release that is missing here; hf_datasets/{task.dataset}/README.md says which."
+        )
+    return references, dataset
 
 
 def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:

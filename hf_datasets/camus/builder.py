@@ -41,6 +41,7 @@ SPEC = DatasetSpec(
     access="https://www.creatis.insa-lyon.fr/Challenge/camus/",
     redistributable=False,
     detect_files=("database_nifti", "CAMUS_public/database_nifti", OLD_RELEASE),
+    label_file="Info_2CH.cfg",
     expected={"test": 100},
     columns={
         "key_frame": "int64",

@@ -68,6 +68,7 @@ SPEC = DatasetSpec(
     access="https://physionet.org/content/challenge-2021/1.0.3/",
     redistributable=True,
     detect_files=(*(f"training/{hospital}" for hospital in HOSPITALS), *FOLDERS),
+    label_file="{stem}.hea",
     expected={TOTAL: 45_152},  # 10,247 and 34,905
     columns={**cinc.COLUMNS, "hospital": "string"},
     configs={hospital: ("hospital", hospital) for hospital in HOSPITALS},

@@ -45,6 +45,7 @@ SPEC = DatasetSpec(
     access="https://physionet.org/content/challenge-2021/1.0.3/",
     redistributable=True,
     detect_files=("training/cpsc_2018", *FOLDERS, "g1/A0001.hea", "A0001.hea"),
+    label_file="{stem}.hea",
     expected={split: RELEASE.count(split) for split in ("train", "validation", "test")},
     columns=cinc.COLUMNS,
     tasks=(

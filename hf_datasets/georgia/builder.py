@@ -31,6 +31,7 @@ SPEC = DatasetSpec(
     access="https://physionet.org/content/challenge-2021/1.0.3/",
     redistributable=True,
     detect_files=("training/georgia", *FOLDERS, "g1/E00001.hea", "E00001.hea"),
+    label_file="{stem}.hea",
     expected={split: RELEASE.count(split) for split in ("train", "validation", "test")},
     columns=cinc.COLUMNS,
     duplicates=(("E07509", "E07510"),),

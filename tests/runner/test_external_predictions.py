@@ -9,6 +9,7 @@ import pytest
 import cardiobench
 from cardiobench.cli.main import main
 from cardiobench.core.config import ScoreConfig
+from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.references_file import References, read_references
@@ -16,7 +17,7 @@ from cardiobench.data.rows import row_table
 from cardiobench.data.twin import write_twin
 from cardiobench.results.collect import collect
 from cardiobench.results.formatting import coverage, flags
-from cardiobench.runner.external_predictions import score_file
+from cardiobench.runner.external_predictions import score_file, task_references
 
 SUPER = catalog.task("ptb_xl/super")
 SAMPLE = "ptb_xl_sample/cd"
@@ -71,9 +72,7 @@ def test_the_coverage_is_counted_against_the_release(partial, tmp_path, source):
 def test_a_copy_with_more_labels_than_the_release_is_noticed(tmp_path):
     references = References.of(copy_of_ptb_xl(2198, 0), SUPER)
     assert references.expected("test") is None and "2198 test units, and the release 2158" in references.problem
-    with pytest.raises(
-        cardiobench.core.errors.BadData, match="are not those of the release: they have 2198 test units"
-    ):
+    with pytest.raises(BadData, match="are not those of the release: they have 2198 test units"):
         references.write(tmp_path / "refs.csv")
 
 
@@ -127,6 +126,31 @@ def test_references_of_an_older_version_are_scored_and_not_ranked(sample, capsys
     assert not collect([sample / "results"]).entries
     assert main(["references", SAMPLE, "--out", "refs.csv"]) == 0, "the command of the message"
     assert main(LINE) == 0 and coverage(last_result(sample)) == "52/52"
+
+
+@pytest.mark.parametrize(
+    ("task", "label_files"), [("georgia/af", "*.hea"), ("chapman_ningbo/af", "*.hea"), ("camus/ef", "Info_*.cfg")]
+)
+def test_units_whose_labels_were_not_downloaded_lower_the_coverage(tmp_path, task, label_files):
+    """The labels of these releases lie beside each recording."""
+    write_twin(task.partition("/")[0], tmp_path, patients=20)
+    whole = task_references(task, tmp_path)[0]
+    test = set(whole.table.loc[whole.table["split"] == "test", "patient_id"])
+    some = sorted(test)[: len(test) // 2]
+    for path in tmp_path.rglob(label_files):
+        if any(name in (path.stem, path.parent.name) for name in some):
+            path.unlink()
+    part = task_references(task, tmp_path)[0]
+    assert (part.table["split"] == "test").sum() == len(test) - len(some)
+    assert part.expected("test") == len(test) == whole.expected("test")
+
+
+def test_a_task_without_any_label_here_has_no_references(tmp_path):
+    """Intervals of PTB-XL are in PTB-XL+, another download."""
+    write_twin("ptb_xl", tmp_path, patients=4)
+    shutil.rmtree(tmp_path / "ptb_xl_plus")
+    with pytest.raises(MissingData, match=r"none of the .* units in .* has a label of ptb_xl/pr"):
+        task_references("ptb_xl/pr", tmp_path)
 
 
 def test_references_of_a_twin_make_a_result_of_a_twin(tmp_path, monkeypatch):
