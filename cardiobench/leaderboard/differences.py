@@ -27,7 +27,7 @@ TRUSTED: Mapping[Leaf, str] = {
     **{("stamp", name): HOST for name in (*LIBRARIES, "key", "code", "components", "embeddings", "device", "seconds")},
     ("stamp", "source_checksum"): "checksum of the file on the submitter's machine",
 }
-"""Start of a path -> why what is there cannot be compared."""
+"""First one or two names of a path -> why what is there cannot be compared."""
 SAYS: Mapping[Leaf, str] = {
     ("dataset", "digest"): "it was scored on data {one}, and those here are {other}",
     ("dataset", "references_digest"): "it was scored on references {one}, and those of the release are {other}",
@@ -57,7 +57,7 @@ def trusted(path: Leaf, options: Mapping[str, Any]) -> str:
     """
     if path[0] == "options" and len(path) > 1 and path[1] not in options:
         return FITTED
-    return next((why for start, why in TRUSTED.items() if path[: len(start)] == start), "")
+    return TRUSTED.get(path[:1]) or TRUSTED.get(path[:2], "")
 
 
 def on_trust() -> dict[str, str]:

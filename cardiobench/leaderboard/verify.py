@@ -240,4 +240,4 @@ def _compared(claimed: ScoreResult, path: Leaf) -> bool:
     """Return whether a leaf can be compared: of older rules the values alone, of an older schema what it had."""
     if claimed.outdated:
         return path[0] in SHARED or (path[0] in ("overall", "per_class") and path[-1] in VALUES)
-    return not (claimed.out_of_fold is None and path[0] in ADDED)
+    return not (claimed.out_of_fold is None and not claimed.numbers and path[0] in ADDED)

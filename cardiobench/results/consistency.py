@@ -29,6 +29,8 @@ def check_consistency(result: ScoreResult) -> list[str]:
     """Return what cannot be true of a score that was computed; empty for a result as it should be."""
     if result.metric not in result.overall or "best_uninformed" not in result.floors:
         return [f"it has no {result.metric} or no floor"]
+    if "name" not in result.model or "name" not in result.dataset:
+        return ["it names no model or no dataset"]
     return [*_of_scores(result), *_of_facts(result), *([] if result.outdated else _of_present_rules(result))]
 
 
