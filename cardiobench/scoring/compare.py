@@ -17,6 +17,7 @@ from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.formatting import p_value
 from cardiobench.results.printing import text_table
 from cardiobench.scoring.families import LEVEL, margin
+from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.verdict import DETECTABLE
 from cardiobench.stats.bootstrap import MIN_PATIENTS, patient_weights
 from cardiobench.stats.clusters import Clusters
@@ -147,6 +148,9 @@ def compare(
 ) -> Comparison:
     """Compare two models on the same patients.
 
+    Where answers are missing, each counts as wrong in the two scores. The intervals and the p-value then cover both extremes:
+    the missing answers of one model wrong and those of the other right, and the reverse.
+
     Args:
         a: predictions of the first model; of a task of single frames the scores of its units (`cardiobench.tasks.frames.unit_answers`).
         b: predictions of the second model for the same units.
@@ -159,6 +163,10 @@ def compare(
     """
     if a.task.name != b.task.name:
         raise BadPredictions(f"{a.source} answers {a.task.name} and {b.source} {b.task.name}: compare the same task.")
+    if not a.task.dense and (a.missing is not None or b.missing is not None):
+        cases = ((True, True), (True, False), (False, True))
+        pairs = [(fill_missing(a, worst=one), fill_missing(b, worst=other)) for one, other in cases]
+        return _worst_case(*(compare(*pair, metric, resamples=resamples, seed=seed) for pair in pairs))
     other = replace(b, frame=same_rows(a, b))
     name = metric or a.task.metrics[0]
     loaded = load_metric(name)
@@ -194,6 +202,21 @@ def compare(
         unit=a.task.unit,
         number=loaded.numbers[key],
         p_adjusted=float(p),
+    )
+
+
+def _worst_case(both_wrong: Comparison, *extremes: Comparison) -> Comparison:
+    """Return a comparison whose intervals and p-value hold whatever the missing answers are."""
+    every = (both_wrong, *extremes)
+    return replace(
+        both_wrong,
+        low=float(np.min([one.low for one in every])),
+        high=float(np.max([one.high for one in every])),
+        inner_low=float(np.min([one.inner_low for one in every])),
+        inner_high=float(np.max([one.inner_high for one in every])),
+        p_value=float(np.max([one.p_value for one in every])),
+        p_adjusted=float(np.max([one.p_value for one in every])),
+        detectable=float(np.max([one.detectable for one in every])),
     )
 
 
