@@ -155,7 +155,7 @@ def test_the_installed_package_passes_the_contracts(raw, installed, root):
         ("mean_picture.py", "parts.flatten(1)", "parts.flatten(1) - parts.mean()", "batch 1 and batch N differ"),
         ("nearest_one.py", '"validation"), data', '"validation", "test"), data', "other labels of the test recordings"),
         ("spread/figures.py", "def draw(", "def paint(", "has no draw"),
-        ("spread/__init__.py", ":Spread", ":Spred", "cannot be imported"),
+        ("spread/__init__.py", ":Spread", ":Gone", "cannot be imported"),
         ("spread/__init__.py", "from card", "import pandas\nfrom card", "imports numpy, pandas"),
         ("nearest_one.py", "np.eye(len(data.task.classes))", "2 * np.eye(len(data.task.classes))", "probabilities"),
     ],
