@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.config import RunConfig, make_config
+from cardiobench.core.errors import BadConfig, MissingData
+from cardiobench.core.registry import check_text, unknown_name
 
 if TYPE_CHECKING:
     import datasets
@@ -42,6 +44,8 @@ def evaluate(
 
     models = list(model) if isinstance(model, Sequence) and not isinstance(model, str) else [model]
     names = [str(one) for one in models if isinstance(one, str | Path)]
+    if not models:
+        raise BadConfig("no model was given. Give a Hub id, a folder, FILE.py:Class or an encoder object.")
     config = make_config(RunConfig, {"models": names, "tasks": tasks, "protocols": protocols, **options})
     return ScoreResults(run(config, encoders=[one for one in models if not isinstance(one, str | Path)]).results)
 
@@ -166,8 +170,12 @@ def load_dataset(
     from cardiobench.data.open import absence, parquet_folder
     from cardiobench.data.prepared import load_prepared
 
-    name = name.removeprefix("cardiobench/")
+    name = check_text("dataset", name).removeprefix("cardiobench/")
     kind = catalog.builder(name)
+    if split is not None and check_text("split", split).partition("[")[0] not in kind.SPEC.splits:
+        raise unknown_name("split", split, kind.SPEC.splits)
+    if data_dir is not None and (not isinstance(data_dir, str | Path) or "\0" in str(data_dir)):
+        raise MissingData(f"{data_dir!r:.60} is no folder. Give the path of the raw or the prepared data.")
     if streaming and data_dir is None and (problem := absence(name)):
         splits = stream_published(kind.SPEC, problem)
         return splits if split is None else splits[split]

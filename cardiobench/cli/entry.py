@@ -15,10 +15,14 @@ from typing import Any
 
 from cardiobench.cli.flags import Parser
 from cardiobench.core import plugins
-from cardiobench.core.errors import CardioBenchError
+from cardiobench.core.errors import BadConfig, CardioBenchError
 
+logger = logging.getLogger(__name__)
 DISK = {errno.ENOSPC, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.ENOTDIR, errno.EIO}
+DISK |= {errno.EEXIST, errno.EISDIR, errno.ENOTEMPTY}
 NAMES = {errno.ENAMETOOLONG, errno.EILSEQ, errno.ELOOP}
+NO_MEMORY = ("allocate memory", "not enough memory", "start new thread", "failed to map segment")
+"""Words by which libraries say that memory is short in an error of another kind."""
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 BROKEN_PIPE = 128 + 13  # as the shell reports a process that SIGPIPE ended
 INTERRUPTED = 128 + 2
@@ -45,6 +49,7 @@ def guarded(
     arguments = build_parser().parse_args(argv)
     try:
         check_tokens()
+        check_arguments(arguments)
         if level := getattr(arguments, "log_level", ""):
             logging.basicConfig(level=level.upper(), force=True)
         for kind, flag in (("hf_datasets", "datasets_dir"), ("model_cards", "models_dir")):
@@ -54,32 +59,19 @@ def guarded(
             code = (execute or arguments.execute)(arguments)
             sys.stdout.flush()
             return code
-    except CardioBenchError as error:
-        return _fail(f"{type(error).__name__}: {error}", error.exit_code)
     except BrokenPipeError:
         # Whoever read the output has seen enough; what Python flushes at its end goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except OSError as error:
-        if error.errno in NAMES:
-            name = str(error.filename or "")
-            return _fail(f"UnknownName: {name[:60]}... ({len(name)} characters): {error.strerror}.", 2)
-        if error.errno not in DISK:
-            raise
-        return _fail(
-            f"UnwritableOutput: {error.filename or 'the disk'}: {error.strerror}. What is finished is kept.", 1
-        )
-    except UnicodeError as error:
-        return _fail(f"UnwritableOutput: a name, path or token that cannot be written or sent: {error}.", 2)
-    except BrokenExecutor as error:
-        reason = " ".join(str(error).split())
-        return _fail(
-            f"LostWorker: {reason} What is finished is kept: run the same line again, with fewer --jobs if memory was short.",
-            1,
-        )
     except KeyboardInterrupt as stop:
         code = TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
         return _fail("interrupted; what is finished is kept, run the same line again to go on", code)
+    except Exception as error:
+        explained = explain(error)
+        if explained is None:
+            raise
+        logger.debug("the command ended", exc_info=True)
+        return _fail(*explained)
 
 
 @contextmanager
@@ -122,8 +114,58 @@ def check_tokens() -> None:
             )
 
 
+def check_arguments(arguments: argparse.Namespace) -> None:
+    """Refuse texts that hold a zero byte, which no path and no name can hold."""
+    for name, value in vars(arguments).items():
+        texts = value if isinstance(value, (list, tuple)) else [value]
+        if any("\0" in str(text) for text in texts if isinstance(text, (str, Path))):
+            raise BadConfig(f"--{name.replace('_', '-')} holds a zero byte. Type it again.")
+
+
+def explain(error: Exception) -> tuple[str, int] | None:
+    """Return the message and the exit code for an error that the user can act on; None for a defect."""
+    if isinstance(error, CardioBenchError):
+        return f"{type(error).__name__}: {error}", error.exit_code
+    if isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY):
+        return _out_of_memory(error), 1
+    if isinstance(error, OSError):
+        return _os_error(error)
+    if isinstance(error, UnicodeError):
+        return f"UnwritableOutput: a name, path or token that cannot be written or sent: {error}.", 2
+    if isinstance(error, BrokenExecutor):
+        reason = " ".join(str(error).split())
+        advice = "What is finished is kept: run the same line again, with fewer --jobs if memory was short."
+        return f"LostWorker: {reason} {advice}", 1
+    return None
+
+
+def _os_error(error: OSError) -> tuple[str, int]:
+    name = str(error.filename or "")
+    if error.errno in NAMES:
+        return f"UnknownName: {name[:60]}... ({len(name)} characters): {error.strerror}.", 2
+    if error.errno in DISK:
+        return f"UnwritableOutput: {name or 'the disk'}: {error.strerror}. What is finished is kept.", 1
+    if error.errno == errno.ENOENT and name:
+        return (
+            f"MissingData: {name} does not exist, or was removed meanwhile. Run the same line again if it is there.",
+            1,
+        )
+    what = f"{name}: " if name else ""
+    return f"{type(error).__name__}: {what}{error.strerror or error}. What is finished is kept.", 1
+
+
+def _out_of_memory(error: BaseException) -> str:
+    reason = (str(error).strip().splitlines() or ["an allocation failed"])[0][:200]
+    return (
+        f"OutOfMemory: this process may take no more memory ({reason}). What is finished is kept: run the same line again with "
+        "fewer --workers, --jobs or --batch-size, or with more memory."
+    )
+
+
 def _fail(message: str, code: int) -> int:
     # One voice, however many processes: the others fail the same way. A lone RANK without WORLD_SIZE silences nobody.
     if os.environ.get("RANK", "0") == "0" or "WORLD_SIZE" not in os.environ:
-        sys.stderr.write(f"{message}\n")
+        # Texts of files and names may hold sequences that steer a terminal.
+        shown = "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in message)
+        sys.stderr.write(f"{shown}\n")
     return code

@@ -69,8 +69,9 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
     values = flags
     if arguments.config:
         values = merge(check_permissions(arguments.config, read_config(arguments.config), flags), flags)
+    own = settings_of(ScoreConfig)
     if "predictions" in values or "task" in values or "references" in values:
-        unused = [flag_of(RunConfig, name) for name in values if name not in settings_of(ScoreConfig)]
+        unused = [flag_of(RunConfig, name) for name in settings_of(RunConfig) if name in values and name not in own]
         if unused:
             raise BadConfig(
                 f"--predictions does not go with {', '.join(unused)}: nothing is evaluated. Leave them out."

@@ -1,8 +1,9 @@
 """Flags from the classes of settings, and a parser that refuses abbreviations and names the nearest flag."""
 
 import argparse
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
@@ -62,6 +63,20 @@ def _shape(annotation: Any, metavar: str | None) -> dict[str, Any]:
     if origin in (tuple, Mapping):
         return {"nargs": "+", "action": "extend", "metavar": metavar}
     return {"metavar": metavar}
+
+
+def whole_number(low: int, high: int) -> Callable[[str], int]:
+    """Return what reads the text of a flag as a whole number from `low` to `high`."""
+
+    def read(text: str) -> int:
+        if not re.fullmatch(r"-?[0-9]{1,18}", text.strip()) or not low <= int(text) <= high:
+            raise argparse.ArgumentTypeError(f"{text[:60]!r} is no whole number from {low} to {high}")
+        return int(text)
+
+    return read
+
+
+SEED = whole_number(0, 2**32 - 1)
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:

@@ -6,6 +6,7 @@ from dataclasses import MISSING, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
+import numpy as np
 import yaml
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -17,6 +18,8 @@ from cardiobench.core.setting import (
     EXTERNAL,
     FOLDS,
     HOW,
+    MOST,
+    MOST_RESAMPLES,
     WHAT,
     Facts,
     Name,
@@ -24,11 +27,16 @@ from cardiobench.core.setting import (
     NotNegative,
     Options,
     Positive,
+    Processes,
+    ProcessesOrNone,
+    Resamples,
+    Seed,
     Setting,
     names_no_code,
 )
 
 DEFAULT_NAMESPACE = "cardiobench"
+WEEK = 604_800.0  # seconds
 RESAMPLES = 1000
 """Default number of bootstrap resamples, everywhere."""
 SEED = 0
@@ -77,8 +85,8 @@ class Settings:
         ),
     ] = False
     output_dir: Annotated[Path, Setting("results, predictions and report", HOW, "DIR", in_file=False)] = Path("results")
-    seed: Annotated[int, Field(ge=0, lt=2**32), Setting("of the bootstrap", HOW, "N", in_file=True)] = SEED
-    resamples: Annotated[Positive, Setting("of the bootstrap", HOW, "B", in_file=True)] = RESAMPLES
+    seed: Annotated[Seed, Setting("of the bootstrap", HOW, "N", in_file=True)] = SEED
+    resamples: Annotated[Resamples, Setting("of the bootstrap", HOW, "B", in_file=True)] = RESAMPLES
     metrics: Annotated[
         Names,
         Setting(
@@ -236,12 +244,12 @@ class RunConfig(Settings):
     cache_dir: Annotated[Path, Setting("embeddings", HOW, "DIR", in_file=False)] = field(default_factory=default_cache)
     batch_size: Annotated[Positive, Setting("recordings encoded together", HOW, "N", in_file=True)] = 8
     workers: Annotated[
-        NotNegative | None,
+        ProcessesOrNone | None,
         Setting("decoding processes for each encoding process (default: by cores)", HOW, "N", in_file=True),
     ] = None
     recording_timeout: Annotated[
         float,
-        Field(gt=0, allow_inf_nan=False),
+        Field(gt=0, le=WEEK, allow_inf_nan=False),
         Setting(
             "seconds that a decoding process may take for one recording; after that it has failed",
             HOW,
@@ -251,7 +259,7 @@ class RunConfig(Settings):
     ] = 120.0
     max_recording_mb: Annotated[
         float | None,
-        Field(gt=0, allow_inf_nan=False),
+        Field(gt=0, le=MOST, allow_inf_nan=False),
         Setting(
             "MB that a decoded recording may take (default: 2048); a larger one has failed", HOW, "MB", in_file=True
         ),
@@ -297,7 +305,7 @@ class RunConfig(Settings):
         Field(pattern=r"^(loky|ray|dask(=.+)?)$"),
         Setting("loky, dask=tcp://HOST:PORT or ray", FOLDS, "WHERE", in_file=False),
     ] = "loky"
-    jobs: Annotated[Positive | None, Setting("cells at a time (default: one per core)", FOLDS, "N", in_file=True)] = (
+    jobs: Annotated[Processes | None, Setting("cells at a time (default: one per core)", FOLDS, "N", in_file=True)] = (
         None
     )
 
@@ -346,6 +354,17 @@ def make_config(kind: type[Config], values: Mapping[str, Any], *, flags: bool = 
     except ValidationError as error:
         problems = [_problem(kind, entry, flags) for entry in error.errors()]
         raise BadConfig("; ".join(dict.fromkeys(problems))) from None
+
+
+def check_draws(resamples: int, seed: int) -> None:
+    """Check the number of draws of a bootstrap and their seed.
+
+    Raises:
+        BadConfig: One of them is out of range.
+    """
+    for name, value, low, high in (("resamples", resamples, 0, MOST_RESAMPLES), ("seed", seed, 0, 2**32 - 1)):
+        if not isinstance(value, (int, np.integer)) or not low <= value <= high:
+            raise BadConfig(f"{name} {value!r:.60}: expected a whole number from {low} to {high:,}")
 
 
 def _problem(kind: type[Settings], entry: Mapping[str, Any], flags: bool) -> str:

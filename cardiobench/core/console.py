@@ -1,6 +1,8 @@
 """Plain printing, tables and progress bars. Silent on all processes but the main one."""
 
+import errno
 import json
+import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,8 +19,16 @@ PIPE_WIDTH = 200  # of a table that goes into a file or a pipe
 WIDEST_NAME = 60  # characters of a first column that other columns make room for
 
 
+class _Screen(rich.console.Console):
+    """A console that leaves a closed pipe to the command, where rich would end the process with exit code 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the error again."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 def _screen(stream: TextIO) -> rich.console.Console:
-    return rich.console.Console(file=stream, width=None if stream.isatty() else PIPE_WIDTH, highlight=False)
+    return _Screen(file=stream, width=None if stream.isatty() else PIPE_WIDTH, highlight=False)
 
 
 def print_error(text: str) -> None:

@@ -1,6 +1,7 @@
 """Files: writing whole or not at all, digests, JSON."""
 
 import errno
+import fnmatch
 import hashlib
 import json
 import math
@@ -37,6 +38,8 @@ def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
         UnwritableOutput: the folder or the file cannot be written for another reason.
     """
     path = Path(path)
+    if "\0" in str(path) or not path.name or path.is_dir():
+        raise UnwritableOutput(f"{str(path)!r} is a folder or no name of a file. Choose another name.")
     partial = temporary_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,6 +93,16 @@ def remove_orphans(folder: Path) -> list[Path]:
     return orphans
 
 
+def files_below(folder: Path, pattern: str) -> list[Path]:
+    """Return the files below a folder whose name matches a pattern, sorted; folders that vanish meanwhile are passed over."""
+    found = [
+        Path(root, name)
+        for root, folders, files in os.walk(folder)
+        for name in fnmatch.filter([*files, *folders], pattern)
+    ]
+    return sorted(found)
+
+
 def _host() -> str:
     return "".join(c for c in socket.gethostname() if c.isascii() and c.isalnum())[:32] or "host"
 
@@ -97,7 +110,7 @@ def _host() -> str:
 def _runs(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # No system has a process id of more digits than a C int.
         return False
     except PermissionError:
         return True

@@ -20,6 +20,17 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return by_lower[near[0]] if near else None
 
 
+def check_text(kind: str, name: object) -> str:
+    """Return a name that is a text.
+
+    Raises:
+        UnknownName: It is something else.
+    """
+    if not isinstance(name, str):
+        raise UnknownName(f"{name!r:.100} is no name of a {kind}: expected a text, got {type(name).__name__}.")
+    return name
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     """Say that no `kind` is called `name`, and which known name is nearest.
 

@@ -93,7 +93,15 @@ def _json_or_word(text: str) -> Any:
 Name = Annotated[str, Field(min_length=1)]
 # One name is as good as a list of one.
 Names = Annotated[tuple[Name, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
-Positive = Annotated[int, Field(ge=1)]
-NotNegative = Annotated[int, Field(ge=0)]
+MOST = 10**9
+MOST_RESAMPLES = 10**6
+MOST_PROCESSES = 512
+Positive = Annotated[int, Field(ge=1, le=MOST)]
+NotNegative = Annotated[int, Field(ge=0, le=MOST)]
+Resamples = Annotated[int, Field(ge=1, le=MOST_RESAMPLES)]
+Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
+ProcessesOrNone = Annotated[int, Field(ge=0, le=MOST_PROCESSES)]
+"""A number of processes; 0 for work in this one."""
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Options = Annotated[Mapping[str, Mapping[str, Any]], BeforeValidator(parse_options)]
 Facts = Annotated[Mapping[str, Any], BeforeValidator(parse_facts)]

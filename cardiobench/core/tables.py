@@ -21,6 +21,7 @@ TEXT = pd.StringDtype("pyarrow", na_value=np.nan)
 _SEPARATORS = ",;\t"
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+\s*)$")
 
 
@@ -35,7 +36,9 @@ def read_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
         BadPredictions: it is empty, cut off, not UTF-8, or names a column twice.
     """
     if isinstance(source, pd.DataFrame):
-        return _indexed_by_place(source.copy())
+        return _indexed_by_place(_with_single_columns(source.copy(), "the data frame"))
+    if not isinstance(source, (str, Path)):
+        raise BadPredictions(f"expected a CSV or Parquet file, or a data frame, got a {type(source).__name__}.")
     path = Path(source)
     if not path.is_file():
         raise MissingData(f"{path} does not exist or is not a file.")
@@ -55,7 +58,17 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         table = pd.read_parquet(path)
     except (KeyError, TypeError) as error:  # in what pandas notes of the columns
         raise ValueError(f"its notes of pandas are damaged: {error}") from error
-    return _indexed_by_place(table)
+    return _indexed_by_place(_with_single_columns(table, path.name))
+
+
+def _with_single_columns(table: pd.DataFrame, what: str) -> pd.DataFrame:
+    """Refuse a table of which a column's name stands twice."""
+    repeated = table.columns[table.columns.duplicated()]
+    if len(repeated):
+        raise BadPredictions(
+            f"{what}: column {first_n(repeated.unique())} stands twice; remove the one that does not count."
+        )
+    return table
 
 
 def _indexed_by_place(table: pd.DataFrame) -> pd.DataFrame:
@@ -73,7 +86,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
     separator = separator_of(first_line)
     if first_line.count(separator) >= MOST_COLUMNS:
         raise ValueError(f"it has more than {MOST_COLUMNS} columns")
-    options = {"sep": separator, "dtype": str, "keep_default_na": False, "encoding": encoding}
+    options = {"sep": separator, "dtype": str, "keep_default_na": False, "encoding": encoding, "compression": None}
     header = pd.read_csv(path, header=None, nrows=1, **options).iloc[0].str.strip().str.lower().tolist()
     repeated = {name for name, count in Counter(header).items() if name and count > 1}
     if repeated:
@@ -124,12 +137,20 @@ def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
         what: how to call the column, file included.
     """
     values = column.astype(object).mask(column.isna() | (column.astype(str).str.strip() == ""), np.nan)
+    odd = values.map(_is_no_number)  # float() takes 0_1 for 1
     try:
-        return values.to_numpy(dtype=np.float64)
+        if not odd.any():
+            return values.to_numpy(dtype=np.float64)
     except (ValueError, TypeError):
         odd = pd.to_numeric(values, errors="coerce").isna() & values.notna()
+    if odd.any():
         rows = [f"{name} ({cell!r})" for name, cell in zip(ids[odd], column[odd], strict=True)]
-        raise BadPredictions(f"{what}: {len(rows)} of {len(column)} cells are not numbers: {first_n(rows)}.") from None
+        raise BadPredictions(f"{what}: {len(rows)} of {len(column)} cells are not numbers: {first_n(rows)}.")
+    raise BadPredictions(f"{what}: its cells are not numbers.")
+
+
+def _is_no_number(cell: Any) -> bool:
+    return isinstance(cell, complex) or (isinstance(cell, str) and not _NUMBER.fullmatch(cell.strip()))
 
 
 def write_csv(table: pd.DataFrame, path: str | Path) -> Path:

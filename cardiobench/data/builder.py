@@ -165,7 +165,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
                 matches = [
                     *sorted(folder.glob(f"*/{mark}")),
                     *sorted(folder.glob(f"*/*/{mark}")),
-                    folder.resolve().parent / mark,
+                    Path(os.path.realpath(folder)).parent / mark,
                 ]
                 for path in matches:
                     if folder.is_dir() and path.exists():

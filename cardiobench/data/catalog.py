@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from cardiobench.core import plugins, resources
 from cardiobench.core.errors import BadConfig
-from cardiobench.core.registry import unknown_name
+from cardiobench.core.registry import check_text, unknown_name
+from cardiobench.core.user_code import user_code
 from cardiobench.data.pooled_tasks import POOLED_TASKS
 from cardiobench.data.published_tasks import published_tasks
 from cardiobench.data.spec import DatasetSpec, Modality, Task
@@ -83,7 +84,8 @@ def _from_file(name: str, path: Path) -> "type[CardioBuilder]":
         raise ImportError(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[module_name] = module
-    module_spec.loader.exec_module(module)
+    with user_code(f"the import of {path}", TypeError, ValueError, error_class=BadConfig):
+        module_spec.loader.exec_module(module)
     builders = [
         member
         for member in vars(module).values()
@@ -134,6 +136,7 @@ def modality(task: Task) -> Modality:
 
 def task(name: str) -> Task:
     """Return the task of that name, own, published or pooled; `UnknownName` with the nearest name otherwise."""
+    check_text("task", name)
     for pooled in POOLED_TASKS:
         if pooled.name == name:
             return pooled

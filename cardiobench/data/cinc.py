@@ -79,11 +79,8 @@ def _codes(path: Path, line: int, text: str) -> tuple[str, ...]:
 
 
 def _age(text: str) -> float | None:
-    try:
-        age = float(text)
-    except ValueError:
-        return None
-    return age if math.isfinite(age) and 0 <= age <= OLDEST else None
+    age = float(text) if re.fullmatch(r"[0-9]+(\.[0-9]*)?", text.strip()) else math.nan
+    return age if 0 <= age <= OLDEST else None
 
 
 def record_folders(raw: Path, names: Iterable[str]) -> tuple[Path, ...]:

@@ -1,5 +1,6 @@
 """PTB-XL+ 1.0.1: measurements of the ECGs of PTB-XL by two algorithms, joined to its rows where their folder is here."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def interval_tasks(groups: tuple[Group, ...]) -> tuple[Task, ...]:
 
 def find_features(raw: Path) -> Path | None:
     """Return the folder of PTB-XL+, in PTB-XL's raw folder or beside it; None where there is none."""
-    folders = (raw / FOLDER, raw.resolve().parent / FOLDER)
+    folders = (raw / FOLDER, Path(os.path.realpath(raw)).parent / FOLDER)
     return next((folder for folder in folders if folder.is_dir()), None)
 
 

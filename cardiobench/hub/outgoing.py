@@ -9,7 +9,7 @@ from typing import Any
 
 from cardiobench.core.config import RESAMPLES, SEED, Settings
 from cardiobench.core.errors import CardioBenchError, LicenceError
-from cardiobench.core.io import to_plain
+from cardiobench.core.io import files_below, to_plain
 from cardiobench.core.setting import code_location
 from cardiobench.core.tables import read_table
 from cardiobench.data import catalog
@@ -109,7 +109,7 @@ def clean_text(text: str, ids: Collection[str] = ()) -> str:
 def ids_below(folder: Path) -> set[str]:
     """Return the ids of units and patients in all predictions of a folder, or of the folder of a result file."""
     ids: set[str] = set()
-    for file in sorted((folder if folder.is_dir() else folder.parent).rglob("*.predictions.parquet")):
+    for file in files_below(folder if folder.is_dir() else folder.parent, "*.predictions.parquet"):
         try:
             frame = read_table(file)[["id", "patient_id"]]
         except (CardioBenchError, KeyError):

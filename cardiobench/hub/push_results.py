@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadData, MissingData
-from cardiobench.core.io import parse_json
+from cardiobench.core.io import files_below, parse_json
 from cardiobench.hub import cards, eval_results, model_index, naming
 from cardiobench.hub.api import call, connect, status, whoami
 from cardiobench.hub.commit import CommitResult, Snapshot, Target, write
@@ -35,7 +35,7 @@ def find_results(folder: Path) -> list[ScoreResult]:
         MissingData: there is none.
         BadData: a file is no result, or not what was written.
     """
-    paths = [folder] if folder.is_file() else sorted(folder.rglob(PATTERN))
+    paths = [folder] if folder.is_file() else files_below(folder, PATTERN)
     texts = {path: _content(path) for path in paths}
     results = {path: _read(path, text) for path, text in texts.items() if not is_analysis(text)}
     if not results:

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 import cardiobench
-from cardiobench.core.io import sha256_of_file
+from cardiobench.core.io import files_below, sha256_of_file
 from cardiobench.data import catalog
 from cardiobench.hub.api import connect, whoami
 from cardiobench.hub.commit import CommitResult, PlanChanges, RepoOptions, Snapshot, Target, write
@@ -140,8 +140,8 @@ def push_to_dataset(
 
 def find_predictions(folder: Path) -> dict[str, Path]:
     """Return SHA-256 -> file of all predictions below a folder, or beside a result file."""
-    files = (folder if folder.is_dir() else folder.parent).rglob("*.predictions.parquet")
-    return {sha256_of_file(path): path for path in sorted(files)}
+    files = files_below(folder if folder.is_dir() else folder.parent, "*.predictions.parquet")
+    return {sha256_of_file(path): path for path in files}
 
 
 def predictions_path(result: ScoreResult, user: str) -> str:

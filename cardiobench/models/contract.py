@@ -5,9 +5,10 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadModel, first_n
+from cardiobench.core.user_code import user_code
 from cardiobench.data.media.types import Ecg
 from cardiobench.models.base import Encoder
-from cardiobench.models.own_code import is_own, user_code
+from cardiobench.models.own_code import is_own
 
 if TYPE_CHECKING:
     import torch

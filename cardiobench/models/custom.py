@@ -10,12 +10,13 @@ from cardiobench.core.code_digest import code_digest
 from cardiobench.core.errors import BadModel, first_n
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.setting import code_location
+from cardiobench.core.user_code import user_code
 from cardiobench.core.versions import component_version, is_own, states_version
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.models.cards import find_card, list_models
 from cardiobench.models.held import held_by
-from cardiobench.models.own_code import check_factory, import_code, make_encoder, user_code
+from cardiobench.models.own_code import MEMBERS, check_factory, import_code, make_encoder
 
 if TYPE_CHECKING:
     import torch
@@ -128,6 +129,23 @@ def identity(encoder: Any, make: Callable[..., Any] | None = None) -> tuple[str,
     )
 
 
+def check_encoder(encoder: Any) -> None:
+    """Check that an object is an encoder.
+
+    Raises:
+        BadModel: It lacks members of `Encoder`; names them.
+    """
+    if isinstance(encoder, type):
+        raise BadModel(f"{encoder.__name__} is a class. Give an object of it: {encoder.__name__}().")
+    if not isinstance(encoder, Encoder):
+        members = (*Encoder.__annotations__, *MEMBERS, "to")
+        absent = ", ".join(name for name in members if not hasattr(encoder, name))
+        raise BadModel(
+            f"{type(encoder).__name__} is no encoder: it lacks {absent}. "
+            "Inherit from cardiobench.models.custom.BaseEncoder, which has defaults for all but name, transform and encode."
+        )
+
+
 def loaded(
     encoder: Any, rule: str, precision: str, device: "torch.device", make: Callable[..., Any] | None = None
 ) -> LoadedModel:
@@ -143,13 +161,7 @@ def loaded(
     Raises:
         BadModel: it lacks members of `Encoder`; names them.
     """
-    if not isinstance(encoder, Encoder):
-        members = (*Encoder.__annotations__, "transform", "encode", "to")
-        absent = ", ".join(name for name in members if not hasattr(encoder, name))
-        raise BadModel(
-            f"{type(encoder).__name__} is no encoder: it lacks {absent}. "
-            "Inherit from cardiobench.models.custom.BaseEncoder, which has defaults for all but name, transform and encode."
-        )
+    check_encoder(encoder)
     if not isinstance(encoder.name, str) or not encoder.name or not set(encoder.modalities) <= {"echo", "ecg"}:
         raise BadModel(
             f"{type(encoder).__name__} has name {encoder.name!r} and modalities {encoder.modalities!r}. Give a name such as "

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.core.io import sha256_of_json
+from cardiobench.core.user_code import user_code
 from cardiobench.core.versions import is_own
 from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.models.custom import identity
 from cardiobench.models.detect import LoaderMatch, detect, registered
 from cardiobench.models.files import ModelFiles, given_files, resolve_model_files
-from cardiobench.models.own_code import user_code
 from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.models.registry import BY_FILES, NO_ADAPTER, adapter
 

@@ -4,17 +4,16 @@ import ast
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from traceback import extract_tb
 from types import ModuleType
 from typing import Any, get_type_hints
 
-from cardiobench.core.errors import BadModel, CardioBenchError
+from cardiobench.core.errors import BadModel
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.resources import PACKAGE
+from cardiobench.core.user_code import user_code
 from cardiobench.models.base import Encoder
 
 MEMBERS = ("transform", "encode")
@@ -138,36 +137,3 @@ def make_encoder(factory: Callable[..., Encoder], name: str) -> Encoder:
 def is_own(encoder: Encoder) -> bool:
     """Return whether an encoder's class is not one of this package."""
     return type(encoder).__module__.partition(".")[0] != PACKAGE.name
-
-
-@contextmanager
-def user_code(what: str, *passing: type[Exception]) -> Iterator[None]:
-    """Turn whatever the user's own code raises into one message with the line that raised it.
-
-    Args:
-        what: The code, for the message.
-        passing: Exceptions that the caller handles.
-
-    Raises:
-        BadModel: The code raised an error; its cause is that error.
-    """
-    through: tuple[type[Exception], ...] = (CardioBenchError, MemoryError, *passing)
-    try:
-        yield
-    except through:
-        raise
-    except (Exception, SystemExit) as error:  # whatever the code of a stranger to this package raises
-        message = (str(error).strip().splitlines() or [""])[0][:300]
-        raise BadModel(f"{what} failed{_place(error)}: {type(error).__name__}: {message}") from error
-
-
-def _place(error: BaseException) -> str:
-    """Return the last line of the user's own code in a traceback."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f" at {Path(error.filename).name}, line {error.lineno}"
-    own = [
-        frame
-        for frame in extract_tb(error.__traceback__)
-        if not frame.filename.startswith((str(PACKAGE), "<")) and "site-packages" not in frame.filename
-    ]
-    return f" at {Path(own[-1].filename).name}, line {own[-1].lineno}" if own else ""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cardiobench.core.errors import BadData, MissingData
-from cardiobench.core.io import parse_json
+from cardiobench.core.io import files_below, parse_json
 from cardiobench.results.analysis_result import AnalysisResult, is_analysis
 from cardiobench.results.consistency import check_consistency
 from cardiobench.results.paths import PATTERN, predictions_path
@@ -134,7 +134,7 @@ def _read_folders(folders: Sequence[Path]) -> _ResultFiles:
     for folder in folders:
         if not folder.is_dir():
             raise MissingData(f"there is no folder {folder}. Name the --output-dir of a run.")
-        for path in sorted(folder.rglob(PATTERN)):
+        for path in files_below(folder, PATTERN):
             _read(path, path.relative_to(folder).as_posix(), files)
         files.problems += _unfinished(folder)
     if not (files.entries or files.analyses or files.problems):
@@ -222,12 +222,12 @@ def _unfinished(folder: Path) -> list[Problem]:
     advice = "Run the line that made it again: it goes on where it stopped"
     lone = [
         Problem(path.relative_to(folder).as_posix(), "half-finished", f"answers without a score. {advice}")
-        for path in sorted(folder.rglob("*__*.predictions.parquet"))
+        for path in files_below(folder, "*__*.predictions.parquet")
         if not path.with_name(path.name.replace(".predictions.parquet", ".json")).is_file()
     ]
     return lone + [
         Problem(path.relative_to(folder).as_posix(), "half-finished", f"a file that was never finished. {advice}")
-        for path in sorted(folder.rglob(".*__*.tmp"))
+        for path in files_below(folder, ".*__*.tmp")
     ]
 
 

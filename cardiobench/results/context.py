@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cardiobench.core.config import RESAMPLES
+from cardiobench.core.config import RESAMPLES, check_draws
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,10 @@ class ResultContext:
     seed: int = 0
     warnings: Sequence[str] = ()
     refit_scores: Sequence[float] = ()
+
+    def __post_init__(self):
+        """Refuse draws that cannot be made."""
+        check_draws(self.resamples, self.seed)
 
 
 DEFAULT_CONTEXT = ResultContext()

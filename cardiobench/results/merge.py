@@ -1,6 +1,7 @@
 """Put result folders of several machines into one; nothing whole is overwritten, and what differs is refused."""
 
 import glob
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cardiobench.core.errors import BadConfig, BadData, MissingData, first_n
-from cardiobench.core.io import write_atomic
+from cardiobench.core.io import files_below, write_atomic
 from cardiobench.results.analysis_result import AnalysisResult, is_analysis
 from cardiobench.results.paths import PATTERN, predictions_path
 from cardiobench.results.predictions_file import load_predictions
@@ -57,7 +58,7 @@ def merge(folders: Sequence[Path], target: Path) -> Merged:
     for folder in (target, *folders):
         if folder != target:
             _check_folder(folder, target)
-        paths = sorted(folder.rglob(PATTERN))
+        paths = files_below(folder, PATTERN)
         if not paths and folder != target:
             empty.append(folder)
         for path in paths:
@@ -89,9 +90,9 @@ def _check_folder(folder: Path, target: Path) -> None:
     """Refuse a folder that is none of a run, or that would be merged with itself."""
     if not folder.is_dir():
         raise MissingData(f"there is no folder {folder}. Name the --output-dir of a run.")
-    if not any(folder.rglob(PATTERN)) and not (folder / "runs").is_dir():
+    if not files_below(folder, PATTERN) and not (folder / "runs").is_dir():
         raise MissingData(f"no result in {folder}. Name the --output-dir of a run.")
-    inner, outer = folder.resolve(), target.resolve()
+    inner, outer = Path(os.path.realpath(folder)), Path(os.path.realpath(target))
     if inner != outer and (inner.is_relative_to(outer) or outer.is_relative_to(inner)):
         raise BadConfig(f"{folder} and --out {target} lie one in the other. Choose a folder beside it for --out.")
 

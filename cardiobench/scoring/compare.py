@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from cardiobench.core.config import RESAMPLES
+from cardiobench.core.config import RESAMPLES, check_draws
 from cardiobench.core.errors import BadPredictions, first_n
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
@@ -161,6 +161,7 @@ def compare(
     Raises:
         BadPredictions: the two do not answer the same units of the same task.
     """
+    check_draws(resamples, seed)
     if a.task.name != b.task.name:
         raise BadPredictions(f"{a.source} answers {a.task.name} and {b.source} {b.task.name}: compare the same task.")
     if not a.task.dense and (a.missing is not None or b.missing is not None):

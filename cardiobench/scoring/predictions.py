@@ -188,7 +188,7 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
 
 def source_name(source: str | Path | pd.DataFrame) -> str:
     """Return what messages call predictions: the name of their file."""
-    return "predictions" if isinstance(source, pd.DataFrame) else Path(source).name
+    return Path(source).name if isinstance(source, (str, Path)) else "predictions"
 
 
 def _listed(table: pd.DataFrame) -> str:

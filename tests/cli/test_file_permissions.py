@@ -135,7 +135,9 @@ def test_a_variable_in_a_file_is_text(tmp_path, monkeypatch):
 @pytest.mark.parametrize("command", ["rerun", "eval"])
 def test_a_result_in_place_of_settings_is_one_message(tmp_path, command, capsys):
     file = tmp_path / "result.json"
-    file.write_text('{"schema": 3, "stamp": {}, "checksum": "1", "options": {"k": 3}, "models": [{"name": "a"}]}')
+    file.write_text(
+        '{"schema": 3, "stamp": {}, "task": "a/b", "seal": "1", "options": {"k": 3}, "models": [{"name": "a"}]}'
+    )
     line = [command, *(["--config"] if command == "eval" else []), str(file), "--option", "knn.k=3"]
     assert main(line) == 2 and "is a result, not settings" in capsys.readouterr().err
 

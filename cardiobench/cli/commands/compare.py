@@ -3,7 +3,9 @@
 import argparse
 from pathlib import Path
 
+from cardiobench.cli.flags import SEED, whole_number
 from cardiobench.core.config import RESAMPLES
+from cardiobench.core.setting import MOST_RESAMPLES
 
 HELP = "compare the models of a results folder: pairs, ranks, equivalence"
 EXAMPLES = """\
@@ -21,12 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--protocols", nargs="+", default=[], metavar="NAME", help="such as probe (default: all)")
     parser.add_argument(
         "--resamples",
-        type=int,
+        type=whole_number(1, MOST_RESAMPLES),
         default=RESAMPLES,
         metavar="B",
         help="minimum number of bootstrap resamples (default: %(default)s)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap (default: 0)")
+    parser.add_argument("--seed", type=SEED, default=0, help="seed of the bootstrap (default: 0)")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the pairs too, every digit kept")
     parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
 

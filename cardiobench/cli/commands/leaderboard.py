@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from cardiobench.cli.flags import whole_number
+
 HELP = "the results as an app with filters, from folders or from a dataset on the Hub; or as a Space"
 EXAMPLES = """\
 examples:
@@ -19,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "results", nargs="*", default=["results"], metavar="RESULTS", help="folders, or one org/dataset"
     )
     parser.add_argument("--revision", default="main", help="of the dataset")
-    parser.add_argument("--port", type=int, help="default: a free one")
+    parser.add_argument("--port", type=whole_number(0, 65535), help="default: a free one")
     parser.add_argument("--files", type=Path, metavar="DIR", help="write the files of a Space instead of serving")
     parser.add_argument("--space", metavar="ORG/NAME", help="push the Space to the Hub instead of serving")
     parser.add_argument("--private", action="store_true", help="create the Space as private")

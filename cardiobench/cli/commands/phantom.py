@@ -4,6 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from cardiobench.cli.flags import SEED, whole_number
+
 HELP = "write a synthetic twin of a dataset in its own raw layout"
 
 
@@ -11,8 +13,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("dataset", metavar="DATASET")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--patients", type=int, default=20, metavar="N")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--patients", type=whole_number(1, 100_000), default=20, metavar="N")
+    parser.add_argument("--seed", type=SEED, default=0)
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from cardiobench.cli.flags import SEED
+
 HELP = "write the balanced subsets (XS, S, M, L) of an ECG task as lists of ids"
 EXAMPLES = """\
 The records that the protocol cross_validation draws with the same seed; XS lies within S, S within M, M within L:
@@ -18,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="folder of the output, one JSON file per size"
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the draw (default: 0)")
+    parser.add_argument("--seed", type=SEED, default=0, help="seed of the draw (default: 0)")
     parser.add_argument(
         "--profile",
         choices=("default", "paper"),

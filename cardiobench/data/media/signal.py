@@ -1,6 +1,5 @@
 """Checks that make an array a 12-lead ECG."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +9,8 @@ from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.limits import RATES
 from cardiobench.data.media.types import LEADS, Ecg
 
+MOST_MV = 1000.0
+"""Largest amplitude that is taken for an ECG, in millivolts: electrodes that come off reach hundreds, the heart a few."""
 TAKE_OUT = "Take the record out of the dataset's table, or copy it again."
 
 _MICRO = ("u", "\N{MICRO SIGN}", "\N{GREEK SMALL LETTER MU}")
@@ -48,7 +49,8 @@ def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:
     """Check a signal (samples, 12) in mV, leads in the order of `LEADS`, and make it an ECG.
 
     Raises:
-        BadMedia: another number of leads, no samples, values not finite, nothing but zeros, or no sampling rate.
+        BadMedia: another number of leads, no samples, values not finite, nothing but zeros, an amplitude above 1 V, or no
+            sampling rate.
     """
     try:
         signal = np.asarray(signal)
@@ -72,7 +74,7 @@ def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:
     signal = np.ascontiguousarray(signal)
     # One pass that settles nearly every record: a finite sum of squares has finite terms, a positive one is not all zero.
     energy = np.vdot(signal, signal)
-    if 0 < energy < math.inf:
+    if 0 < energy < MOST_MV**2:
         return Ecg(signal, float(fs))
     broken = ~np.isfinite(signal)
     if broken.any():
@@ -80,4 +82,8 @@ def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:
         raise BadMedia(f"{name} has samples that are not finite in lead {counts} of {len(signal)} samples. {TAKE_OUT}")
     if not signal.any():
         raise BadMedia(f"{name} is flat: every sample is 0. {TAKE_OUT}")
+    if (highest := float(np.abs(signal).max())) > MOST_MV:
+        raise BadMedia(
+            f"{name} reaches {highest:g} mV, and no ECG exceeds {MOST_MV:g} mV: the unit or the gain is wrong. Correct the header."
+        )
     return Ecg(signal, float(fs))

@@ -3,7 +3,8 @@
 import struct
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
-from typing import Any
+from itertools import islice
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from cardiobench.data.media.types import Clip, FrameSampling
 COMPONENT = "reader video"
 VERSION = 1
 
+MOST_FRAMES = 1_000_000  # of which the sizes are looked at
 # Every packet of these is a picture of its own, so the packets in between need not be decoded.
 INTRA_ONLY = frozenset({"mjpeg", "rawvideo"})
 
@@ -53,17 +55,40 @@ def read_video(file: MediaFile, form: Format, sampling: FrameSampling, key_frame
 
 
 def _check_end(file: MediaFile, form: Format) -> None:
-    """Refuse a file whose own structure says that its end is missing: the RIFF size of AVI, the end mark of GIF."""
+    """Refuse a file whose own structure says that its end or frames of it are missing: the sizes of AVI, the end mark of GIF."""
     if form == "avi":
         declared = struct.unpack("<I", file.head[4:8])[0] + 8
         # One byte of grace, for writers that count the padding of the last chunk without writing it.
         if declared > file.size + 1:
             raise file.bad(f"is cut short: its header declares {declared} bytes, it has {file.size}")
+        # A full decode passes over such frames: the clip would be shorter, and its key frame another one.
+        with file.open() as stream:
+            sizes = list(islice(_chunk_sizes(stream), MOST_FRAMES))
+        if empty := sizes.count(0):
+            raise file.bad(f"is damaged: {empty} of its {len(sizes)} frames have no bytes")
     if form == "gif":
         with file.open() as stream:
             stream.seek(-min(file.size, 512), 2)
             if not stream.read().rstrip(b"\0").endswith(b";"):
                 raise file.bad("is cut short: it has no end mark")
+
+
+def _chunk_sizes(stream: BinaryIO) -> Iterator[int]:
+    """Yield the bytes of every frame of an AVI, from the headers of its chunks."""
+    position = 0
+    while len(head := _read_at(stream, position, 12)) >= 8 and head[:4].isascii() and head[:4].strip(b"\0"):
+        tag, size = head[:4], struct.unpack("<I", head[4:8])[0]
+        if tag == b"RIFF" or (tag == b"LIST" and head[8:12] in (b"movi", b"rec ")):
+            position += 12  # to the first chunk in it
+            continue
+        if tag[2:] in (b"dc", b"db"):
+            yield size
+        position += 8 + size + size % 2
+
+
+def _read_at(stream: BinaryIO, position: int, count: int) -> bytes:
+    stream.seek(position)
+    return stream.read(count)
 
 
 @contextmanager

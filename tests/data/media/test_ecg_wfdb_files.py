@@ -140,8 +140,15 @@ def test_names_can_be_given(tmp_path, digital):
 )
 def test_units(tmp_path, digital, units, factor):
     """The micro sign is one byte in old headers; taking it for nothing would make microvolts volts."""
-    record = write_record(tmp_path, digital, units=units, gain="4(-3)")
-    np.testing.assert_allclose(read_ecg(record).signal, (digital + 3) / 4 * factor, rtol=1e-6)
+    record = write_record(tmp_path, digital, units=units, gain="400(-3)")
+    np.testing.assert_allclose(read_ecg(record).signal, (digital + 3) / 400 * factor, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("units", "gain"), [("V", "1"), ("mV", "0.001"), ("V", "0.5(7)")])
+def test_an_amplitude_above_a_volt_is_no_ecg(tmp_path, digital, units, gain):
+    record = write_record(tmp_path, digital, units=units, gain=gain)
+    with pytest.raises(BadMedia, match=r"reaches .* mV, and no ECG exceeds 1000 mV"):
+        read_ecg(record)
 
 
 def test_the_micro_sign_in_utf8(tmp_path, digital):

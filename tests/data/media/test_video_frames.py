@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import FrameSampling, read_clip
 from tests.data.media.videos import avi_of, mjpg_packets, moving_frames, opencv_frames, write_video
 
@@ -126,12 +127,15 @@ def test_frames_are_counted_by_what_is_there_not_by_the_header(header_count, ind
 
 
 @pytest.mark.parametrize("index", [True, False])
-def test_an_empty_chunk_is_no_frame(index):
-    """AVI writers mark a dropped frame by an empty chunk; players, and a full decode, pass over it."""
+@pytest.mark.parametrize("lost", [{3}, {0, 1}, {7}, set(range(1, 8))])
+def test_frames_without_bytes_are_counted(index, lost):
+    """A full decode passes over them, so that the clip would be shorter and its key frame another one."""
     packets = mjpg_packets(moving_frames(8, 48, 64))
-    clip = read_clip(avi_of([*packets[:3], b"", *packets[3:]], (48, 64), index=index))
-    assert clip.n_frames == 8
-    np.testing.assert_array_equal(clip.frames, read_clip(avi_of(packets, (48, 64))).frames)
+    content = avi_of(
+        [b"" if number in lost else packet for number, packet in enumerate(packets)], (48, 64), index=index
+    )
+    with pytest.raises(BadMedia, match=f"{len(lost)} of its 8 frames have no bytes"):
+        read_clip(content)
 
 
 def test_a_not_coded_mpeg4_picture_is_no_frame(tmp_path):
