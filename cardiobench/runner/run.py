@@ -17,7 +17,6 @@ from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.limits import set_limit
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder, LoadedModel, TextEncoder
-from cardiobench.models.custom import check_encoder
 from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.protocols import check_installed, choose, protocol
 from cardiobench.protocols.analysis import AnalysisProtocol
@@ -66,8 +65,6 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     Raises:
         CardioBenchError: the request is wrong as a whole: an unknown name, data or a model that is not there.
     """
-    for encoder in encoders:
-        check_encoder(encoder)
     given = config
     own = {getattr(encoder, "name", type(encoder).__name__): partial(_same, encoder) for encoder in encoders}
     request = resolve(replace(config, models=(*config.models, *own)))
