@@ -1,7 +1,7 @@
 """Sources of a leaderboard's results: folders, or a public dataset of results on the Hub."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +20,7 @@ from cardiobench.results.collect import (
     read_result,
 )
 from cardiobench.results.record import Name, Part, checksum, type_adapter
+from cardiobench.results.score_result import ScoreResult
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -83,14 +84,21 @@ def from_files(files: Mapping[str, bytes]) -> dict[str, Collection]:
     return assemble_by_suite(_by_person(entries), problems=problems)
 
 
-def read_entries(files: Mapping[str, bytes]) -> tuple[list[Entry], list[Problem]]:
-    """Return the results that Parquet files of a dataset hold, each once, and what cannot be read in them."""
+def read_entries(
+    files: Mapping[str, bytes], read: Callable[[str], ScoreResult] = read_result
+) -> tuple[list[Entry], list[Problem]]:
+    """Return the results that Parquet files of a dataset hold, each once, and what cannot be read in them.
+
+    Args:
+        files: path -> content.
+        read: Reader of one result's JSON; by default one that refuses a result that contradicts itself.
+    """
     entries: dict[tuple[str, str], Entry] = {}
     problems: list[Problem] = []
     for path, content in files.items():
         for row in _rows(path, content, problems):
             try:
-                entry = _entry(path, row)
+                entry = _entry(path, row, read)
             except BadData as error:
                 problems.append(Problem(f"{path}: {row.result_id}", problem_kind(error), str(error)))
             else:  # every metric of a result has a row, and each row holds the whole result
@@ -166,7 +174,7 @@ def _value(cell: Any) -> Any:
         return None
 
 
-def _entry(path: str, row: Row) -> Entry:
+def _entry(path: str, row: Row, read: Callable[[str], ScoreResult]) -> Entry:
     """Return the result of a row.
 
     Raises:
@@ -175,7 +183,7 @@ def _entry(path: str, row: Row) -> Entry:
     owner = re.fullmatch(r"data/(?P<user>[\w.-]+)-[0-9a-f]{16}\.parquet", path)
     if owner is None or owner["user"] != row.pushed_by:
         raise BadData(f"it says that {row.pushed_by} pushed it, and lies in a file that is not theirs: {path}")
-    result = read_result(row.result)
+    result = read(row.result)
     try:
         date = datetime.fromisoformat(str(result.stamp.get("date")))
         in_future = date.astimezone(UTC) > datetime.now(UTC) + timedelta(days=1)

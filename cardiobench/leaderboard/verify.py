@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cardiobench.core.errors import CardioBenchError
+from cardiobench.core.io import parse_json
 from cardiobench.data import catalog
 from cardiobench.hub.api import Account, call, connect, whoami
 from cardiobench.hub.commit import MAIN, Snapshot, Target, read_snapshot
@@ -30,6 +31,7 @@ from cardiobench.leaderboard.rebuild import Rules, rebuild
 from cardiobench.leaderboard.rows import differing_rows
 from cardiobench.leaderboard.source import read_entries
 from cardiobench.results.collect import Entry
+from cardiobench.results.consistency import check_consistency, missing_parts
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 
 MAX_UNITS = 2_000_000
@@ -99,7 +101,7 @@ def verify_submission(repository: str, revision: str, data_dir: Path | None = No
         HubError: no such dataset or revision, or the Hub is out of reach.
     """
     files = _read_submission(repository, revision)
-    entries, problems = read_entries(files.data)
+    entries, problems = read_entries(files.data, lambda text: ScoreResult.from_json(parse_json(text)))
     unreadable = {one.file.partition(": ")[0] for one in problems if ": " not in one.file}
     used = {predictions_path(entry.result, entry.pushed_by) for entry in entries}
     return [
@@ -168,10 +170,13 @@ def check(entry: Entry, answers: Mapping[str, bytes], data_dir: Path | None = No
         data_dir: Raw or prepared data.
     """
     result, path = entry.result, predictions_path(entry.result, entry.pushed_by)
-    name = f"{entry.pushed_by}: {result.model['name']}, {result.task}, {result.label}"
+    name = f"{entry.pushed_by}: {result.model.get('name')}, {result.task}, {result.label}"
+    if lacking := missing_parts(result):
+        return Check(name, tuple(lacking))
     reason, on_trust = "", False
     try:
-        problems = [why for why in not_a_benchmark_score(result) if why != OLDER_RULES]
+        problems = [f"it contradicts itself: {why}" for why in check_consistency(result)]
+        problems += [why for why in not_a_benchmark_score(result) if why != OLDER_RULES]
         rules = Rules(result)
         on_trust = rules.card is None
         if path in answers:

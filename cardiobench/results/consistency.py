@@ -27,11 +27,20 @@ BEYOND = {"t": "both", "log_t": "high", "log_t_complement": "low"}
 
 def check_consistency(result: ScoreResult) -> list[str]:
     """Return what cannot be true of a score that was computed; empty for a result as it should be."""
-    if result.metric not in result.overall or "best_uninformed" not in result.floors:
-        return [f"it has no {result.metric} or no floor"]
-    if "name" not in result.model or "name" not in result.dataset:
-        return ["it names no model or no dataset"]
+    if lacking := missing_parts(result):
+        return lacking
     return [*_of_scores(result), *_of_facts(result), *([] if result.outdated else _of_present_rules(result))]
+
+
+def missing_parts(result: ScoreResult) -> list[str]:
+    """Return what a result lacks without which it cannot be shown; empty where it lacks nothing."""
+    parts = {
+        f"{result.metric}, which ranks it": result.metric in result.overall,
+        "floor": "best_uninformed" in result.floors,
+        "name of a model": "name" in result.model,
+        "name of a dataset": "name" in result.dataset,
+    }
+    return [f"it has no {name}" for name, there in parts.items() if not there]
 
 
 def _of_scores(result: ScoreResult) -> Iterator[str]:
