@@ -1,0 +1,252 @@
+"""Submissions that lie in several fields at once, so that they agree with themselves: each is refused.
+
+A change of each single leaf is tried in `tests/leaderboard/test_every_leaf.py`.
+"""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.core import plugins
+from cardiobench.core.errors import BadData
+from cardiobench.leaderboard.verify import check
+from cardiobench.protocols.base import PredictionProtocol
+from tests.leaderboard.submissions import submit, write_dataset
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("toy")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CARDIOBENCH_DATASETS_DIR", "")
+        plugins.add_folder("hf_datasets", write_dataset(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def honest(toy):
+    return {
+        "sick": submit(toy, "sick"),
+        "ef": submit(toy, "ef", "knn"),
+        "dx": submit(toy, "dx"),
+        "folds": submit(toy, "sick", "cross_validation", variant="XS.logistic"),
+    }
+
+
+def outcome(submission, record, answers=None):
+    """What `verify` finds in a changed JSON, and in other answers beside it."""
+    try:
+        entry = submission.entry(record)
+    except BadData as error:
+        return [str(error)]
+    files = submission.files(entry)
+    if answers is not None:
+        files = {path: answers.to_parquet(index=False) for path in files}
+    return check(entry, files, submission.data_dir).problems
+
+
+def shifted(record, by):
+    """A better score, with everything that follows from it in the same estimate and verdict."""
+    estimate, verdict = record["overall"][record["metric"]], record["verdict"]
+    for name in ("value", "low", "high"):
+        estimate[name] += by
+    for name in ("difference", "low", "high"):
+        verdict[name] += abs(by)
+
+
+def invented_refits(record):
+    """An interval of refits that never were: wide enough to agree with nothing, and covering training patients."""
+    estimate = record["overall"][record["metric"]]
+    record["options"]["refits"] = 2
+    estimate["covers"] = "test and training patients"
+
+
+def another_seed(record):
+    record["stamp"]["seed"] = 4711
+
+
+def fewer_draws(record):
+    record["stamp"]["resamples"] = 999
+
+
+def other_ranking(record):
+    """A number that ranks because it looks best."""
+    record["metric"] = "auroc"
+    estimate, verdict = record["overall"]["auroc"], record["verdict"]
+    verdict |= {name: estimate[key] - 0.5 for name, key in (("difference", "value"), ("low", "low"), ("high", "high"))}
+    record["floors"]["best_uninformed"]["value"] = 0.5
+
+
+def other_rules(record):
+    record["rules"] += 1
+
+
+def lower_error_floor(record):
+    record["floors"]["best_uninformed"]["value"] += 5
+    for name in ("difference", "low", "high"):
+        record["verdict"][name] += 5
+
+
+def no_groups(record):
+    record["groups"], record["skipped_groups"] = {}, {}
+
+
+def no_rare_class(record):
+    record["per_class"].pop("RBBB")
+
+
+def better_class(record):
+    record["per_class"]["AF"]["auroc"] |= {"value": 0.99, "low": 0.97, "high": 1.0}
+
+
+def other_unit(record):
+    record["unit"] = "mL"
+
+
+def primary(record):
+    """A family that the task has none of, which makes the result confirmatory."""
+    record["verdict"]["family"] = "cardiobench_echo_v1/probe"
+
+
+def real_seen(record):
+    record["model"]["name"] = "CarDS-Yale/PanEcho"
+    record["seen_in_pretraining"] = True
+
+
+def own_options(record):
+    record["options"]["neighbours"] = [1]
+
+
+def unknown_suite(record):
+    record["stamp"]["suite"] = "cardiobench_echo_v1 "
+
+
+def protocol_of_mine(record):
+    record["protocol"] = "magic"
+
+
+def variant_of_mine(record):
+    record["variant"] = "best_ever"
+
+
+def no_missing(record):
+    record["coverage"] = {"scored": 101, "expected": 101}
+
+
+def more_facts(record):
+    record["dataset"]["curated"] = "by experts"
+
+
+def other_dataset(record):
+    record["dataset"]["name"] = "toy_heаrts"  # a Cyrillic a
+
+
+def other_task(record):
+    record["task"] = "toy_hearts/siсk"  # a Cyrillic c
+
+
+def of_older_rules(record):
+    record["rules"] = 1
+
+
+def twin_of_the_release(record):
+    record["dataset"]["digest"] = "0" * 16
+
+
+def endless(record):
+    record["overall"][record["metric"]]["value"] = 1e308
+
+
+LIES = {
+    **{f"sick: {lie.__name__}": ("sick", lie) for lie in (
+        invented_refits, another_seed, fewer_draws, other_ranking, other_rules, no_groups, primary, real_seen,
+        unknown_suite, protocol_of_mine, variant_of_mine, no_missing, more_facts, other_dataset, other_task,
+        of_older_rules, twin_of_the_release, endless,
+    )},
+    **{f"ef: {lie.__name__}": ("ef", lie) for lie in (lower_error_floor, other_unit, own_options)},
+    "sick: a higher score": ("sick", lambda record: shifted(record, 0.05)),
+    "ef: a smaller error": ("ef", lambda record: shifted(record, -1.0)),
+    **{f"dx: {lie.__name__}": ("dx", lie) for lie in (no_rare_class, better_class)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_that_agrees_with_itself_is_refused(honest, name, record_property):
+    kind, lie = LIES[name]
+    submission = honest[kind]
+    assert not outcome(submission, submission.result.to_json())
+    record = json.loads(json.dumps(submission.result.to_json()))
+    lie(record)
+    record_property("faults_tried", 1)
+    assert outcome(submission, record)
+    record_property("faults_survived", 1)
+
+
+def best_units(frame):
+    """The units that were answered right with the most certainty."""
+    columns = [name for name in frame if name.startswith("p_")]
+    return frame.loc[frame[columns].max(axis=1).nlargest(34).index]
+
+
+ANSWERS = {
+    "rows twice": lambda frame: pd.concat([frame, frame[:1]]),
+    "a row of another task": lambda frame: frame.assign(id=["q1", *frame["id"][1:]]),
+    "ids of the training split": lambda frame: frame.assign(id=[f"r{n:03}" for n in range(len(frame))]),
+    "no number": lambda frame: frame.assign(**{frame.columns[1]: np.nan}),
+    "an infinite number": lambda frame: frame.assign(**{frame.columns[1]: np.inf}),
+    "probabilities above 1": lambda frame: frame.assign(**{name: frame[name] * 2 for name in frame.columns[1:]}),
+    "no answers": lambda frame: frame[["id"]],
+    "no ids": lambda frame: frame.drop(columns="id"),
+    "no rows": lambda frame: frame[:0],
+    "other answers": lambda frame: frame.assign(id=frame["id"].to_numpy()[::-1]),
+    "hand-picked units": best_units,
+    "texts": lambda frame: frame.assign(**{frame.columns[1]: "0.5"}),
+    "lists": lambda frame: frame.assign(**{frame.columns[1]: [[0.5]] * len(frame)}),
+    "null ids": lambda frame: frame.assign(id=None),
+}
+
+
+@pytest.mark.parametrize("kind", ["sick", "folds"])
+@pytest.mark.parametrize("name", ANSWERS)
+def test_other_predictions_are_refused(honest, kind, name, record_property):
+    submission = honest[kind]
+    record_property("faults_tried", 1)
+    assert outcome(submission, submission.result.to_json(), ANSWERS[name](submission.answers))
+    record_property("faults_survived", 1)
+
+
+@pytest.mark.parametrize("picked", [34, 60])
+def test_hand_picked_units_with_a_result_of_their_own_are_refused(toy, honest, picked):
+    """The submitter scores the units that it likes, and says that they are all."""
+    whole = honest["folds"]
+    record = json.loads(json.dumps(whole.result.to_json()))
+    record["coverage"] = {"scored": picked, "expected": picked}
+    record["options"]["records"] = picked
+    for estimate in record["overall"].values():
+        estimate["n"] = estimate["n_patients"] = picked
+    assert outcome(whole, record, whole.answers[:picked])
+
+
+class LeaveOneOut(PredictionProtocol):
+    """A protocol of a package that predicts every unit of all splits out of fold."""
+
+    name = "leave_one_out"
+    out_of_fold = True
+
+    def get_params(self):
+        return {"power": 2}
+
+    def predict(self, data, encoder, variant):
+        raise NotImplementedError
+
+
+def test_a_plug_in_out_of_fold_is_verified_on_all_units(toy, monkeypatch):
+    monkeypatch.setattr("cardiobench.leaderboard.rebuild.protocol", lambda name, **options: LeaveOneOut())
+    submission = submit(toy, "view", "leave_one_out")
+    assert submission.result.out_of_fold and submission.result.coverage == {"scored": 240, "expected": 240}
+    record = submission.result.to_json()
+    assert not outcome(submission, record)
+    assert outcome(submission, record, submission.answers[140:]), "the test split alone"
+    assert outcome(submission, {**record, "out_of_fold": False})
