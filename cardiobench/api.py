@@ -56,6 +56,9 @@ def score(
     references: "str | Path | pd.DataFrame",
     *,
     allow_missing: bool = False,
+    model_name: str = "",
+    protocol_name: str = "",
+    seen_in_pretraining: bool | str | Sequence[str] | None = None,
     **options,
 ) -> "ScoreResult":
     """Score predictions from anywhere.
@@ -66,13 +69,18 @@ def score(
         references: file made by `cardiobench references`, or such a table as a frame; of another table with id, patient_id,
             split and y_true the coverage is not known.
         allow_missing: score what is there; the verdict is judged as if every missing answer were wrong (`ScoreResult.bounds`).
-        options: Fields of `cardiobench.results.context.ResultContext`, such as `resamples`, `seed`, `protocol` and `model`.
+        model_name: Name of the model in tables; empty for that of the file.
+        protocol_name: Name of how the predictions came about, such as `fine_tuned`.
+        seen_in_pretraining: Datasets that the model saw in training, or "none"; or whether it saw this one. None for what the
+            model's card says.
+        options: Fields of `cardiobench.results.context.ResultContext`, such as `resamples`, `seed` and `metrics`.
 
     Raises:
         BadPredictions: ids missing, extra or repeated; values that are none.
     """
     from cardiobench.data import catalog
     from cardiobench.results.context import ResultContext
+    from cardiobench.scoring.external_model import describe_model
     from cardiobench.scoring.score import score as score_joined
 
     truth = _references(references, task)
@@ -80,7 +88,11 @@ def score(
     facts = options.get("dataset") or truth.facts
     known = joined.task.dataset in catalog.list_datasets() and catalog.spec(joined.task.dataset).generated
     generated = known or bool(facts.get("twin") or facts.get("generated"))
-    return score_joined(joined, truth.table, ResultContext(**{"generated": generated, "dataset": facts, **options}))
+    about = describe_model(
+        joined.task, model_name=model_name, protocol_name=protocol_name, seen_in_pretraining=seen_in_pretraining
+    )
+    context = ResultContext(**{"generated": generated, "dataset": facts, **about, **options})
+    return score_joined(joined, truth.table, context)
 
 
 def compare(
@@ -92,11 +104,30 @@ def compare(
     allow_missing: bool = False,
     **options,
 ) -> "Comparison":
-    """Compare two models on the same patients: difference, interval and p-value; arguments as of `score`."""
+    """Compare two models on the same patients.
+
+    Args:
+        a: Predictions of the first model, as `score` takes them, or the JSON file of a stored result.
+        b: Predictions of the second model.
+        task: Name of the task.
+        references: References, as `score` takes them.
+        allow_missing: Compare what is there; intervals and p-value hold whatever the missing answers are.
+        options: Of `cardiobench.scoring.compare.compare`: `metric`, `resamples` and `seed`.
+
+    Returns:
+        Both scores, the difference with its interval, the p-value and the outcome.
+
+    Raises:
+        BadPredictions: The two do not answer the same units of the same task.
+    """
+    from cardiobench.report.contests import read_stored, result_file
     from cardiobench.scoring.compare import compare as compare_joined
 
     truth = _references(references, task)
-    first, second = (_joined(one, truth, references, allow_missing) for one in (a, b))
+    first, second = (
+        _joined(one, truth, references, allow_missing) if stored is None else read_stored(stored, truth.facts)
+        for one, stored in ((one, result_file(one)) for one in (a, b))
+    )
     return compare_joined(first, second, **options)
 
 

@@ -110,6 +110,21 @@ class ScoreConfig(Settings):
         Path | None,
         Setting("made by `cardiobench references` (default: read from --data-dir)", EXTERNAL, "FILE", in_file=True),
     ] = None
+    model_name: Annotated[
+        str, Setting("name of their model in tables (default: the name of the file)", EXTERNAL, "NAME", in_file=True)
+    ] = ""
+    protocol_name: Annotated[
+        str, Setting("name of how they came about, such as fine_tuned", EXTERNAL, "NAME", in_file=True)
+    ] = ""
+    seen_in_pretraining: Annotated[
+        Names,
+        Setting(
+            "datasets that the model saw in training, or none (default: as its model card says)",
+            EXTERNAL,
+            "DATASET",
+            in_file=True,
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)

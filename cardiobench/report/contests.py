@@ -3,16 +3,19 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cardiobench.core.errors import BadPredictions, CardioBenchError, first_n
 from cardiobench.data import catalog
 from cardiobench.report.overview import find_task, ranked
-from cardiobench.results.collect import Entry
+from cardiobench.results.collect import Entry, collect
+from cardiobench.results.paths import BESIDE
 from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.score_result import EXTERNAL, ScoreResult
 from cardiobench.results.versions import data_version_key, describe_version, same_version
 from cardiobench.scoring.compare import same_rows
+from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.ranks import Contest
 from cardiobench.tasks.answers import TableAnswers
 from cardiobench.tasks.frames import unit_answers
@@ -122,10 +125,15 @@ Found = tuple[dict[str, TableAnswers], dict[str, str]]
 """Name -> predictions, and name -> why others are left out."""
 
 
+def _complete(answers: TableAnswers) -> TableAnswers:
+    """Return answers with a row for every unit that was asked for."""
+    return answers if answers.task.dense else fill_missing(answers, worst=True)
+
+
 def _of_usual_units(read: Found) -> Found:
     """Keep the predictions for the units that most of them are for."""
     found, reasons = read
-    units = {name: frozenset(one.frame["id"]) for name, one in found.items()}
+    units = {name: frozenset(_complete(one).frame["id"]) for name, one in found.items()}
     usual = next((ids for ids, _ in Counter(units.values()).most_common(1)), frozenset())
     same = {name: one for name, one in found.items() if units[name] == usual}
     others = {
@@ -143,7 +151,7 @@ def _of_same_rows(models: Mapping[str, TableAnswers], read: Found) -> Found:
     for name, one in found.items():
         try:
             for model in list(models.values())[:1]:
-                same_rows(model, one)
+                same_rows(_complete(model), _complete(one))
             kept[name] = one
         except BadPredictions as error:
             reasons[name] = str(error)
@@ -197,3 +205,40 @@ def predictions_of(entry: Entry) -> TableAnswers:
     result, frame = entry.result, load_predictions(entry.result, entry.predictions)
     task, expected, source = catalog.task(result.task), result.expected, result.model["name"]
     return unit_answers(task, frame, source) if task.dense else TableAnswers(task, frame, expected, source)
+
+
+def result_file(source: object) -> Path | None:
+    """Return the file of the stored result that a source of predictions names, itself or by the predictions beside it."""
+    if not isinstance(source, (str, Path)):
+        return None
+    path = Path(source)
+    result = path.with_name(path.name.removesuffix(BESIDE) + ".json") if path.name.endswith(BESIDE) else path
+    return result if result.suffix.lower() == ".json" and result.is_file() else None
+
+
+def read_stored(path: Path, dataset: Mapping[str, Any]) -> TableAnswers:
+    """Read the predictions of a stored result.
+
+    Args:
+        path: File of the result.
+        dataset: Facts of the dataset that the result must be of, as far as they are known.
+
+    Raises:
+        BadPredictions: There are none, or they are of another version of the data.
+        BadData: It is no result.
+    """
+    collection = collect([path])
+    if not collection.entries:
+        raise BadPredictions(f"{path} has no predictions to compare: {collection.problems[0].message}.")
+    (entry,) = collection.entries
+    if other := _other_data(dataset, entry):
+        raise BadPredictions(f"{entry.setting} cannot be compared: {other}.")
+    return predictions_of(entry)
+
+
+def _other_data(dataset: Mapping[str, Any], entry: Entry) -> str:
+    """Say that a result is of other data than references; empty where it is not, or where the references do not say."""
+    of_references, of_result = data_version_key(dataset), data_version_key(entry.result.dataset)
+    if not dataset.get("version") or same_version(of_references, of_result):
+        return ""
+    return f"the references are of {describe_version(of_references)}, and the result of {describe_version(of_result)}"

@@ -109,7 +109,7 @@ def collect(folders: Sequence[Path], suite: str = "") -> Collection:
     """Read every result and record below the folders.
 
     Args:
-        folders: of results.
+        folders: Folders of results, or files of single results.
         suite: only results of runs of that suite are ranked, beside predictions from elsewhere; empty for those of any run.
 
     Raises:
@@ -132,6 +132,9 @@ def collect_by_suite(folders: Sequence[Path]) -> dict[str, Collection]:
 def _read_folders(folders: Sequence[Path]) -> _ResultFiles:
     files = _ResultFiles()
     for folder in folders:
+        if folder.is_file():
+            _read(folder, folder.name, files)
+            continue
         if not folder.is_dir():
             raise MissingData(f"there is no folder {folder}. Name the --output-dir of a run.")
         for path in files_below(folder, PATTERN):

@@ -6,6 +6,10 @@ PATTERN = "*__*.json"
 """Every result and analysis of a folder has this name."""
 
 
+BESIDE = ".predictions.parquet"
+"""End of the name of the predictions beside a result."""
+
+
 def folder_name(model: str) -> str:
     """Return a model's name as one folder: `org/name` -> `org__name`; of a path its last two parts."""
     parts = [part for part in Path(model).parts if part not in ("/", ".", "..")]
@@ -26,4 +30,4 @@ def result_path(folder: Path, label: str, subject: str) -> Path:
 
 def predictions_path(path: Path) -> Path:
     """Return the path of the predictions that lie beside a result."""
-    return path.with_suffix(".predictions.parquet")
+    return path.with_suffix(BESIDE)

@@ -1,5 +1,7 @@
 """Predictions from elsewhere: the truth to give to others, and the scoring of what comes back."""
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,13 @@ from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
 from cardiobench.data.references_file import References, read_references
 from cardiobench.data.spec import Task
+from cardiobench.report.contests import PredictionsFile
 from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import result_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.external import join_external, renewal_command
+from cardiobench.scoring.external_model import describe_model
 from cardiobench.scoring.metrics import check_metrics, narrow_metrics
 from cardiobench.scoring.score import score
 
@@ -51,15 +55,22 @@ def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
     plugins.add_folder("hf_datasets", config.datasets_dir)
     task = catalog.task(config.task)
     check_metrics([task], config.metrics)
-    references, facts = _references(config, task)
+    about_model = describe_model(
+        task,
+        model_name=config.model_name,
+        protocol_name=config.protocol_name,
+        seen_in_pretraining=config.seen_in_pretraining,
+    )
+    references, facts = _references(task, config.references, config.data_dir)
     renewal = renewal_command(task, config.references or "", config.data_dir)
     predictions = join_external(config.predictions, references, renewal=renewal, allow_missing=config.allow_missing)
     context = ResultContext(
         dataset=facts,
-        generated=catalog.spec(task.dataset).generated or bool(facts.get("twin")),
+        generated=_is_generated(task, facts),
         metrics=narrow_metrics(task, config.metrics),
         resamples=config.resamples,
         seed=config.seed,
+        **about_model,
     )
     result = score(predictions, references.table, context)
     origin = sha256_of_json(str(config.predictions.resolve()))[:8]
@@ -67,16 +78,55 @@ def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
     return save_scored(result, predictions.frame, free_path(config, task, origin))
 
 
-def _references(config: ScoreConfig, task: Task) -> tuple[References, dict[str, Any]]:
-    """Return the references of a file, or those of the data, and what the result says of its dataset."""
-    if config.references:
-        references = read_references(config.references, task)
-        named = {} if references.release else {"references": config.references.name}
-        return references, {**references.facts, **named}
-    dataset = open_dataset(task.dataset, config.data_dir, need_media=False, published=True)
-    references = References.of(dataset, task)
+def read_files(
+    paths: Sequence[Path],
+    task_name: str,
+    references: Path | None = None,
+    data_dir: Path | None = None,
+    *,
+    allow_missing: bool = False,
+) -> list[PredictionsFile]:
+    """Read files of predictions for a comparison.
+
+    Args:
+        paths: CSV or Parquet files.
+        task_name: Task that they answer.
+        references: File of references; None for those of the data.
+        data_dir: Raw folder, where no references are given.
+        allow_missing: Whether units may be without an answer.
+
+    Raises:
+        BadPredictions: A file lacks test units, has others, or values that are none.
+    """
+    task = catalog.task(task_name)
+    truth, facts = _references(task, references, data_dir)
+    renewal = renewal_command(task, references or "", data_dir)
+    twice = {name for name, count in Counter(path.name for path in paths).items() if count > 1}
+    return [
+        PredictionsFile(
+            str(path) if path.name in twice else path.name,
+            join_external(path, truth, renewal=renewal, allow_missing=allow_missing),
+            facts,
+            _is_generated(task, facts),
+        )
+        for path in dict.fromkeys(paths)
+    ]
+
+
+def _references(task: Task, references: Path | None, data_dir: Path | None) -> tuple[References, dict[str, Any]]:
+    """Return the references of a file, or those of the data, and what a result says of its dataset."""
+    if references is not None:
+        read = read_references(references, task)
+        named = {} if read.release else {"references": references.name}
+        return read, {**read.facts, **named}
+    dataset = open_dataset(task.dataset, data_dir, need_media=False, published=True)
+    of_data = References.of(dataset, task)
     # The digest of the dataset covers the sizes of its files, so it says nothing where some are missing.
-    return references, references.facts if dataset.table.missing else dataset.facts
+    return of_data, of_data.facts if dataset.table.missing else dataset.facts
+
+
+def _is_generated(task: Task, facts: Mapping[str, Any]) -> bool:
+    return catalog.spec(task.dataset).generated or bool(facts.get("twin"))
 
 
 def free_path(config: ScoreConfig, task: Task, origin: str) -> Path:
@@ -88,6 +138,8 @@ def free_path(config: ScoreConfig, task: Task, origin: str) -> Path:
         origin: digest of the file's path.
     """
     name = config.predictions.stem.strip(".") or "predictions"
+    if config.protocol_name:
+        name = f"{name}.{config.protocol_name}"
     path = result_path(config.output_dir / "predictions", name, task.name)
     try:
         other = path.is_file() and ScoreResult.load(path).stamp.get("origin", origin) != origin
