@@ -17,10 +17,11 @@ from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.paths import folder_name, result_path
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.answered import save_answered
 from cardiobench.runner.cell import KEY_DIGITS, SCORED, AnalysisCell, load_or_compute
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import encode_missing
-from cardiobench.runner.evaluate import save_score
+from cardiobench.runner.evaluate import answer_recordings
 from cardiobench.runner.plan import DatasetPlan, plan_dataset
 from cardiobench.runner.references import first_patients, limited_references
 
@@ -129,7 +130,8 @@ def run_analysis(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
     written: list[Path] = []
     for one in output.predictions:
         scored = cell.score_cell(one.task, one.variant)
-        written += save_score(scored, analysis.data(one.task), one.output, started)[1]
+        answered = answer_recordings(scored, analysis.data(one.task), one.output)
+        written += save_answered(scored, answered, started)[1]
     names = [(one.task.name, one.variant) for one in output.predictions]
     if names:
         output = replace(output, options={**output.options, SCORED: names})

@@ -31,7 +31,7 @@ from cardiobench.results.record import Record
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner import references
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.plan import DatasetPlan
+from cardiobench.runner.plan import DatasetPlan, TaskPlan
 from cardiobench.scoring.metrics import metrics_of, narrow_metrics
 
 KEY_DIGITS = 16
@@ -134,7 +134,7 @@ class TaskCell(BaseCell[ScoreResult]):
         variant: of the protocol.
     """
 
-    plan: DatasetPlan
+    plan: TaskPlan
     variant: str
 
     @property
@@ -157,6 +157,15 @@ class TaskCell(BaseCell[ScoreResult]):
         """The variant as the result is called."""
         return self.variant
 
+    def inputs(self) -> Mapping[str, Any]:
+        """Return dataset, embeddings or tokens, variant and metrics."""
+        return {
+            "dataset": self.dataset.table.digest,
+            **self.plan.inputs(),
+            "variant": self.result_variant,
+            "metrics": self.config.metrics,
+        }
+
     def load_cached(self) -> ScoreResult | None:
         """Return the saved result if its key matches and its predictions are there, else None."""
         return load_cached_score(self.path, self.key)
@@ -167,12 +176,25 @@ class TaskCell(BaseCell[ScoreResult]):
         Args:
             details: What the protocol found out, beside its options.
         """
-        return result_context(self, self.task, self.dataset, self.result_variant, details)
+        config, model, dataset = self.config, self.model, self.dataset
+        return ResultContext(
+            dataset=dataset_facts(dataset, config.limit),
+            generated=dataset.generated,
+            model=model.facts,
+            seen_in_pretraining=model.saw(dataset.spec.name),
+            protocol=self.protocol.name,
+            variant=self.result_variant,
+            options={**self.protocol.params_for(self.task), **details},
+            metrics=narrow_metrics(self.task, config.metrics),
+            resamples=config.resamples,
+            seed=config.seed,
+            warnings=(*model.warnings, *references.data_warnings(dataset, config.limit)),
+        )
 
 
 @dataclass(frozen=True)
 class Cell(TaskCell):
-    """The cell of a protocol that predicts.
+    """The cell of a protocol that predicts from embeddings of recordings.
 
     Attributes:
         unreadable: ids of recordings that could not be read or encoded.
@@ -199,11 +221,8 @@ class Cell(TaskCell):
     def inputs(self) -> Mapping[str, Any]:
         """Return dataset, embeddings, variant and what could not be read."""
         return {
-            "dataset": self.dataset.table.digest,
-            "embeddings": self.plan.store.key,
-            "variant": self.result_variant,
+            **super().inputs(),
             "unreadable": sorted(self.unreadable & set(self.rows["id"])),
-            "metrics": self.config.metrics,
             **({"own_views": OWN_VIEWS_VERSION} if self.own_views else {}),
         }
 
@@ -309,34 +328,6 @@ def check_not_given(cell: BaseCell[Any]) -> None:
 def not_applicable(cell: BaseCell[Any], reason: str, context: RunContext) -> None:
     """Note that a protocol does not apply."""
     context.summary.not_applicable.append((cell.model.name, cell.subject, cell.label, reason))
-
-
-def result_context(
-    cell: BaseCell[ScoreResult], task: Task, dataset: OpenDataset, variant: str, details: Mapping[str, Any]
-) -> ResultContext:
-    """Return the context of a score: the facts of its model, dataset, protocol and settings.
-
-    Args:
-        cell: Cell of the score.
-        task: Task that is predicted.
-        dataset: Dataset of the task.
-        variant: Variant of the protocol.
-        details: What the protocol found out, beside its options.
-    """
-    config, model = cell.config, cell.model
-    return ResultContext(
-        dataset=dataset_facts(dataset, config.limit),
-        generated=dataset.generated,
-        model=model.facts,
-        seen_in_pretraining=model.saw(dataset.spec.name),
-        protocol=cell.protocol.name,
-        variant=variant,
-        options={**cell.protocol.params_for(task), **details},
-        metrics=narrow_metrics(task, config.metrics),
-        resamples=config.resamples,
-        seed=config.seed,
-        warnings=(*model.warnings, *references.data_warnings(dataset, config.limit)),
-    )
 
 
 def dataset_facts(dataset: OpenDataset, limit: int | None) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """Dense tasks of a run: tokens of the labelled frames are stored, then each read-out of the protocol is evaluated."""
 
+import time
 from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 from cardiobench.core.errors import BadData, MissingData, NotApplicable
 from cardiobench.data.dataset import OpenDataset
@@ -9,10 +12,19 @@ from cardiobench.models.base import LoadedModel
 from cardiobench.models.baselines.pixel_patches import pixel_patches
 from cardiobench.models.load import load_model
 from cardiobench.protocols.dense.protocol import DensePrediction
-from cardiobench.runner.cell import load_or_compute
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.answered import save_answered
+from cardiobench.runner.cell import TaskCell, load_or_compute
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.dense_evaluate import DenseCell, evaluate_dense
-from cardiobench.runner.dense_tokens import LabelledFrames, TokenPlan, encode_frames, labelled_frames, plan_tokens
+from cardiobench.runner.dense_evaluate import answer_frames
+from cardiobench.runner.dense_tokens import (
+    FramePlan,
+    LabelledFrames,
+    TokenPlan,
+    encode_frames,
+    labelled_frames,
+    plan_tokens,
+)
 
 RANDOM_VIT = "cardiobench/random-vit"
 NAMED = 5  # labels that cannot be used, of which a run prints the reason
@@ -73,19 +85,15 @@ def _run_variants(
             own = {**plans, "": moving}
             own_unreadable = {**unreadable, "": encode_frames(moving, context)}
         if context.accelerator.is_main_process:
-            cell = DenseCell(
-                model,
-                protocol,
-                context.config,
-                task.name,
-                (task,),
-                read_out,
-                own,
-                own_unreadable,
-                context.dense_floors,
-            )
-            load_or_compute(cell, evaluate_dense, context)
+            plan = FramePlan(own, own_unreadable, context.dense_floors)
+            cell = TaskCell(model, protocol, context.config, task.name, (task,), plan, read_out.name)
+            load_or_compute(cell, partial(_evaluate, plan=plan, protocol=protocol), context)
     context.accelerator.wait_for_everyone()
+
+
+def _evaluate(cell: TaskCell, plan: FramePlan, protocol: DensePrediction) -> tuple[ScoreResult, list[Path]]:
+    started = time.perf_counter()
+    return save_answered(cell, answer_frames(cell, plan, protocol), started)
 
 
 def rejection_lines(frames: LabelledFrames) -> list[str]:

@@ -1,10 +1,8 @@
-"""One dense task of one model: a read-out is fitted, the test frames are answered, masks or points are scored."""
+"""Answers to the labelled frames of one task by one model: a read-out is fitted, and the test frames are answered."""
 
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,98 +20,39 @@ from cardiobench.protocols.dense.oracle import GridOracle
 from cardiobench.protocols.dense.protocol import DensePrediction, FittedReadOut
 from cardiobench.protocols.dense.readouts import MeanMask
 from cardiobench.protocols.dense.variants import DenseVariant
-from cardiobench.results.predictions_file import load_cached_score, save_scored
-from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.cell import BaseCell, result_context
-from cardiobench.runner.dense_tokens import TokenPlan
+from cardiobench.runner.answered import Answered
+from cardiobench.runner.cell import TaskCell
+from cardiobench.runner.dense_tokens import FramePlan
 from cardiobench.runner.references import expected_units, limited_references
-from cardiobench.scoring.score import score
 from cardiobench.tasks.frames import DenseScorer, FrameAnswers
 from cardiobench.tasks.mask_volumes import PREDICTED
 
 
-@dataclass(frozen=True)
-class DenseCell(BaseCell[ScoreResult]):
-    """One model, dense task and read-out.
+def answer_frames(cell: TaskCell, plan: FramePlan, protocol: DensePrediction) -> Answered:
+    """Fit the read-out of a cell and answer the labelled test frames.
 
-    Attributes:
-        read_out: of the protocol.
-        plans: name -> tokens of the model (`""`) and of the floors.
-        unreadable: name -> ids of frames without tokens.
-        floors: floors that were scored already, by their key; shared by all models of a run.
-    """
-
-    protocol: DensePrediction
-    read_out: DenseVariant
-    plans: Mapping[str, TokenPlan]
-    unreadable: Mapping[str, frozenset[str]]
-    floors: dict[str, DenseScorer]
-
-    @property
-    def task(self) -> Task:
-        """The task that is predicted."""
-        return self.tasks[0]
-
-    @property
-    def variant(self) -> str:
-        """Name of the read-out."""
-        return self.read_out.name
-
-    @property
-    def dataset(self) -> OpenDataset:
-        """The dataset of the task."""
-        return self.plans[""].frames.dataset
-
-    @property
-    def label(self) -> str:
-        """The protocol with its variant."""
-        return f"{self.protocol.name}.{self.variant}" if self.variant else self.protocol.name
-
-    def inputs(self) -> Mapping[str, Any]:
-        """Return dataset, tokens, variant and what could not be read."""
-        return {
-            "dataset": self.dataset.table.digest,
-            "tokens": {name: plan.store.key for name, plan in self.plans.items()},
-            "variant": self.variant,
-            "unreadable": {name: sorted(ids) for name, ids in self.unreadable.items()},
-        }
-
-    def load_cached(self) -> ScoreResult | None:
-        """Return the saved result if its key matches and its predictions are there, else None."""
-        return load_cached_score(self.path, self.key)
-
-
-def evaluate_dense(cell: DenseCell) -> tuple[ScoreResult, list[Path]]:
-    """Fit, predict, score and save one cell.
-
-    Returns:
-        The result, and the files that were written.
+    Args:
+        cell: Cell of the result.
+        plan: Tokens that the cell reads.
+        protocol: Protocol of the cell.
 
     Raises:
-        NotApplicable: there is nothing to learn from, or a transform that is no crop.
+        NotApplicable: There is nothing to learn from, or a transform that is no crop.
     """
-    started = time.perf_counter()
-    config, task, plan = cell.config, cell.task, cell.plans[""]
-    data = plan.data(cell.unreadable[""])
-    fitted = cell.protocol.fit(data, cell.read_out)
+    task, limit = cell.task, cell.config.limit
+    read_out = protocol.read_out(task, cell.variant)
+    data = plan.data()
+    fitted = protocol.fit(data, read_out)
     scorer, ceilings, answers, geometry = answer_test(data, fitted)
     floors = {"best_uninformed": ceilings.pop("mean"), **ceilings}
-    for name in cell.plans:
-        if name:
-            floors[name.replace("-", "_")] = floor_scorer(cell, name)
+    for name in plan.floors:
+        floors[name.replace("-", "_")] = floor_scorer(plan, name, protocol, read_out, limit)
     ef = listed_fractions(cell.dataset, task)
-    references = limited_references(cell.dataset, task, config.limit)
-    expected = expected_units(cell.dataset, task, references, config.limit)
-    answered = FrameAnswers(scorer, floors, expected, ef)
-    context = result_context(cell, task, cell.dataset, cell.variant, {**fitted.details, **geometry})
-    result = score(answered, references, context)
-    stamp = {
-        **cell.provenance(),
-        "embeddings": plan.store.key,
-        "seconds": round(time.perf_counter() - started, 3),
-    }
-    result = replace(result, stamp={**result.stamp, **stamp})
-    return save_scored(result, predictions_table(scorer, answers, ef), cell.path)
+    references = limited_references(cell.dataset, task, limit)
+    expected = expected_units(cell.dataset, task, references, limit)
+    context = cell.context({**fitted.details, **geometry})
+    table = predictions_table(scorer, answers, ef)
+    return Answered(FrameAnswers(scorer, floors, expected, ef), references, context, table, {})
 
 
 def predictions_table(
@@ -186,19 +125,21 @@ def answer_test(
     return scorers.pop(""), scorers, answers, geometry
 
 
-def floor_scorer(cell: DenseCell, name: str) -> DenseScorer:
+def floor_scorer(
+    plan: FramePlan, name: str, protocol: DensePrediction, read_out: DenseVariant, limit: int | None
+) -> DenseScorer:
     """Return the scores of a floor's tokens under the same protocol; computed once for all models of a run."""
-    plan = cell.plans[name]
-    read_out = replace(cell.read_out, further="") if cell.read_out.further == "clip" else cell.read_out
-    key = sha256_of_json([plan.store.key, cell.task.name, read_out.name, cell.dataset.table.digest, cell.config.limit])
-    if key not in cell.floors:
-        data = plan.data(cell.unreadable[name])
-        fitted = cell.protocol.fit(data, read_out)
-        scorer = DenseScorer(data.task, with_volumes=False)
+    read_out = replace(read_out, further="") if read_out.further == "clip" else read_out
+    dataset, task = plan.dataset, plan.plans[name].frames.task
+    key = sha256_of_json([plan.plans[name].store.key, task.name, read_out.name, dataset.table.digest, limit])
+    if key not in plan.scored:
+        data = plan.data(name)
+        fitted = protocol.fit(data, read_out)
+        scorer = DenseScorer(task, with_volumes=False)
         for label, box, window, tokens in data.with_tokens("test"):
             scorer.update(label, fitted.read_out.predict(box, window, tokens))
-        cell.floors[key] = scorer
-    return cell.floors[key]
+        plan.scored[key] = scorer
+    return plan.scored[key]
 
 
 def listed_fractions(dataset: OpenDataset, task: Task) -> pd.Series | None:

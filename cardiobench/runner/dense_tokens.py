@@ -1,9 +1,10 @@
 """Labelled frames of a dense task and the store of their tokens."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from cardiobench.runner.generation import current_plan
 from cardiobench.runner.processes import share
 from cardiobench.runner.references import first_patients
 from cardiobench.tasks.dense_label import DenseLabel
+from cardiobench.tasks.frames import DenseScorer
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,47 @@ class TokenPlan:
         )
         frames = self.frames
         return DenseData(frames.task, keys, frames.read, tokens, frames.box, window, grid)
+
+
+@dataclass(frozen=True)
+class FramePlan:
+    """Tokens that a cell reads: those of the model, and those of the floors beside it.
+
+    Attributes:
+        plans: Name -> tokens of the model (`""`) and of the floors.
+        unreadable: Name -> ids of frames without tokens.
+        scored: Floors that were scored already, by their key; shared by all models of a run.
+    """
+
+    plans: Mapping[str, TokenPlan]
+    unreadable: Mapping[str, frozenset[str]]
+    scored: dict[str, DenseScorer]
+
+    @property
+    def dataset(self) -> OpenDataset:
+        """The dataset of the frames."""
+        return self.plans[""].frames.dataset
+
+    @property
+    def store(self) -> EmbeddingStore:
+        """The store of the model's tokens."""
+        return self.plans[""].store
+
+    @property
+    def floors(self) -> list[str]:
+        """Names of the floors."""
+        return [name for name in self.plans if name]
+
+    def data(self, name: str = "") -> DenseData:
+        """Return labels and tokens of the model, or of a floor, as the protocol sees them."""
+        return self.plans[name].data(self.unreadable[name])
+
+    def inputs(self) -> dict[str, Any]:
+        """Return the keys of the tokens, and the frames that have none."""
+        return {
+            "tokens": {name: plan.store.key for name, plan in self.plans.items()},
+            "frames": {name: sorted(ids) for name, ids in self.unreadable.items()},
+        }
 
 
 def plan_tokens(

@@ -13,8 +13,8 @@ from cardiobench.core.libraries import differing
 from cardiobench.metrics.load import load_metric
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import EnsembleProtocol, PredictionProtocol, ProtocolOutput, TaskData, aggregate
-from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.answered import Answered, save_answered
 from cardiobench.runner.cell import Cell, TaskCell, load_or_compute
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.members import NOTHING, Members, Trained, answers_of
@@ -24,7 +24,6 @@ from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.recent import RecentData
 from cardiobench.runner.references import join_references
 from cardiobench.scoring.predictions import Predictions
-from cardiobench.scoring.score import score
 
 
 def make_cells(
@@ -90,22 +89,16 @@ def evaluate_cell(
         output = protocol.predict(data, cell.model.encoder, cell.variant)
     if cell.own_views:
         output = keep_own_views(cell, data, output)
-    return save_score(cell, data, output, started)
+    return save_answered(cell, answer_recordings(cell, data, output), started)
 
 
-def save_score(
-    cell: TaskCell, data: TaskData, output: ProtocolOutput, started: float
-) -> tuple[ScoreResult, list[Path]]:
-    """Score and save the predictions of a cell.
+def answer_recordings(cell: TaskCell, data: TaskData, output: ProtocolOutput) -> Answered:
+    """Return the predictions of a cell, joined with their references.
 
     Args:
-        cell: of the result.
-        data: recordings of the task.
-        output: predictions of the test rows.
-        started: `time.perf_counter()` when the work on the cell began.
-
-    Returns:
-        The result, and the files that were written.
+        cell: Cell of the result.
+        data: Recordings of the task.
+        output: Predictions of the test rows.
     """
     config, protocol = cell.config, cell.protocol
     if output.out_of_fold and not protocol.out_of_fold:
@@ -121,20 +114,15 @@ def save_score(
         limit=config.limit,
         out_of_fold=protocol.out_of_fold,
     )
-    options = {**output.details, **seed_scores(predictions, data, output)}
+    context = cell.context({**output.details, **seed_scores(predictions, data, output)})
     refits = ranking_scores(predictions, data, output, output.refits)
-    context = cell.context(options)
     warnings = (*context.warnings, *library_warnings(data.embeddings.libraries))
-    result = score(predictions, references, replace(context, refit_scores=refits, warnings=warnings))
     stamp = {
-        **cell.provenance(),
-        "embeddings": cell.plan.store.key,
         "device": ", ".join(data.embeddings.devices) or "unknown",
         "libraries": {name: " and ".join(found) for name, found in data.embeddings.libraries.items()},
-        "seconds": round(time.perf_counter() - started, 3),
     }
-    result = replace(result, stamp={**result.stamp, **stamp})
-    return save_scored(result, predictions.frame, cell.path)
+    context = replace(context, refit_scores=refits, warnings=warnings)
+    return Answered(predictions, references, context, predictions.frame, stamp)
 
 
 def library_warnings(libraries: Mapping[str, tuple[str, ...]]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,6 +23,21 @@ from cardiobench.results.formatting import EARLIER
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.generation import current_plan
 from cardiobench.runner.references import first_patients
+
+
+class TaskPlan(Protocol):
+    """Where the inputs of a cell are: embeddings of recordings, or tokens of labelled frames."""
+
+    @property
+    def dataset(self) -> OpenDataset:
+        """The dataset of the task."""
+
+    @property
+    def store(self) -> EmbeddingStore:
+        """The store of the model's embeddings or tokens."""
+
+    def inputs(self) -> dict[str, Any]:
+        """Return the keys of all stores that are read, for the key of a result."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,10 @@ class DatasetPlan:
     def complete(self) -> bool:
         """Whether everything is encoded already."""
         return not len(self.to_encode)
+
+    def inputs(self) -> dict[str, Any]:
+        """Return the keys of the embeddings, for the key of a result."""
+        return {"embeddings": self.store.key}
 
 
 def resolve_tasks(names: Sequence[str], profile: str = "default", *, dense: bool = False) -> tuple[Task, ...]:

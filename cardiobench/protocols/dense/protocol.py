@@ -92,6 +92,10 @@ class DensePrediction(BaseProtocol):
         ]
         return (*usual, *others, *(DenseVariant(kind, patients=count) for count in self.patients for kind in kinds))
 
+    def read_out(self, task: Task, variant: str) -> DenseVariant:
+        """Return the read-out of that name."""
+        return next(one for one in self.read_outs(task) if one.name == variant)
+
     def check(self, task: Task) -> None:
         """Refuse a task whose labels are not those of single frames."""
         if not task.dense:

@@ -1,0 +1,107 @@
+"""Kinds of task: the six, and one from elsewhere, which has to go through everything that the six go through."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cardiobench.core.config import RunConfig
+from cardiobench.data import catalog
+from cardiobench.results.context import ResultContext
+from cardiobench.runner.run import run
+from cardiobench.scoring.metrics import narrow_metrics
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
+from cardiobench.tasks.classes import Binary, Multiclass
+from cardiobench.tasks.multilabel import Multilabel
+from cardiobench.tasks.regression import Regression
+from cardiobench.tasks.task import KINDS, Task, TaskKind, list_kinds, metrics_of
+from tests.scoring.factories import BINARY, VALUE, references, test_rows
+
+
+class Count(Regression):
+    """Numbers, with one report only."""
+
+    def reports(self, task):
+        return ("regression_report",)
+
+
+OTHERS = {
+    "count": Count,
+    "finding": Binary,
+    "grade": type("Grade", (Multiclass,), {}),
+    "statements": type("Statements", (Multilabel,), {}),
+}
+INSTEAD = {"regression": "count", "binary": "finding", "multiclass": "grade", "multilabel": "statements"}
+
+
+@pytest.fixture
+def others(monkeypatch):
+    """Register kinds from elsewhere, as classes."""
+    for name, kind in OTHERS.items():
+        monkeypatch.setitem(KINDS, name, kind)
+
+
+def test_every_kind_has_rules():
+    assert list_kinds() == ["regression", "binary", "multiclass", "multilabel", "segmentation", "landmarks"]
+    for name in catalog.list_datasets():
+        for task in catalog.spec(name).all_tasks:
+            assert isinstance(task.rules, TaskKind) and task.rules is KINDS[task.kind]
+            assert (task.rules.answer == "frames") is task.dense is bool(task.rules.frame_metrics)
+            assert task.rules.answer in {"class", "labels"} or not task.classes
+
+
+def test_an_unknown_kind_is_refused_by_the_names_of_all(others):
+    with pytest.raises(ValueError, match=r"no kind of task 'counts'. The kinds are regression, .*landmarks, count, "):
+        Task("toy/n", "counts", "n", ("mae",))
+    with pytest.raises(ValueError, match="a finding task has structures"):
+        Task("toy/n", "finding", "n", ("f1_macro",), classes=("no", "yes"), structures=("cavity",))
+    with pytest.raises(ValueError, match="a binary task has two classes"):
+        Task("toy/n", "finding", "n", ("f1_macro",), classes=("a", "b", "c"))
+
+
+@pytest.mark.parametrize("task", [VALUE, BINARY], ids=lambda task: task.kind)
+def test_a_kind_from_elsewhere_is_scored_like_the_one_that_it_inherits_from(others, task):
+    other, table = replace(task, kind=INSTEAD[task.kind]), references(task)
+    truth = test_rows(table)
+    if task.classes:
+        answers = truth[["id"]].assign(y_pred=np.where(np.arange(len(truth)) % 4 > 0, truth["y_true"], task.classes[0]))
+    else:
+        answers = truth[["id"]].assign(y_pred=truth["y_true"] + np.arange(len(truth)) % 7 - 3)
+    context = ResultContext(resamples=50, metrics=narrow_metrics(other))
+    found, known = (
+        replace(score(Predictions.join(table, answers, one), table, context), stamp={}) for one in (other, task)
+    )
+    assert found.to_json() == known.to_json()
+
+
+def test_a_kind_names_its_reports(others):
+    ef = catalog.task("phantom_echo/ef")
+    assert metrics_of(ef)[1:] == ("regression_report", "ejection_fraction_report")
+    assert metrics_of(replace(ef, kind="count"))[1:] == ("regression_report",)
+
+
+@pytest.mark.slow
+def test_kinds_from_elsewhere_run_under_protocols_that_do_not_know_them(others, monkeypatch, tmp_path):
+    for name in ("phantom_echo", "phantom_ecg"):
+        builder = catalog.builder(name)
+        tasks = tuple(replace(task, kind=INSTEAD.get(task.kind, task.kind)) for task in builder.SPEC.tasks)
+        monkeypatch.setattr(builder, "SPEC", replace(builder.SPEC, tasks=tasks))
+    found = run(
+        RunConfig(
+            models=("cardiobench/pixel-motion", "cardiobench/ecg-morphology"),
+            tasks=("phantom_echo/ef", "phantom_echo/view", "phantom_ecg/cd", "phantom_ecg/findings"),
+            protocols=("probe", "knn"),
+            output_dir=tmp_path / "results",
+            cache_dir=tmp_path / "cache",
+            resamples=50,
+            limit=30,
+        )
+    )
+    assert not found.failures and len(found.results) == 8
+    assert {(one.task, one.metric) for one in found.results} == {
+        ("phantom_echo/ef", "mae"),
+        ("phantom_echo/view", "f1_macro"),
+        ("phantom_ecg/cd", "f1_macro"),
+        ("phantom_ecg/findings", "auroc_macro"),
+    }
