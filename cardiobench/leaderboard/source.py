@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
+RUN_BY = " (run by "
+"""Between a model's name and the person, where several people pushed results of it."""
 MAX_ROWS = 100_000
 """Rows that one file of a dataset of results may have: those of some ten thousand results."""
 MAX_TEXT = 1 << 30
@@ -70,7 +72,7 @@ def from_dataset(repository: str, revision: str = "main") -> dict[str, Collectio
     api = connect()
     target = Target("dataset", repository, revision)
     user = whoami(api)
-    files = call(target, lambda: read_snapshot(api, target, user, None).read_matching(r".*\.parquet"))
+    files = call(target, lambda: read_snapshot(api, target, user, None).read_matching(r"(?!predictions/).*\.parquet"))
     if not files:
         raise MissingData(
             f"{target} holds no results. Add yours: cardiobench push RESULTS --to-dataset {repository} --yes"
@@ -208,4 +210,4 @@ def _by_person(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _signed(entry: Entry) -> str:
-    return f"{entry.result.model['name']} (run by {entry.pushed_by})"
+    return f"{entry.result.model['name']}{RUN_BY}{entry.pushed_by})"

@@ -2,22 +2,26 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from cardiobench.leaderboard.source import RUN_BY
+from cardiobench.models.cards import find_card
 from cardiobench.report.overview import ScoreCell, marks, overview_tables, ranked, skill, table_name
 from cardiobench.report.page.naming import score_row, skill_text
 from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Collection, Entry
-from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.verdict import Rank
+from cardiobench.stats.variability import BOTH
 
 LONG = 80
 MODEL = "model and protocol"
+SEEN = "seen in pretraining"
 NO_SUITE = "no suite"
 SCORES = {
     "rank": "number",
@@ -95,30 +99,50 @@ def _text(cell: ScoreCell | str) -> str:
 
 
 def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.DataFrame:
-    """Return the scores of a task, best first, then predictions from elsewhere; the rank counts all, selected or not."""
+    """Return the scores of a task, best first, then those apart (`_apart`); the rank counts all, selected or not."""
     by_result = {id(entry.result): entry for entry in collection.entries if entry.result.task == task}
-    ordered = tables.ordered([entry.result for entry in by_result.values()])
+    best_first = [by_result[id(one)] for one in tables.ordered([entry.result for entry in by_result.values()])]
+    ordered = sorted(best_first, key=_apart)
     rows = [
-        _row(rank, by_result[id(result)])
-        for rank, result in zip(_ranks(ordered), ordered, strict=True)
-        if choice.takes(result.model["name"], result.label)
-        and (result.verdict.word.rank is Rank.WINS or not choice.above)
+        _row(rank, entry)
+        for rank, entry in zip(_ranks(ordered), ordered, strict=True)
+        if choice.takes(entry.result.model["name"], entry.result.label)
+        and (entry.result.verdict.word.rank is Rank.WINS or not choice.above)
     ]
     return pd.DataFrame(rows, columns=list(SCORES), dtype=object)
 
 
-def _ranks(ordered: Sequence[ScoreResult]) -> list[int | None]:
-    """Return the place of each result; None for one that may not be ranked, or is of generated recordings.
+def _apart(entry: Entry) -> tuple[bool, bool]:
+    """Return what is ranked apart: predictions from elsewhere, and submissions whose interval predictions do not show."""
+    return entry.result.external, not_verifiable(entry)
 
-    Predictions from elsewhere follow the models and have places of their own among themselves.
-    """
+
+def not_verifiable(entry: Entry) -> bool:
+    """Return whether a submission has an interval that covers refits, which cannot be rebuilt from its predictions."""
+    return bool(entry.pushed_by) and entry.result.score.covers == BOTH
+
+
+def _ranks(ordered: Sequence[Entry]) -> list[int | None]:
+    """Return the place of each result among those it is ranked with; None for one that may not be ranked, or is generated."""
     ranks: list[int | None] = []
-    places = {False: 0, True: 0}
-    for result in ordered:
-        counts = ranked(result) and not result.generated
-        places[result.external] += counts
-        ranks.append(places[result.external] if counts else None)
+    places: Counter[tuple[bool, bool]] = Counter()
+    for entry in ordered:
+        counts = ranked(entry.result) and not entry.result.generated
+        places[_apart(entry)] += counts
+        ranks.append(places[_apart(entry)] if counts else None)
     return ranks
+
+
+def _marks(entry: Entry) -> list[str]:
+    """Return what is shown beside a score: its marks, and what a submission says that nobody can check."""
+    result, found = entry.result, list(marks(entry.result)[1:])
+    if not_verifiable(entry):
+        found.append("interval not verifiable")
+    seen = result.seen_in_pretraining
+    if entry.pushed_by and seen is not None and find_card(result.model["name"].partition(RUN_BY)[0]) is None:
+        found = [mark for mark in found if mark != SEEN]
+        found.append(f"{SEEN if seen else f'not {SEEN}'} (declared by the submitter)")
+    return found
 
 
 def _row(rank: int | None, entry: Entry) -> dict[str, Any]:
@@ -135,7 +159,7 @@ def _row(rank: int | None, entry: Entry) -> dict[str, Any]:
         result.score.n,
         result.score.n_patients,
         row["coverage"],
-        ", ".join(marks(result)[1:]),
+        ", ".join(_marks(entry)),
     )
     return dict(zip(SCORES, cells, strict=True))
 

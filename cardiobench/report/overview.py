@@ -230,4 +230,4 @@ def _rows_without_text(rows: Sequence[ModelRow], tasks: Sequence[str]) -> list[M
 
 def ranked(result: ScoreResult) -> bool:
     """Return whether a result may be ranked: more than one class in its test set, a floor, and the present rules."""
-    return result.verdict.word.rank is not Rank.NONE
+    return result.verdict.word.rank is not Rank.NONE and not result.outdated

@@ -258,3 +258,30 @@ def test_a_measurement_is_shown_in_its_unit(hub, client):  # noqa: F811
     send(replace(one, verdict=replace(one.verdict, difference=2.25)))
     found = load([REPOSITORY])
     assert "mae %" in table.about(found, "camus/ef") and table.scores(found, "camus/ef")["score"].tolist() == [7.25]
+
+
+def test_an_interval_of_refits_is_ranked_apart(hub, client):  # noqa: F811
+    """Predictions do not show what refits added to an interval."""
+    refitted = consistent(value=0.9, protocol="knn", seen_in_pretraining=False)
+    score = replace(refitted.score, covers="test and training patients")
+    send(replace(refitted, overall={**refitted.overall, "f1_macro": score}), consistent(value=0.7), consistent(
+        value=0.8, protocol="native", seen_in_pretraining=True))  # fmt: skip
+    found = table.scores(load([REPOSITORY]), "tmed2/as")
+    assert found[["rank", "score"]].values.tolist() == [[1, 80.0], [2, 70.0], [1, 90.0]]
+    assert found["marks"].tolist() == [
+        "seen in pretraining (declared by the submitter)",
+        "",
+        "interval not verifiable, not seen in pretraining (declared by the submitter)",
+    ]
+
+
+def test_files_of_predictions_are_no_files_of_results(hub, client):  # noqa: F811
+    send(consistent())
+    send_raw(hub.store.repository("dataset", REPOSITORY), {f"predictions/alice-{1:016}.parquet": other()})
+    assert not load([REPOSITORY]).problems
+
+
+def test_a_result_of_older_rules_is_not_ranked(hub, client, monkeypatch):  # noqa: F811
+    send(consistent())
+    monkeypatch.setattr(ScoreResult, "rules", ScoreResult.rules + 1)
+    assert table.scores(load([REPOSITORY]), "tmed2/as")["rank"].tolist() == [None]

@@ -11,10 +11,13 @@ import pytest
 import yaml
 
 from cardiobench.cli.main import main
+from cardiobench.core.io import to_plain
+from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
 from cardiobench.hub.results_dataset import parquet, predictions_path, push_to_dataset, records
 from cardiobench.leaderboard.verify import verify_submission
+from cardiobench.protocols.probe import LinearProbe
 from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import result_path
 from cardiobench.results.predictions_file import save_scored
@@ -237,3 +240,45 @@ def test_the_columns_beside_a_result_repeat_it(hub, client, submission, case):  
     hub.store.put("dataset", REPOSITORY, {f"data/bob-{1:016}.parquet": parquet(rows)})
     found = {check.name: check.problems for check in verify_submission(REPOSITORY, "main")}
     assert found.get(f"data/bob-{1:016}.parquet")
+
+
+def add_to_main(hub, one, frame=None):  # noqa: F811
+    files = {f"data/bob-{1:016}.parquet": parquet(records(one, "bob"))}
+    if frame is not None:
+        files[predictions_path(one, "bob")] = frame.drop(columns=["patient_id", "y_true"]).to_parquet(index=False)
+    hub.store.put("dataset", REPOSITORY, files)
+    return {check.outcome: check for check in verify_submission(REPOSITORY, "main")}
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {},
+        {"unit": "%"},
+        {"options": {"refits": 1}},
+        {"out_of_fold": True},
+        {"protocol": "knn"},
+        {"stamp": {**result().stamp, "resamples": 200}},
+    ],
+)
+def test_where_ids_may_not_be_published_the_registry_is_compared(hub, client, lie):  # noqa: F811
+    task = catalog.task("tmed2/as")
+    options = to_plain(LinearProbe().params_for(task))
+    facts = {**result().dataset, "version": catalog.spec("tmed2").version}
+    found = add_to_main(hub, result(**{"options": {**options, "penalty": 1.0}, "dataset": facts, **lie}))
+    assert set(found) == ({"FAILED"} if lie else {"not verifiable"})
+    if not lie:
+        assert "may not be published" in found["not verifiable"].notes[0]
+
+
+@pytest.mark.parametrize("value", [0.0, 0.01])
+def test_older_rules_are_compared_by_value_and_never_refused(hub, client, submission, monkeypatch, value):  # noqa: F811
+    folder, saved = submission
+    frame = pd.read_parquet(next(folder.rglob("*.predictions.parquet")))
+    verdict = replace(saved.verdict, p_value=0.9, p_adjusted=0.9, word="no information shown", sentence="older")
+    score = replace(saved.score, value=saved.score.value + value, se=0.5, method="older")
+    older = replace(saved, verdict=verdict, overall={**saved.overall, saved.metric: score}, groups={}, warnings=())
+    monkeypatch.setattr(ScoreResult, "rules", ScoreResult.rules + 1)
+    found = add_to_main(hub, older, frame)
+    assert set(found) == ({"FAILED"} if value else {"older rules"})
+    assert any("older rules" in note for check in found.values() for note in check.notes)
