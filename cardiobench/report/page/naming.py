@@ -95,10 +95,11 @@ def published_row(row: PublishedScore, like: ScoreResult) -> dict[str, Any]:
 
 
 def metric_table(results: Sequence[ScoreResult]) -> dict[str, Any]:
-    """Return every metric of the results of a task: the names, and one row per result with value and interval of each."""
+    """Return every metric of the results of a task: names with units, and one row per result with value and interval of each."""
     names = list(dict.fromkeys(name for result in results for name in result.overall))
+    units = {name: one.number(name).shown_unit(one.unit) for one in reversed(results) for name in one.overall}
     return {
-        "names": names,
+        "names": [f"{name} {units[name]}".strip() for name in names],
         "rows": [
             {
                 "model": result.model["name"],
