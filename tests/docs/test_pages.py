@@ -30,7 +30,7 @@ def test_the_first_hour_runs_as_it_stands(root, tmp_path):
         run = subprocess.run(line, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
         assert run.returncode == 0, (code, run.stderr[-2000:])
         done.append(run.stdout)
-    assert len(done) == 4
+    assert len(done) == 5
     assert "collapsed" in done[2], "the constant answer is told from a model"
     assert (tmp_path / "twin").is_dir()
 

@@ -1,24 +1,53 @@
 """`cardiobench compare`."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cardiobench.cli.flags import SEED, whole_number
 from cardiobench.core.config import RESAMPLES
 from cardiobench.core.setting import MOST_RESAMPLES
 
-HELP = "compare the models of a results folder: pairs, ranks, equivalence"
+if TYPE_CHECKING:
+    from cardiobench.core.errors import CardioBenchError
+    from cardiobench.results.collect import Entry
+
+HELP = "compare models: results, files of predictions, or both"
 EXAMPLES = """\
 Every pair of models on every task and protocol that both answered: paired differences on the same patients, 95 %
-intervals, p-values corrected for all tasks of the suite, run or not, and ranks.
+intervals, p-values corrected for all tasks of the suite, run or not, and ranks. Predictions from elsewhere are compared
+with every model on the same units and ranked among themselves.
   cardiobench compare results
   cardiobench compare results --tasks camus/ef --protocols probe --csv pairs.csv
+Files of predictions (CSV or Parquet), with references that `cardiobench references` wrote:
+  cardiobench compare mine.csv theirs.csv --task camus/ef --references refs.csv
+  cardiobench compare mine.csv results --task camus/ef --references refs.csv
 """
+TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
+"""Ends of the names of files of predictions."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser.add_argument("results", type=Path, nargs="?", default=Path("results"), metavar="RESULTS")
+    parser.add_argument(
+        "sources",
+        type=Path,
+        nargs="*",
+        metavar="SOURCE",
+        help="folder of results, JSON file of one result, or file of predictions; several allowed (default: results)",
+    )
+    parser.add_argument("--task", default="", metavar="TASK", help="task that the files of predictions answer")
+    parser.add_argument(
+        "--references",
+        type=Path,
+        metavar="FILE",
+        help="their references, made by `cardiobench references` (default: read from --data-dir)",
+    )
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
+    parser.add_argument(
+        "--allow-missing", action="store_true", help="compare incomplete files, by the worst case of what is missing"
+    )
     parser.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks or datasets (default: all)")
     parser.add_argument("--protocols", nargs="+", default=[], metavar="NAME", help="such as probe (default: all)")
     parser.add_argument(
@@ -37,26 +66,24 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print ranks and pairs; returns the exit code."""
     from cardiobench.cli.output import print_problems
     from cardiobench.core.console import Console
-    from cardiobench.core.errors import MissingData
     from cardiobench.core.tables import write_csv
     from cardiobench.report import ranks
-    from cardiobench.results.collect import collect
-    from cardiobench.runner.plan import resolve_tasks
+    from cardiobench.results.collect import Collection, collect
+    from cardiobench.runner.external_predictions import read_files
 
-    wanted = {task.name for task in resolve_tasks(arguments.tasks)}
-    console, collection = Console(stdout_is_json=arguments.json), collect([arguments.results])
+    stored, files = split_sources(arguments)
+    console = Console(stdout_is_json=arguments.json)
+    collection = collect(stored) if stored else Collection(())
     print_problems(console, collection.problems)
-    entries = [
-        entry
-        for entry in collection.entries
-        if entry.result.task in wanted and (not arguments.protocols or entry.result.protocol in arguments.protocols)
-    ]
-    pairs, left_out = ranks.compare_all_pairs(entries, resamples=arguments.resamples, seed=arguments.seed)
-    if not pairs:
-        raise MissingData(
-            f"no two models in {arguments.results} answered the same task by the same protocol. Evaluate another "
-            "model into the same folder: python -m cardiobench.eval --model A B --output-dir ..."
+    entries = chosen_entries(arguments, stored, collection.entries)
+    predictions = []
+    if files:
+        predictions = read_files(
+            files, arguments.task, arguments.references, arguments.data_dir, allow_missing=arguments.allow_missing
         )
+    pairs, left_out = ranks.compare_all_pairs(entries, predictions, resamples=arguments.resamples, seed=arguments.seed)
+    if not pairs:
+        raise nothing_to_compare(arguments, left_out)
     if arguments.json:
         console.json({"pairs": ranks.pair_table(pairs).to_dict("records"), "left_out": left_out})
     console.table("pairs", ranks.PAIR_COLUMNS, ranks.pair_rows(pairs))
@@ -66,3 +93,67 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.csv:
         console.print(f"wrote {write_csv(ranks.pair_table(pairs), arguments.csv)}")
     return 0
+
+
+def split_sources(arguments: argparse.Namespace) -> tuple[list[Path], list[Path]]:
+    """Return the folders and files of results, and the files of predictions.
+
+    Raises:
+        BadConfig: Files of predictions without their task, or the reverse.
+        MissingData: There is no such file.
+    """
+    from cardiobench.core.errors import BadConfig, MissingData
+    from cardiobench.report.contests import result_file
+
+    sources = arguments.sources or [Path("results")]
+    files = [one for one in sources if one.suffix.lower() in TABLES and not one.is_dir() and result_file(one) is None]
+    stored = [result_file(one) or one for one in sources if one not in files]
+    for one in files:
+        if not one.is_file():
+            raise MissingData(f"there is no file {one}.")
+    if files and not arguments.task:
+        raise BadConfig(f"--task is missing: name the task that {files[0]} answers, such as ptb_xl/cd.")
+    if not files and (arguments.task or arguments.references):
+        raise BadConfig("--task and --references go with files of predictions. Choose tasks of results with --tasks.")
+    return stored, files
+
+
+def chosen_entries(arguments: argparse.Namespace, named: Sequence[Path], entries: "Sequence[Entry]") -> "list[Entry]":
+    """Return the results of the chosen tasks and protocols.
+
+    Args:
+        arguments: Flags.
+        named: Folders and files that the user named.
+        entries: Results in them.
+
+    Raises:
+        BadPredictions: The file of a result that was named is of another task than the files of predictions.
+    """
+    from cardiobench.core.errors import BadPredictions
+    from cardiobench.runner.plan import resolve_tasks
+
+    for entry in entries:
+        if arguments.task and entry.path in named and entry.result.task != arguments.task:
+            raise BadPredictions(
+                f"{entry.path} answers {entry.result.task}, and --task is {arguments.task}: compare the same task."
+            )
+    wanted = {arguments.task} if arguments.task else {task.name for task in resolve_tasks(arguments.tasks)}
+    return [
+        entry
+        for entry in entries
+        if entry.result.task in wanted and (not arguments.protocols or entry.result.protocol in arguments.protocols)
+    ]
+
+
+def nothing_to_compare(arguments: argparse.Namespace, left_out: "Sequence[str]") -> "CardioBenchError":
+    """Return the error of a call that found no two models to compare."""
+    from cardiobench.core.errors import BadPredictions, MissingData
+
+    if left_out:
+        return BadPredictions("nothing can be compared:\n  " + "\n  ".join(left_out))
+    if arguments.task:
+        return MissingData(f"there is nothing else on {arguments.task} to compare with. Name a second file or folder.")
+    return MissingData(
+        f"no two models in {' '.join(map(str, arguments.sources or ['results']))} answered the same task by the same protocol. "
+        "Evaluate another model into the same folder: python -m cardiobench.eval --model A B --output-dir ..."
+    )

@@ -1,0 +1,185 @@
+"""`cardiobench compare` on files of predictions, alone and mixed with stored results; names that a user gives."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cardiobench
+from cardiobench.cli.main import main
+from cardiobench.core.errors import BadConfig, BadPredictions, UnknownName
+from cardiobench.data import catalog
+from cardiobench.results.paths import predictions_path
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.external_model import describe_model
+
+TASK = "ptb_xl_sample/cd"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """References, two files of predictions, and the results of a baseline under two protocols."""
+    folder = tmp_path_factory.mktemp("made")
+    table = cardiobench.load_references(TASK)
+    table.to_csv(folder / "refs.csv", index=False)
+    test = table[(table["split"] == "test") & (table["labelled"] == 1)]
+    sick = (test["y_true"] == "CD").to_numpy()
+    rng = np.random.default_rng(0)
+    for name, noise in (("good.csv", 0.1), ("poor.parquet", 0.9)):
+        p = np.clip(0.5 + (0.3 * np.where(sick, 1, -1) + rng.normal(0, noise, len(test))) / 2, 0, 1)
+        answers = pd.DataFrame({"id": test["id"], "p_CD": p})
+        answers.to_csv(folder / name, index=False) if name.endswith("csv") else answers.to_parquet(folder / name)
+    places = {"output_dir": folder / "results", "cache_dir": folder / "cache"}
+    cardiobench.evaluate("cardiobench/constant", TASK, ["probe", "knn"], **places, workers=0, resamples=50)
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path, monkeypatch):
+    """A copy of it, as the working folder."""
+    copy = shutil.copytree(made, tmp_path / "copy")
+    monkeypatch.chdir(copy)
+    return copy
+
+
+def compare(*line, code=0):
+    assert main(["compare", *line, "--resamples", "200"]) == code
+
+
+def pairs(capsys, *line):
+    compare(*line, "--json")
+    return json.loads(capsys.readouterr().out)
+
+
+def test_two_files_are_compared_as_the_api_compares_them(folder, capsys):
+    ((found,), left_out) = pairs(
+        capsys, "good.csv", "poor.parquet", "--task", TASK, "--references", "refs.csv"
+    ).values()
+    expected = cardiobench.compare("good.csv", "poor.parquet", TASK, "refs.csv", resamples=200)
+    assert not left_out and (found["model"], found["other"]) == ("good.csv", "poor.parquet") and found["better"] == "a"
+    for name in ("a", "b", "difference", "low", "high", "p_value"):
+        assert found[name] == getattr(expected, name), name
+    compare("good.csv", "poor.parquet", "--task", TASK)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "good.csv is better, exploratory" in shown and "wrote" not in shown, "references of the data that is here"
+
+
+def test_a_file_is_compared_with_stored_results_whatever_their_protocol(folder, capsys):
+    line = ("good.csv", "results", "--task", TASK, "--references", "refs.csv")
+    found = pairs(capsys, *line)
+    assert {(one["protocol"], one["model"], one["other"], one["better"]) for one in found["pairs"]} == {
+        ("probe", "cardiobench/constant", "good.csv", "b"),
+        ("knn", "cardiobench/constant", "good.csv", "b"),
+    }
+    stored = next((folder / "results").rglob("probe/*__*.json"))
+    for one in (stored, predictions_path(stored)):
+        ((pair,), _) = pairs(capsys, "good.csv", str(one), "--task", TASK, "--references", "refs.csv").values()
+        assert (pair["protocol"], pair["model"]) == ("probe", "cardiobench/constant")
+    comparison = cardiobench.compare("good.csv", stored, TASK, "refs.csv", resamples=50)
+    assert comparison.names == ("good.csv", "cardiobench/constant") and comparison.outcome == "better"
+
+
+def test_a_scored_file_stands_beside_the_models_under_its_given_names(folder, capsys):
+    line = ["eval", "--predictions", "good.csv", "--task", TASK, "--references", "refs.csv", "--resamples", "50"]
+    names = [
+        "--model-name",
+        "lab/net",
+        "--protocol-name",
+        "fine_tuned",
+        "--seen-in-pretraining",
+        "ptb_xl_sample",
+        "code15",
+    ]
+    assert main([*line, *names]) == 0
+    (path,) = (folder / "results" / "predictions").rglob("*.json")
+    result = ScoreResult.load(path)
+    assert (result.model["name"], result.label, result.seen_in_pretraining) == (
+        "lab/net",
+        "predictions.fine_tuned",
+        True,
+    )
+    assert result.external and result.verdict.exploratory
+    capsys.readouterr()
+    found = pairs(capsys, "results")["pairs"]
+    assert {(one["protocol"], one["other"]) for one in found} == {
+        ("probe", "lab/net (predictions.fine_tuned)"),
+        ("knn", "lab/net (predictions.fine_tuned)"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.iloc[3:], r"short.csv has 49 of the 52 test units .* Missing: "),
+        (lambda table: table.assign(id="x" + table["id"]), r"short.csv has 0 of the 52"),
+    ],
+)
+def test_ids_that_do_not_match_are_one_message(folder, capsys, change, message):
+    change(pd.read_csv("good.csv", dtype={"id": str})).to_csv("short.csv", index=False)
+    compare("good.csv", "short.csv", "--task", TASK, "--references", "refs.csv", code=2)
+    error = capsys.readouterr().err
+    assert pd.Series([error]).str.contains(message).all(), error
+    assert "Traceback" not in error
+
+
+def test_incomplete_files_are_compared_by_their_worst_case(folder, capsys):
+    pd.read_csv("good.csv", dtype={"id": str}).iloc[1:].to_csv("short.csv", index=False)
+    line = ("short.csv", "poor.parquet", "--task", TASK, "--references", "refs.csv", "--allow-missing")
+    (found,) = pairs(capsys, *line)["pairs"]
+    expected = cardiobench.compare("short.csv", "poor.parquet", TASK, "refs.csv", allow_missing=True, resamples=200)
+    assert (found["low"], found["high"], found["n"]) == (expected.low, expected.high, 52)
+
+
+def test_another_task_or_version_of_the_data_is_one_message(folder, capsys):
+    stored = next((folder / "results").rglob("probe/*__*.json"))
+    other = ScoreResult.load(stored)
+    object.__setattr__(other, "dataset", {**other.dataset, "version": "0.9.0"})
+    other.save(stored)
+    line = ("good.csv", str(stored), "--task", TASK, "--references", "refs.csv")
+    compare(*line, code=2)
+    error = " ".join(capsys.readouterr().err.split())
+    assert "nothing can be compared" in error and "version 0.9.0" in error
+    with pytest.raises(BadPredictions, match=r"cardiobench/constant, probe cannot be compared: .* version 0\.9\.0"):
+        cardiobench.compare("good.csv", stored, TASK, "refs.csv")
+    compare("good.csv", str(stored), "--task", "ptb_xl_sample/af", "--references", "refs.csv", code=2)
+    error = capsys.readouterr().err
+    assert f"answers {TASK}, and --task is ptb_xl_sample/af: compare the same task" in error
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (["good.csv", "poor.parquet"], "--task is missing: name the task that good.csv answers"),
+        (["results", "--task", TASK], "--task and --references go with files of predictions"),
+        (["good.csv", "none.csv", "--task", TASK], "there is no file none.csv"),
+        (["good.csv", "--task", TASK, "--references", "refs.csv"], "there is nothing else on ptb_xl_sample/cd"),
+        (["good.csv", "poor.parquet", "--task", "ptb_xl_sample/cq"], "Did you mean 'ptb_xl_sample/cd'"),
+    ],
+)
+def test_a_wrong_line_is_one_message(folder, capsys, line, message):
+    compare(*line, code=2)
+    error = capsys.readouterr().err
+    assert message in error and "Traceback" not in error
+
+
+def test_what_is_said_of_a_model_is_checked():
+    task = catalog.task(TASK)
+    assert describe_model(task)["seen_in_pretraining"] is None
+    for said, expected in (("none", False), (["ptb_xl_sample"], True), (["code15"], False), (True, True), ((), None)):
+        assert describe_model(task, seen_in_pretraining=said)["seen_in_pretraining"] is expected
+    with pytest.raises(UnknownName, match="Did you mean 'code15'"):
+        describe_model(task, seen_in_pretraining=["code_15"])
+    with pytest.raises(BadConfig, match="'none' does not go with code15"):
+        describe_model(task, seen_in_pretraining=["none", "code15"])
+    known = "Edoardo-BS/hubert-ecg-base"
+    assert describe_model(task, model_name=known)["seen_in_pretraining"] is True
+    with pytest.raises(BadConfig, match=rf"the card of {known} says that it saw ptb_xl_sample"):
+        describe_model(task, model_name=known, seen_in_pretraining="none")
+    for name in ("two\nlines", "x" * 300):
+        with pytest.raises(BadConfig, match="give one line of at most"):
+            describe_model(task, model_name=name)
+    for name in ("../up", "a b", ".hidden"):
+        with pytest.raises(BadConfig, match="is no name"):
+            describe_model(task, protocol_name=name)
