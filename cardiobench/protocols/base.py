@@ -63,6 +63,19 @@ class TaskData:
 
 
 @dataclass(frozen=True)
+class HeldOut:
+    """Predictions of validation recordings by a model that was not fitted to their patients.
+
+    Attributes:
+        indices: Positions in `TaskData.rows`.
+        values: Predicted numbers or class probabilities, as in `ProtocolOutput`.
+    """
+
+    indices: np.ndarray
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
 class ProtocolOutput:
     """Predictions of a protocol.
 
@@ -75,6 +88,8 @@ class ProtocolOutput:
         refits: values by the same model fitted on other draws of the training patients (`refits.py`); the spread of their
             scores is added to the interval.
         repeats: values of each of several trainings by other seeds, whose mean `values` is; their scores are in the result.
+        validation: Predictions of the validation recordings of a protocol that trains, for what is chosen on them later; None
+            where there are none. They take no part in the score.
     """
 
     indices: np.ndarray
@@ -83,6 +98,7 @@ class ProtocolOutput:
     out_of_fold: bool = False
     refits: tuple[np.ndarray, ...] = ()
     repeats: tuple[np.ndarray, ...] = ()
+    validation: HeldOut | None = None
 
 
 class BaseProtocol(ABC):

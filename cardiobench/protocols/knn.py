@@ -14,7 +14,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.base import HeldOut, PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.features import UnitRows, mean_and_std
 from cardiobench.protocols.learnable import check_has_paper_recipe, check_learnable
 from cardiobench.protocols.nearest import nearest
@@ -109,7 +109,11 @@ class NearestNeighbours(PredictionProtocol):
             details["k_chosen_on"] = _drawn(data, asked, train, self.seed)
         if len(train) < len(every):
             details["neighbours_among"] = _drawn(data, train, every, self.seed)
-        return ProtocolOutput(test, values, details, refits=refits)
+        held = np.concatenate([held for _, held in folds])
+        of_validation = np.isin(held, data.indices("validation"))
+        validation = HeldOut(held[of_validation], self._predictions(data, rows[of_validation, :best]))
+        by_patient = self.profile != "paper" and len(validation.indices)
+        return ProtocolOutput(test, values, details, refits=refits, validation=validation if by_patient else None)
 
     def _folds(self, data: TaskData, train: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield (indices to find neighbours in, indices to predict)."""

@@ -12,7 +12,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.base import HeldOut, PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.learnable import check_has_paper_recipe, check_learnable, two_answers
 from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, multilabel_path, predict_all
 from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE, TOLERANCE
@@ -92,9 +92,10 @@ class LinearProbe(PredictionProtocol):
             return ProtocolOutput(
                 test, model.predict(mean_of_unit_parts(data, test, n_parts)), {**details, "refits": 0}
             )
-        model, details = self.fit(data)
+        model, details, validation = self._fit_and_hold_out(data)
         refits = self._refits(data, test, details["penalty"])
-        return ProtocolOutput(test, model.predict(data.features, test), details, refits=refits)
+        values = model.predict(data.features, test)
+        return ProtocolOutput(test, values, details, refits=refits, validation=validation)
 
     def fit(self, data: TaskData) -> tuple[LinearModel, dict[str, Any]]:
         """Choose the penalty and fit the probe.
@@ -105,18 +106,25 @@ class LinearProbe(PredictionProtocol):
         Raises:
             NotApplicable: there is nothing to learn from.
         """
+        return self._fit_and_hold_out(data)[:2]
+
+    def _fit_and_hold_out(self, data: TaskData) -> tuple[LinearModel, dict[str, Any], HeldOut | None]:
+        """Fit as `fit` does, and predict the validation recordings by the model of the same penalty fitted on train alone."""
         check_learnable(data)
         both = data.indices("train", "validation")
         with threadpool_limits(1):  # blocks are small: threads that wait for each other cost more than they do
             folds = self._folds(data)
             if data.task.rules.answer == "labels":
-                losses = self._multilabel_losses(data, folds)
+                losses, held_out = self._multilabel_losses(data, folds)
             else:
-                losses = np.array([self._losses(data, *fold) for fold in folds])
+                searched = [self._losses(data, *fold) for fold in folds]
+                losses, held_out = np.array([one for one, _ in searched]), dict(enumerate(searched[-1][1]))
             best = self._stiffest_of_best(losses.mean(axis=0))
             (model,) = self._fit(data, both, self.penalties[best : best + 1], TOLERANCE)
+            by_validation = np.array_equal(folds[-1][1], data.indices("validation"))
+            validation = self._validation(data, self.penalties[best], held_out[best] if by_validation else None)
         choices = [self.penalties[self._stiffest_of_best(row)] for row in losses]
-        return model, {
+        details = {
             "penalty": self.penalties[best],
             "penalty_at_edge": best in (0, len(self.penalties) - 1),
             "penalty_chosen_on": "validation" if len(folds) == 1 else f"{len(folds)} partitions of the patients",
@@ -124,6 +132,21 @@ class LinearProbe(PredictionProtocol):
             "fitted_on": len(both),
             **self._multilabel_details(data, losses),
         }
+        return model, details, validation
+
+    def _validation(self, data: TaskData, penalty: float, values: np.ndarray | None) -> HeldOut | None:
+        """Return predictions of the validation recordings; `values` where the search for the penalty has made them."""
+        train, validation = data.indices("train"), data.indices("validation")
+        learnable = len(np.unique(data.patients[train])) > 1
+        if (
+            values is None
+            and len(validation)
+            and learnable
+            and (not data.task.classes or two_answers(data.labels[train]))
+        ):
+            (model,) = self._fit(data, train, (penalty,), SEARCH_TOLERANCE)
+            values = model.predict(data.features, validation)
+        return None if values is None else HeldOut(validation, values)
 
     def _multilabel_details(self, data: TaskData, losses: np.ndarray) -> dict[str, Any]:
         """Return what differs for a multilabel task: no weights, and perhaps penalties that were never tried."""
@@ -167,18 +190,25 @@ class LinearProbe(PredictionProtocol):
             raise NotApplicable(f"{data.task.name} has too few patients of its rarer class to learn from here")
         return folds
 
-    def _losses(self, data: TaskData, fit: np.ndarray, held: np.ndarray) -> np.ndarray:
-        """Return the loss on held-out recordings with each penalty, (k,)."""
+    def _losses(self, data: TaskData, fit: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return the loss on held-out recordings with each penalty, (k,), and the predictions of them."""
         truth = data.labels[held]
         models = self._fit(data, fit, self.penalties, SEARCH_TOLERANCE)
         predicted = predict_all(models, data.features, held)
         if data.task.rules.answer == "number":
-            return np.array([np.abs(values - truth).mean() for values in predicted])
+            return np.array([np.abs(values - truth).mean() for values in predicted]), predicted
         of_truth = [values[np.arange(len(truth)), truth] for values in predicted]
-        return np.array([-np.log(np.maximum(values, np.finfo(np.float64).eps)).mean() for values in of_truth])
+        losses = [-np.log(np.maximum(values, np.finfo(np.float64).eps)).mean() for values in of_truth]
+        return np.array(losses), predicted
 
-    def _multilabel_losses(self, data: TaskData, folds: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """Return 1 - macro AUROC on held-out recordings of each fold with each penalty, (folds, k); infinity if not tried."""
+    def _multilabel_losses(
+        self, data: TaskData, folds: list[tuple[np.ndarray, np.ndarray]]
+    ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+        """Return 1 - macro AUROC on held-out recordings of each fold with each penalty, (folds, k); infinity if not tried.
+
+        The second value holds the predictions of the last fold, by the position of the penalty.
+        """
+        predicted: dict[int, np.ndarray] = {}
         paths = [
             multilabel_path(data.features, fit, data.labels[fit], self.penalties, tolerance=SEARCH_TOLERANCE)
             for fit, _ in folds
@@ -187,11 +217,12 @@ class LinearProbe(PredictionProtocol):
         for fitted in zip(*paths, strict=True):
             position = self.penalties.index(fitted[0][0])
             for row, (_, model), (_, held) in zip(losses, fitted, folds, strict=True):
-                row[position] = 1 - macro_auroc(data.labels[held], model.predict(data.features, held))
+                predicted[position] = model.predict(data.features, held)
+                row[position] = 1 - macro_auroc(data.labels[held], predicted[position])
             means.append(losses[:, position].mean())
             if len(means) > 2 and (np.diff(means[-3:]) > TIE * means[0]).all():
                 break
-        return losses
+        return losses, predicted
 
     def _fit(
         self, data: TaskData, indices: np.ndarray, penalties: tuple[float, ...], tolerance: float

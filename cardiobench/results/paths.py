@@ -28,6 +28,11 @@ def result_path(folder: Path, label: str, subject: str) -> Path:
     return folder / label / f"{name if '__' in name else f'across__{name}'}.json"
 
 
+def validation_path(path: Path) -> Path:
+    """Return the path of the predictions of validation units that lie beside a result."""
+    return path.with_suffix(".validation.parquet")
+
+
 def predictions_path(path: Path) -> Path:
     """Return the path of the predictions that lie beside a result."""
     return path.with_suffix(BESIDE)

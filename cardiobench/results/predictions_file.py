@@ -5,31 +5,72 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-from pyarrow.parquet import ParquetFile
+from pyarrow.parquet import ParquetFile, write_table
 
 from cardiobench.core.errors import BadPredictions
-from cardiobench.core.io import sha256_of_file
+from cardiobench.core.io import sha256_of_file, write_atomic
 from cardiobench.core.tables import write_parquet
-from cardiobench.results.paths import predictions_path
+from cardiobench.results.paths import predictions_path, validation_path
 from cardiobench.results.score_result import ScoreResult
 
 COLUMNS = {"id", "patient_id", "y_true", "y_pred"}
 
 
-def save_scored(result: ScoreResult, predictions: pd.DataFrame, path: Path) -> tuple[ScoreResult, list[Path]]:
+OF_RESULT = b"cardiobench.predictions_sha256"
+"""Key in the metadata of predictions of validation units: the checksum of the predictions that were scored beside them."""
+
+
+def save_scored(
+    result: ScoreResult, predictions: pd.DataFrame, path: Path, validation: pd.DataFrame | None = None
+) -> tuple[ScoreResult, list[Path]]:
     """Write a result and the predictions that were scored.
 
     Args:
         result: the scores.
         predictions: id, patient_id, y_true, y_pred and, for classes, one probability column each.
         path: of the result; predictions lie beside it.
+        validation: The same columns for units of the validation split, in a file of their own that is not scored and never
+            pushed; None for none.
 
     Returns:
-        The result as it was written, which names the SHA-256 of its predictions, and the two files.
+        The result as it was written, which names the SHA-256 of its predictions, and the files.
     """
     file = write_parquet(predictions, predictions_path(path))
     result = replace(result, predictions_sha256=sha256_of_file(file))
-    return result, [file, result.save(path)]
+    beside = validation_path(path)
+    if validation is None:
+        beside.unlink(missing_ok=True)
+        return result, [file, result.save(path)]
+    table = pa.Table.from_pandas(validation, preserve_index=False)
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), OF_RESULT: result.predictions_sha256})
+    write_atomic(beside, lambda partial: write_table(table, partial))
+    return result, [file, beside, result.save(path)]
+
+
+def load_validation(result: ScoreResult, path: Path) -> pd.DataFrame | None:
+    """Read the predictions of validation units that were made together with those of a result.
+
+    Args:
+        result: Result beside which they lie.
+        path: File of the result.
+
+    Returns:
+        id, patient_id, y_true, y_pred and, for classes, one probability column each; None where there are none.
+
+    Raises:
+        BadPredictions: They cannot be read, or belong to another result.
+    """
+    beside = validation_path(path)
+    if not beside.is_file():
+        return None
+    advice = "Run the line that made it again."
+    try:
+        table = ParquetFile(beside).read(use_threads=False)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise BadPredictions(f"{beside} cannot be read: {error}. {advice}") from error
+    if (table.schema.metadata or {}).get(OF_RESULT, b"").decode() != result.predictions_sha256:
+        raise BadPredictions(f"{beside} belongs to another result than {path}. {advice}")
+    return table.to_pandas(use_threads=False)
 
 
 def load_cached_score(path: Path, key: str) -> ScoreResult | None:

@@ -27,6 +27,7 @@ class Answered:
         context: Context of the score.
         table: Table of answers that is saved beside the result.
         stamp: Further facts of the stamp, such as device and libraries.
+        validation: Answers for the validation units, saved beside the table and not scored; None where there are none.
     """
 
     answers: TableAnswers | FrameAnswers
@@ -34,6 +35,7 @@ class Answered:
     context: ResultContext
     table: pd.DataFrame
     stamp: Mapping[str, Any]
+    validation: pd.DataFrame | None = None
 
 
 def save_answered(cell: TaskCell, answered: Answered, started: float) -> tuple[ScoreResult, list[Path]]:
@@ -55,4 +57,4 @@ def save_answered(cell: TaskCell, answered: Answered, started: float) -> tuple[S
         "seconds": round(time.perf_counter() - started, 3),
     }
     result = replace(result, stamp={**result.stamp, **stamp})
-    return save_scored(result, answered.table, cell.path)
+    return save_scored(result, answered.table, cell.path, answered.validation)

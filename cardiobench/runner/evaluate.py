@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.libraries import differing
@@ -122,7 +123,20 @@ def answer_recordings(cell: TaskCell, data: TaskData, output: ProtocolOutput) ->
         "libraries": {name: " and ".join(found) for name, found in data.embeddings.libraries.items()},
     }
     context = replace(context, refit_scores=refits, warnings=warnings)
-    return Answered(predictions, references, context, predictions.frame, stamp)
+    validation = validation_frame(cell, data, output, references)
+    return Answered(predictions, references, context, predictions.frame, stamp, validation)
+
+
+def validation_frame(
+    cell: TaskCell, data: TaskData, output: ProtocolOutput, references: pd.DataFrame
+) -> pd.DataFrame | None:
+    """Return the predictions of the validation units joined with their references; None where a protocol gives none."""
+    if output.validation is None:
+        return None
+    held_out = replace(output, indices=output.validation.indices, values=output.validation.values)
+    answers = aggregate(data, held_out)
+    source = cell.model.name
+    return Predictions.join(references, answers, cell.task, source=source, split="validation", allow_missing=True).frame
 
 
 def library_warnings(libraries: Mapping[str, tuple[str, ...]]) -> list[str]:

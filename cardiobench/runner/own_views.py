@@ -45,6 +45,7 @@ def keep_own_views(cell: Cell, data: TaskData, output: ProtocolOutput) -> Protoc
         values=output.values[kept],
         refits=tuple(values[kept] for values in output.refits),
         repeats=tuple(values[kept] for values in output.repeats),
+        validation=None,  # Their views are not asked.
         details={**output.details, **facts},
     )
 

@@ -10,7 +10,7 @@ from sklearn.model_selection import GroupShuffleSplit
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.protocols.attention.recipe import AttentionRecipe
-from cardiobench.protocols.base import EnsembleProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.base import EnsembleProtocol, HeldOut, ProtocolOutput, TaskData
 from cardiobench.protocols.learnable import check_learnable, two_answers
 
 if TYPE_CHECKING:
@@ -64,18 +64,23 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
 
         return AttentionTraining(data, *self._split(data), self)
 
-    def train(self, prepared: "AttentionTraining", member: int) -> tuple[np.ndarray, dict[str, Any]]:
-        """Return the answers to the test recordings by the probe of one seed, and what its training came to.
+    def train(self, prepared: "AttentionTraining", member: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        """Return the answers to test and validation recordings by the probe of one seed, and what its training came to.
 
         Raises:
             NotApplicable: the validation loss was never finite.
         """
         probe, details = prepared.train(self.seed + member)
-        return prepared.predict(probe, prepared.data.indices("test")), details
+        test, validation = (prepared.data.indices(split) for split in ("test", "validation"))
+        held_out = prepared.predict(probe, validation) if len(validation) else np.empty(0)
+        return prepared.predict(probe, test), held_out, details
 
-    def combine(self, data: TaskData, answers: Sequence[tuple[np.ndarray, dict[str, Any]]]) -> ProtocolOutput:
+    def combine(
+        self, data: TaskData, answers: Sequence[tuple[np.ndarray, np.ndarray, dict[str, Any]]]
+    ) -> ProtocolOutput:
         """Return the mean of the answers; those of each training are its repeats."""
-        values, chosen = zip(*answers, strict=True)
+        values, held_out, chosen = zip(*answers, strict=True)
+        validation = data.indices("validation")
         fit, held = self._split(data)
         counts = np.diff(data.embeddings.offsets)
         details = {
@@ -85,7 +90,13 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
             **{name: [one[name] for one in chosen] for name in chosen[0]},
             **({"class_weight": None} if data.task.rules.answer == "labels" else {}),
         }
-        return ProtocolOutput(data.indices("test"), np.mean(values, axis=0), details, repeats=values)
+        return ProtocolOutput(
+            data.indices("test"),
+            np.mean(values, axis=0),
+            details,
+            repeats=values,
+            validation=HeldOut(validation, np.mean(held_out, axis=0)) if len(validation) else None,
+        )
 
     def _split(self, data: TaskData) -> tuple[np.ndarray, np.ndarray]:
         """Return the indices to fit on and those that stop the training, no patient on both sides."""
