@@ -46,9 +46,15 @@ def merged(sets: Iterable[Mapping[str, str]]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(sorted(found)) for name, found in sorted(versions.items())}
 
 
-def differing(versions: Mapping[str, tuple[str, ...]]) -> str:
-    """Return in words the libraries of which there are several versions, such as `torch 2.4.1 and 2.6.0`; "" for none."""
-    return ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items() if len(found) > 1)
+def as_text(versions: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Return library -> its versions in words, for stamps."""
+    return {name: " and ".join(found) for name, found in versions.items()}
+
+
+def library_warnings(versions: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Return a sentence where embeddings of one result were computed with several versions of a library; else nothing."""
+    found = [f"{name} {text}" for name, text in as_text(versions).items() if len(versions[name]) > 1]
+    return [f"embeddings computed with {', '.join(found)}"] if found else []
 
 
 @cache

@@ -113,6 +113,7 @@ class EmbeddingStore:
         key: Digest of everything that is meant to change them.
         generation: Number of stores of this key that were given up, since the model no longer gives what they hold.
         damaged: Shards that were set aside.
+        library_sets: Versions of the libraries that computed what was loaded so far.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class EmbeddingStore:
         self.folder = Path(root) / folder_name(model) / dataset / self.key
         self.generation, self.media = generation, media
         self.damaged: list[Path] = []
+        self.library_sets: list[dict[str, str]] = []
         self._of = f"{model} on {dataset}"
         self._first: tuple[Path, int] | None = None  # a shard with the width of its vectors
         self.dtype = np.dtype(key.get("dtype", "float32"))
@@ -248,6 +250,7 @@ class EmbeddingStore:
             target = np.repeat(offsets[match.positions], match.lengths) + step
             vectors[_as_slice(target)] = stored[_as_slice(source)]
         vectors.flags.writeable = False
+        self.library_sets += [one for one in libraries if one not in self.library_sets]
         return Embeddings(vectors, offsets, tuple(sorted(devices - {""})), merged(libraries))
 
     def agrees_with(self, libraries: Mapping[str, str]) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cardiobench.core.io import sha256_of_json
+from cardiobench.core.libraries import as_text, library_warnings, merged
 from cardiobench.data.spec import Task
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol, Perturbation, collapse_warnings
@@ -177,7 +178,8 @@ def open_analysis(cell: AnalysisCell) -> Analysis:
 def _save(
     output: AnalysisOutput, cells: Sequence[AnalysisCell], path: Path, key: str
 ) -> tuple[AnalysisResult, list[Path]]:
-    first = cells[0]
+    first, libraries = cells[0], _libraries(cells)
+    facts = {**first.provenance(), "key": key, "libraries": as_text(libraries)}
     result = AnalysisResult(
         protocol=first.protocol.name,
         subject=first.subject,
@@ -189,11 +191,17 @@ def _save(
         datasets=tuple(_dataset_facts(first)),
         generated=any(dataset.generated for dataset in first.datasets.values()),
         seen_in_pretraining={name: first.model.saw(name) for name in first.datasets},
-        warnings=(*output.warnings, *_warnings(cells)),
-        stamp=stamp(seed=first.config.seed, resamples=first.config.resamples, **(first.provenance() | {"key": key})),
+        warnings=(*output.warnings, *_warnings(cells), *library_warnings(libraries)),
+        stamp=stamp(seed=first.config.seed, resamples=first.config.resamples, **facts),
     )
     result.save(path)
     return result, [*result.files(path), *save_figures(result, path)]
+
+
+def _libraries(cells: Sequence[AnalysisCell]) -> dict[str, tuple[str, ...]]:
+    """Return the libraries that computed what the cells read, the perturbed recordings too."""
+    plans = [plan for cell in cells for plan in (*cell.plans.values(), *cell.perturbed.values())]
+    return merged(one for plan in plans for one in plan.store.library_sets)
 
 
 def _dataset_facts(cell: AnalysisCell) -> list[dict[str, Any]]:

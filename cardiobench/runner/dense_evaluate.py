@@ -11,6 +11,7 @@ from PIL import Image
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.core.io import sha256_of_json
+from cardiobench.core.libraries import as_text, library_warnings, merged
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
 from cardiobench.protocols.dense.data import DenseData
@@ -51,8 +52,10 @@ def answer_frames(cell: TaskCell, plan: FramePlan, protocol: DensePrediction) ->
     references = limited_references(cell.dataset, task, limit)
     expected = expected_units(cell.dataset, task, references, limit)
     context = cell.context({**fitted.details, **geometry})
-    table = predictions_table(scorer, answers, ef)
-    return Answered(FrameAnswers(scorer, floors, expected, ef), references, context, table, {})
+    libraries = merged(plan.store.library_sets)
+    context = replace(context, warnings=(*context.warnings, *library_warnings(libraries)))
+    table, stamp = predictions_table(scorer, answers, ef), {"libraries": as_text(libraries)}
+    return Answered(FrameAnswers(scorer, floors, expected, ef), references, context, table, stamp)
 
 
 def predictions_table(

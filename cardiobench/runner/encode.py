@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import BadModel
+from cardiobench.core.libraries import as_text
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.models.base import LoadedModel
@@ -209,6 +210,6 @@ def reorder(
         ],
         rank=rank,
         device=", ".join(embeddings.devices),
-        libraries={name: " and ".join(versions) for name, versions in embeddings.libraries.items()},
+        libraries=as_text(embeddings.libraries),
     )
     return indices[absent]

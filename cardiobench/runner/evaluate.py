@@ -1,7 +1,7 @@
 """Evaluate cells: from a model's embeddings to predictions, a score and their files."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import BadConfig
-from cardiobench.core.libraries import differing
+from cardiobench.core.libraries import as_text, library_warnings
 from cardiobench.metrics.load import load_metric
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import EnsembleProtocol, PredictionProtocol, ProtocolOutput, TaskData, aggregate
@@ -120,7 +120,7 @@ def answer_recordings(cell: TaskCell, data: TaskData, output: ProtocolOutput) ->
     warnings = (*context.warnings, *library_warnings(data.embeddings.libraries))
     stamp = {
         "device": ", ".join(data.embeddings.devices) or "unknown",
-        "libraries": {name: " and ".join(found) for name, found in data.embeddings.libraries.items()},
+        "libraries": as_text(data.embeddings.libraries),
     }
     context = replace(context, refit_scores=refits, warnings=warnings)
     validation = validation_frame(cell, data, output, references)
@@ -137,12 +137,6 @@ def validation_frame(
     answers = aggregate(data, held_out)
     source = cell.model.name
     return Predictions.join(references, answers, cell.task, source=source, split="validation", allow_missing=True).frame
-
-
-def library_warnings(libraries: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Return a sentence where embeddings of one result were computed with several versions of a library."""
-    found = differing(libraries)
-    return [f"embeddings computed with {found}"] if found else []
 
 
 def ranking_scores(
