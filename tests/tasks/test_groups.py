@@ -14,8 +14,7 @@ from cardiobench.scoring.score import score
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler
 from cardiobench.tasks.groups import gap_tests, group_labels, split_rows
-
-from .factories import BINARY, VALUE, references, test_rows
+from tests.scoring.factories import BINARY, VALUE, references, test_rows
 
 
 def test_edges_belong_to_the_range_below():

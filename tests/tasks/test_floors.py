@@ -9,8 +9,7 @@ from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.stats.information import expected_macro_f1
 from cardiobench.tasks.floors import COLLAPSED_SPREAD, best_uninformed, floors, is_collapsed
-
-from .factories import BINARY, VALUE, VIEWS3
+from tests.scoring.factories import BINARY, VALUE, VIEWS3
 
 
 def table(train, test):
