@@ -23,7 +23,6 @@ from cardiobench.stats.bootstrap import MIN_PATIENTS, patient_weights
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import made_up_answers, smoothed_cells, standard_error
 from cardiobench.tasks.answers import TableAnswers
-from cardiobench.tasks.unit_means import mean_metric
 
 Outcome = Literal["better", "worse", "equivalent", "undecided", "too few to say"]
 
@@ -164,15 +163,13 @@ def compare(
     check_draws(resamples, seed)
     if a.task.name != b.task.name:
         raise BadPredictions(f"{a.source} answers {a.task.name} and {b.source} {b.task.name}: compare the same task.")
-    if not a.task.dense and (a.missing is not None or b.missing is not None):
+    if a.missing is not None or b.missing is not None:
         cases = ((True, True), (True, False), (False, True))
         pairs = [(fill_missing(a, worst=one), fill_missing(b, worst=other)) for one, other in cases]
         return _worst_case(*(compare(*pair, metric, resamples=resamples, seed=seed) for pair in pairs))
     other = replace(b, frame=same_rows(a, b))
     name = metric or a.task.metrics[0]
-    loaded = load_metric(name)
-    if a.task.dense:
-        loaded = mean_metric(loaded.primary)
+    loaded = a.task.rules.compared(load_metric(name))
     key = loaded.primary_key
     first, second, clusters = a.sample(), other.sample(), Clusters.of(a.patients)
     scores = float(loaded.value(first)[key]), float(loaded.value(second)[key])

@@ -88,6 +88,8 @@ def _sentence(word: Verdict, p: float, detectable: float, patients: int, floor: 
         return f"the whole 95 % interval is below what guessing or a constant reaches{informed}"
     if word == Verdict.INCOMPARABLE:
         return floor.reason or "there is no floor for this metric"
+    if word != Verdict.FEW:
+        return word.meaning
     if rarest and rarest.patients < ENOUGH:
         return f"{rarest.patients} patients with {rarest.name}: a good model would often not be recognised"
     return f"{patients} patients: there is no interval below {MIN_PATIENTS}"

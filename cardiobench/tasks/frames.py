@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
+from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
 from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor
@@ -62,6 +63,10 @@ class FrameKind(TaskKind):
     def scored(self, answers: "FrameAnswers", references: pd.DataFrame, context: ResultContext) -> Scored:
         """Return the frames in the form in which they are scored."""
         return ScoredFrames(answers, references, context)
+
+    def compared(self, metric: Metric) -> Metric:
+        """Return the mean of the scores of units, which are computed already (`unit_answers`)."""
+        return mean_metric(metric.primary)
 
     @abstractmethod
     def measure(self, label: DenseLabel, prediction: np.ndarray, task: Task) -> Measured:

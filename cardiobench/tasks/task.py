@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from cardiobench.metrics.metric import Metric
     from cardiobench.results.context import ResultContext
     from cardiobench.tasks.scored import Scored
 
@@ -177,6 +178,10 @@ class TaskKind(ABC):
     def reports(self, task: Task) -> tuple[str, ...]:
         """Return the metrics that every result of this kind holds beside those of its task."""
         return ()
+
+    def compared(self, metric: "Metric") -> "Metric":
+        """Return the metric by which two models are compared, given the one that ranks them."""
+        return metric
 
     def decide(self, values: "np.ndarray") -> "np.ndarray":
         """Return the answers that predictions (n,) or (n, classes) stand for: by default the predictions themselves."""

@@ -23,8 +23,7 @@ def test_the_manual_has_the_table_of_the_enum(root):
 def test_signs_and_texts_are_unambiguous():
     assert len({verdict.sign for verdict in Verdict}) == len(Verdict) == len({str(verdict) for verdict in Verdict})
     assert all(verdict.meaning and isinstance(verdict.rank, Rank) for verdict in Verdict)
-    assert [verdict for verdict in Verdict if verdict.rank is Rank.WINS] == [Verdict.ABOVE]
-    assert [verdict for verdict in Verdict if verdict.rank is Rank.NONE] == [Verdict.INCOMPARABLE]
+    assert Verdict.ABOVE.rank is Rank.WINS and Verdict.INCOMPARABLE.rank is Rank.NONE
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))
