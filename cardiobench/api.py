@@ -39,6 +39,7 @@ def evaluate(
     Raises:
         CardioBenchError: the request is wrong, or nothing could be evaluated.
     """
+    from cardiobench.models.custom import check_encoder
     from cardiobench.results.printing import ScoreResults
     from cardiobench.runner.run import run
 
@@ -47,7 +48,10 @@ def evaluate(
     if not models:
         raise BadConfig("no model was given. Give a Hub id, a folder, FILE.py:Class or an encoder object.")
     config = make_config(RunConfig, {"models": names, "tasks": tasks, "protocols": protocols, **options})
-    return ScoreResults(run(config, encoders=[one for one in models if not isinstance(one, str | Path)]).results)
+    encoders = [one for one in models if not isinstance(one, str | Path)]
+    for encoder in encoders:
+        check_encoder(encoder)
+    return ScoreResults(run(config, encoders=encoders).results)
 
 
 def score(

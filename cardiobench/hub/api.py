@@ -88,6 +88,10 @@ def call(
             if pause:
                 on_wait(f"{target}: the Hub did not answer or refused for now; trying again in {pause:g} s")
                 sleep(pause)
+        except (OSError, RuntimeError) as error:  # of the disk, or of hf_xet, which raises the plain classes
+            raise HubError(
+                f"{target}: {type(error).__name__}: {first_line(error)}. Run the same line again."
+            ) from error
     raise AssertionError("every try returns or raises")
 
 

@@ -1,6 +1,7 @@
 """Results from a model's repository, as they were pushed."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cardiobench.core.errors import BadData, MissingData
@@ -14,12 +15,15 @@ from cardiobench.results.score_result import ScoreResult
 PUSHED = rf"{naming.FOLDER}/[\w.-]+/[\w.-]+/[\w.-]+__[\w.-]+\.json"
 
 
-def pull(repository: str, revision: str = "main") -> list[tuple[str, ScoreResult]]:
+def pull(
+    repository: str, revision: str = "main", on_problem: Callable[[str], object] = warnings.warn
+) -> list[tuple[str, ScoreResult]]:
     """Read all results in a model's repository.
 
     Args:
         repository: `org/model`.
         revision: branch, commit, or `refs/pr/<number>` of a pull request.
+        on_problem: Called with a sentence on each file that is no result; anybody may have pushed it.
 
     Returns:
         (user who ran it, result), in the order of the users.
@@ -27,7 +31,7 @@ def pull(repository: str, revision: str = "main") -> list[tuple[str, ScoreResult
     Raises:
         HubError: no such repository, or the Hub is out of reach.
         MissingData: it holds no results.
-        BadData: a file of it is no result.
+        BadData: none of its files is a result.
     """
     api = connect()
     target = Target("model", repository, revision)
@@ -37,27 +41,40 @@ def pull(repository: str, revision: str = "main") -> list[tuple[str, ScoreResult
         raise MissingData(
             f"{target} holds no CardioBench results. Those that wait in a pull request: --revision refs/pr/1"
         )
-    results = []
+    results, problems = [], []
     for path, content in files.items():
         try:
             results.append((path.split("/")[1], ScoreResult.from_json(parse_json(content))))
         except BadData as error:
-            raise BadData(f"{path} of {target} is not a result file: {error}") from None
+            problems.append(f"{path} of {target} is not a result file: {error}")
+    if not results:
+        raise BadData(problems[0])
+    for problem in problems:
+        on_problem(problem)
     return results
 
 
-def save(results: Sequence[tuple[str, ScoreResult]], out: Path) -> list[Path]:
+def save(
+    results: Sequence[tuple[str, ScoreResult]], out: Path, on_problem: Callable[[str], object] = warnings.warn
+) -> list[Path]:
     """Write pulled results as `<out>/<user>/<org>__<model>/<revision>/<protocol>/<dataset>__<target>.json`.
 
+    A result with a name that would lead out of the folder is told to `on_problem`, and not written.
+
     Raises:
-        BadData: a name in a result that would lead out of the folder.
+        BadData: no other result is there.
     """
-    saved = []
+    saved, problems = [], []
     for user, result in results:
         model, revision = str(result.model.get("name", "")), str(result.model.get("revision", ""))[:12]
         parts = [user, folder_name(model), revision, result.label, result.task.replace("/", "__")]
         if not all(naming.SAFE.fullmatch(part) and part.strip(".") for part in parts):
-            raise BadData(f"a result of {user} has a name that no folder can have: {'/'.join(parts)!r}")
+            problems.append(f"a result of {user} has a name that no folder can have: {'/'.join(parts)!r}")
+            continue
         *folders, file = parts
         saved.append(result.save(out.joinpath(*folders, f"{file}.json")))
+    if problems and not saved:
+        raise BadData(problems[0])
+    for problem in problems:
+        on_problem(problem)
     return saved

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 from cardiobench.core import plugins
 from cardiobench.core.config import RunConfig, absolute, to_yaml
 from cardiobench.core.console import Console
-from cardiobench.core.errors import BadConfig, BadData, BadModel, CardioBenchError, NotApplicable, UnwritableOutput
+from cardiobench.core.errors import (
+    BadConfig,
+    BadData,
+    BadModel,
+    CardioBenchError,
+    HubError,
+    NotApplicable,
+    UnwritableOutput,
+)
 from cardiobench.core.io import remove_orphans, sha256_of_json, write_atomic, write_text
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
@@ -40,7 +48,7 @@ from cardiobench.runner.plan import (
     resolve_tasks,
 )
 from cardiobench.runner.pooled import pool_views
-from cardiobench.runner.processes import check_shared, start_processes, watch
+from cardiobench.runner.processes import check_shared, share, start_processes, watch
 from cardiobench.runner.shard import datasets_of, modalities_of, parse_shard
 from cardiobench.runner.summarize import finalize
 from cardiobench.runner.trackers import report_to_trackers, tracker_classes
@@ -80,11 +88,8 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         context.summary.config_file = write_settings(given)
         for folder in (config.output_dir, config.cache_dir):
             remove_orphans(folder)
-    if config.push_to_hub and accelerator.is_main_process:
-        from cardiobench.hub.after_run import check_before_run
-
-        for line in check_before_run(config.models):
-            console.print(line)
+    if config.push_to_hub:
+        announce_push(config.models, accelerator.is_main_process, console)
     print_data(request, console)
     if config.shard:
         console.print(
@@ -110,6 +115,28 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
             report_to_trackers(config, summary.results)
         accelerator.wait_for_everyone()
     return context.summary
+
+
+def announce_push(models: Sequence[str], is_main_process: bool, console: Console) -> None:
+    """Print where the results of each model will be pushed; the main process asks the Hub, and all end where it is refused.
+
+    Raises:
+        HubError: they cannot be pushed.
+    """
+    from cardiobench.hub.after_run import check_before_run
+
+    lines: list[str] = []
+    problem = ""
+    if is_main_process:
+        try:
+            lines = check_before_run(models)
+        except HubError as error:
+            problem = str(error)
+    (problem,) = share([problem])
+    if problem:
+        raise HubError(problem)
+    for line in lines:
+        console.print(line)
 
 
 def _same(encoder: Encoder) -> Encoder:

@@ -220,3 +220,30 @@ def test_tokens_are_never_printed_nor_kept(model, hub, tmp_path, caplog, capfd):
     stored = b"".join(content for commit in model.commits.values() for content in commit.files.values())
     for secret in secrets:
         assert secret not in said and secret.encode() not in written and secret.encode() not in stored
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Data processing error: CAS service error"),  # of hf_xet
+        OSError(28, "No space left on device"),
+        FileNotFoundError(2, "No such file or directory", "shard.parquet"),
+        ConnectionAbortedError("aborted"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_of_one_repository_does_not_keep_the_others(hub, client, monkeypatch, error, capsys):
+    from huggingface_hub import HfApi
+
+    commit = HfApi.create_commit
+
+    def fail_for_mae(api, repository, *args, **options):
+        if repository.endswith("/mae"):
+            raise error
+        return commit(api, repository, *args, **options)
+
+    monkeypatch.setattr(HfApi, "create_commit", fail_for_mae)
+    code = main(["publish", "metrics", "mae", "dice", "--namespace", "org", "--yes"])
+    said = capsys.readouterr()
+    assert code == 1 and f"FAILED space org/mae: {type(error).__name__}" in said.out + said.err
+    assert "space org/dice: http" in said.out and "Traceback" not in said.err

@@ -336,3 +336,16 @@ def test_the_namespace_is_a_setting(model, monkeypatch):
     monkeypatch.setenv("CARDIOBENCH_NAMESPACE", "clinic")
     send([result()])
     assert "clinic/tmed2" in model.files()[".eval_results/cardiobench-tmed2.yaml"].decode()
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b'{"schema": 99}', b""])
+def test_one_damaged_file_does_not_stop_a_pull(model, content, tmp_path, capsys):
+    """Anybody may have pushed it: the others are read, and it is named."""
+    send()
+    path = "cardiobench/mallory/probe/tmed2__as.json"
+    model.commit("main", {path: content}, (), "mine", "mallory")
+    with pytest.warns(UserWarning, match=f"{path} of model {MODEL} is not a result file"):
+        assert len(pull(MODEL)) == 3
+    capsys.readouterr()
+    assert main(["pull", MODEL, "--out", str(tmp_path / "out")]) == 0
+    assert f"left out: {path}" in capsys.readouterr().out and len(list(tmp_path.glob("out/**/*.json"))) == 3

@@ -20,10 +20,14 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.hub.pull_results import pull, save
 
     console = Console()
-    found = pull(arguments.model, arguments.revision)
+
+    def skip(problem: str) -> None:
+        console.print(f"left out: {problem}")
+
+    found = pull(arguments.model, arguments.revision, skip)
     for user in dict.fromkeys(user for user, _ in found):
         console.print(f"run by {user}")
         print_results(console, [result for who, result in found if who == user])
     if arguments.out:
-        console.print(f"wrote {len(save(found, arguments.out))} results below {arguments.out}")
+        console.print(f"wrote {len(save(found, arguments.out, skip))} results below {arguments.out}")
     return 0

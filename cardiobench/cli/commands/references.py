@@ -13,12 +13,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
 
 
+def check_replaceable(path: Path) -> None:
+    """Refuse to overwrite a file that is no table of references.
+
+    Raises:
+        BadConfig: There is such a file.
+    """
+    from cardiobench.core.errors import BadConfig, CardioBenchError
+    from cardiobench.core.tables import read_table
+
+    if not path.is_file():
+        return
+    try:
+        columns = set(map(str, read_table(path).columns))
+    except CardioBenchError:
+        columns = set()
+    if not {"id", "split", "y_true"} <= columns:
+        raise BadConfig(f"{path} exists and is no table of references. Choose another name for --out, or remove it.")
+
+
 def execute(arguments: argparse.Namespace) -> int:
     """Write the file and print how many units it has; returns the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.runner.external_predictions import task_references
     from cardiobench.scoring.score import GENERATED
 
+    check_replaceable(arguments.out)
     references, dataset = task_references(arguments.task, arguments.data_dir)
     references.write(arguments.out)
     console = Console()

@@ -1,0 +1,275 @@
+"""Every path, number and name of every command, replaced by what a clumsy or hostile user gives: one message, no traceback."""
+
+import argparse
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import cardiobench
+from cardiobench.cli.entry import guarded
+from cardiobench.cli.flags import Parser
+from cardiobench.cli.main import build_parser, main
+from cardiobench.core.errors import CardioBenchError
+from cardiobench.core.io import _host, files_below, remove_orphans
+from cardiobench.data import catalog
+from tests.report import example_results
+
+ECG = "--model cardiobench/constant --tasks ptb_xl_sample/cd --protocols knn --limit 4 --resamples 20 --workers 0 --dry-run"
+LINES = {
+    "eval": f"eval {ECG} --output-dir out",
+    "audit": "audit ptb_xl_sample",
+    "compare": "compare good",
+    "doctor": "doctor --model cardiobench/constant",
+    "floors": "floors ptb_xl_sample/cd",
+    "leaderboard": "leaderboard good --files board",
+    "list": "list --models",
+    "merge": "merge good --out merged",
+    "phantom": "phantom ptb_xl --out twin --patients 1",
+    "prepare": "prepare ptb_xl_sample --out prepared",
+    "publish": "publish models cardiobench/constant",
+    "pull": "pull org/model",
+    "push": "push good --to org/model",
+    "references": "references ptb_xl_sample/cd --out references.csv",
+    "report": "report good --out page",
+    "reproduce-reference": "reproduce-reference --inputs good --out tables",
+    "rerun": "rerun run.yaml",
+    "subsets": "subsets ptb_xl_sample/cd --out subsets",
+    "verify": "verify org/data --revision main",
+}
+"""A line of each command that the sweep takes apart; `demo` starts processes and has tests of its own."""
+PATHS = ("a\0b", "empty", "cut.json", "cut.csv", "cut.parquet", "x.zip", "folder", "loop", "dangling", "result.json")
+PATHS += ("empty/below", "/dev/null", "", "x" * 300, os.fsdecode(b"\xff\xfe"), "hostile", "/proc/nowhere/x")
+NUMBERS = ("-1", "9" * 40, "1e3", "1_0", "\N{ARABIC-INDIC DIGIT ONE}", "nan", "")
+NAMES = (
+    "",
+    "a\0b",
+    "../..",
+    "a/b/c/d",
+    "\N{COLLISION SYMBOL}",
+    "x" * 5000,
+    "/",
+    " ",
+    "-1",
+    "os:system",
+    "%s",
+    "\ud800",
+)
+METAVARS = {"DIR", "FILE", "PATH", "FOLDER", "RESULTS"}
+COUNTS = {"N", "B", "S", "MB", "P", "I/N"}
+
+
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory):
+    """A working folder with good results and everything in `PATHS`."""
+    root = tmp_path_factory.mktemp("place")
+    result = example_results.write_result(root / "good")
+    shutil.copy(result, root / "result.json")
+    for name, content in {
+        "empty": "",
+        "cut.json": '{"schema": 3,',
+        "cut.csv": 'id,y_pred\n"a',
+        "cut.parquet": "PAR1",
+    }.items():
+        (root / name).write_text(content)
+    (root / "x.zip").write_bytes(b"PK\x03\x04")
+    (root / "folder").mkdir()
+    (root / "loop").symlink_to("loop")
+    (root / "dangling").symlink_to("nowhere")
+    hostile = root / "hostile"
+    (hostile / "set").mkdir(parents=True)
+    (hostile / "set" / "builder.py").write_text("raise KeyError('x')")
+    (hostile / "a__b.json").write_text("{")
+    (hostile / "a__b.md").write_text("---\n[")
+    (hostile / "config.json").write_text("[]")
+    return root
+
+
+def commands():
+    parser = build_parser()
+    return next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction)).choices
+
+
+def variants(command):
+    """Yield command lines in which one argument is replaced."""
+    actions = [one for one in commands()[command]._actions if one.nargs != 0 and not one.choices]
+    places = [one for one in commands()[command]._actions if not one.option_strings and one.nargs != 0]
+    for action in actions:
+        is_path = action.type is Path or action.metavar in METAVARS
+        values = PATHS if is_path else NUMBERS if action.metavar in COUNTS or action.dest in ("seed", "port") else NAMES
+        for value in values:
+            line = LINES[command].split()
+            if action.option_strings:
+                flag = action.option_strings[-1]
+                if flag in line:
+                    line[line.index(flag) + 1 :] = [value, *line[line.index(flag) + 2 :]]
+                else:
+                    line.append(f"{flag}={value}")
+            else:
+                line[1 + places.index(action) : 2 + places.index(action)] = [value]
+            yield line
+
+
+def test_every_command_is_tried():
+    assert set(commands()) - {"demo"} == set(LINES)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("command", LINES)
+def test_any_argument_may_be_anything(command, damaged, tmp_path, monkeypatch, capsys, record_property):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("CARDIOBENCH_CACHE", str(tmp_path / "cache"))
+    for name in ("CARDIOBENCH_DATASETS_DIR", "CARDIOBENCH_MODELS_DIR"):
+        monkeypatch.setenv(name, "")
+    fell, tried = [], 0
+    for number, line in enumerate(variants(command)):
+        work = shutil.copytree(damaged, tmp_path / str(number), symlinks=True)
+        monkeypatch.chdir(work)
+        for name in ("CARDIOBENCH_DATASETS_DIR", "CARDIOBENCH_MODELS_DIR"):
+            monkeypatch.setenv(name, "")
+        tried += 1
+        try:
+            code = main(line)
+        except SystemExit as stop:
+            code = stop.code
+        except BaseException as error:  # noqa: BLE001 - whatever else comes out is what is looked for
+            fell.append(f"{[word[:60] for word in line]}: {type(error).__name__}: {str(error)[:200]}")
+            continue
+        said = capsys.readouterr()
+        if code not in (0, 1, 2) or (code and not said.err.strip()) or "Traceback" in said.err or "\x1b" in said.err:
+            fell.append(f"{[word[:60] for word in line]}: exit code {code}: {said.err[-200:]!r}")
+        shutil.rmtree(work)
+    record_property("faults_tried", tried)
+    record_property("faults_survived", tried - len(fell))
+    assert not fell, "\n".join(fell)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (MemoryError(), 1, "OutOfMemory"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), 1, "OutOfMemory"),
+        (RuntimeError("can't start new thread"), 1, "OutOfMemory"),
+        (ImportError("x.so: failed to map segment from shared object"), 1, "OutOfMemory"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "gone.json"), 1, "gone.json does not exist, or was removed"),
+        (FileExistsError(errno.EEXIST, "File exists", "out"), 1, "out: File exists"),
+        (ConnectionResetError(errno.ECONNRESET, "reset by peer"), 1, "ConnectionResetError: reset by peer"),
+        (CardioBenchError("a\x1b[2Jb"), 2, r"a\x1b[2Jb"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_errors_of_the_system_are_one_message(error, code, message, capsys):
+    def fail(arguments):
+        raise error
+
+    assert guarded(Parser, [], fail) == code
+    said = capsys.readouterr().err
+    assert message in said and said.count("\n") == 1
+
+
+def test_a_defect_keeps_its_traceback():
+    with pytest.raises(KeyError):
+        guarded(Parser, [], lambda arguments: {}["defect"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("megabytes", [1500, 2500])
+def test_little_memory_is_one_message(megabytes, tmp_path):
+    line = f"ulimit -v {megabytes * 1024}; exec {sys.executable} -m cardiobench.cli {LINES['eval']}"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, check=False, env=environment)
+    assert done.returncode in (0, 1, 2) and b"Traceback" not in done.stderr, done.stderr[-500:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["list", "list --models", "floors", "doctor --model cardiobench/constant"])
+def test_nobody_reads_the_output(line, tmp_path):
+    shell = f"PYTHONUNBUFFERED=1 {sys.executable} -m cardiobench.cli {line} | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 141 and not done.stderr
+
+
+@pytest.mark.parametrize("process", ["9" * 23, str(2**31), str(2**63)])
+def test_a_temporary_file_of_an_impossible_process_is_an_orphan(tmp_path, process):
+    path = tmp_path / f".x.json.{_host()}-{process}-abcd.tmp"
+    path.write_text("")
+    assert remove_orphans(tmp_path) == [path] and not path.exists()
+
+
+def test_folders_that_vanish_are_passed_over(tmp_path, monkeypatch):
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x__y.json").write_text("{}")
+    walk = os.scandir
+
+    def vanish(folder):
+        if str(folder).endswith("b"):
+            shutil.rmtree(folder)
+        return walk(folder)
+
+    monkeypatch.setattr(os, "scandir", vanish)
+    assert [path.parent.name for path in files_below(tmp_path, "*__*.json")] == ["a", "c"]
+
+
+TASK = "phantom_ecg/cd"
+
+
+def tables():
+    truth = example_results.truth(catalog.task(TASK), n=40)
+    return truth, example_results.answers(catalog.task(TASK), truth, 0.9, 0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda truth, answers: cardiobench.load_dataset(None),
+        lambda truth, answers: cardiobench.load_dataset(7),
+        lambda truth, answers: cardiobench.load_dataset("tmed2", "a\0b"),
+        lambda truth, answers: cardiobench.load_dataset("tmed2", 5),
+        lambda truth, answers: cardiobench.load_dataset("ptb_xl_sample", split="tset"),
+        lambda truth, answers: cardiobench.score(answers, None, truth),
+        lambda truth, answers: cardiobench.score(answers, ["camus/ef"], truth),
+        lambda truth, answers: cardiobench.score(None, TASK, truth),
+        lambda truth, answers: cardiobench.score({"id": ["a"]}, TASK, truth),
+        lambda truth, answers: cardiobench.score(answers.to_numpy(), TASK, truth),
+        lambda truth, answers: cardiobench.score(answers, TASK, None),
+        lambda truth, answers: cardiobench.score(pd.concat([answers, answers.iloc[:, -1:]], axis=1), TASK, truth),
+        lambda truth, answers: cardiobench.score(answers, TASK, pd.concat([truth, truth.iloc[:, :1]], axis=1)),
+        lambda truth, answers: cardiobench.score(answers.assign(p_CD="0_1"), TASK, truth),
+        lambda truth, answers: cardiobench.score(answers.assign(p_CD="\N{ARABIC-INDIC DIGIT ONE}"), TASK, truth),
+        lambda truth, answers: cardiobench.score(answers.assign(p_CD=1j), TASK, truth),
+        lambda truth, answers: cardiobench.score(answers, TASK, truth, resamples=10**7),
+        lambda truth, answers: cardiobench.score(answers, TASK, truth, resamples=-1),
+        lambda truth, answers: cardiobench.score(answers, TASK, truth, resamples="many"),
+        lambda truth, answers: cardiobench.score(answers, TASK, truth, seed=-1),
+        lambda truth, answers: cardiobench.compare(answers, answers, TASK, truth, resamples=10**9),
+        lambda truth, answers: cardiobench.compare(answers, None, TASK, truth),
+        lambda truth, answers: cardiobench.evaluate(None),
+        lambda truth, answers: cardiobench.evaluate([]),
+        lambda truth, answers: cardiobench.evaluate(dict, TASK),
+        lambda truth, answers: cardiobench.evaluate("cardiobench/constant", TASK, output_dir="a\0b"),
+        lambda truth, answers: cardiobench.evaluate("cardiobench/constant", TASK, workers=10**5),
+        lambda truth, answers: cardiobench.evaluate("cardiobench/constant", TASK, limit=10**30),
+    ],
+)
+def test_arguments_of_the_python_api_that_are_none(call):
+    with pytest.raises(CardioBenchError):
+        call(*tables())
+
+
+def test_references_do_not_take_the_place_of_another_file(tmp_path, capsys):
+    file = tmp_path / "thesis.csv"
+    line = ["references", "ptb_xl_sample/cd", "--out", str(file)]
+    for content in ("id,notes\n1,a\n", "", "PK\x03\x04"):
+        file.write_text(content)
+        assert main(line) == 2 and "is no table of references" in capsys.readouterr().err
+        assert file.read_text() == content
+    file.unlink()
+    assert main(line) == 0 and main(line) == 0, "references are written again"
