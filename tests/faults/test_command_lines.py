@@ -97,8 +97,9 @@ def commands():
 
 def variants(command):
     """Yield command lines in which one argument is replaced."""
-    actions = [one for one in commands()[command]._actions if one.nargs != 0 and not one.choices]
-    places = [one for one in commands()[command]._actions if not one.option_strings and one.nargs != 0]
+    arguments = [one for one in commands()[command]._actions if one.nargs != 0]
+    actions = [one for one in arguments if not one.choices]
+    places = [one for one in arguments if not one.option_strings]
     for action in actions:
         is_path = action.type is Path or action.metavar in METAVARS
         values = PATHS if is_path else NUMBERS if action.metavar in COUNTS or action.dest in ("seed", "port") else NAMES
