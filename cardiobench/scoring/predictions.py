@@ -86,7 +86,8 @@ def _check_values(answers: pd.DataFrame, task: Task, source: str) -> None:
     several = task.rules.answer == "labels"
     if several and not given:
         raise BadPredictions(
-            f"{source} has no probabilities; {task.name} is ranked by them. Give a column for each class: {', '.join(columns)}."
+            f"{source} has no probabilities; {task.name} is ranked by them. Give a column for each class: {', '.join(columns)}; "
+            "1 and 0 where only the labels are known, as of people."
         )
     if not given and "y_pred" not in answers:
         raise BadPredictions(f"{source} has neither y_pred nor probabilities for {task.name}.")
