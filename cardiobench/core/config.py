@@ -6,7 +6,6 @@ from dataclasses import MISSING, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
-import numpy as np
 import yaml
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -19,7 +18,6 @@ from cardiobench.core.setting import (
     FOLDS,
     HOW,
     MOST,
-    MOST_RESAMPLES,
     WHAT,
     Facts,
     Name,
@@ -369,17 +367,6 @@ def make_config(kind: type[Config], values: Mapping[str, Any], *, flags: bool = 
     except ValidationError as error:
         problems = [_problem(kind, entry, flags) for entry in error.errors()]
         raise BadConfig("; ".join(dict.fromkeys(problems))) from None
-
-
-def check_draws(resamples: int, seed: int) -> None:
-    """Check the number of draws of a bootstrap and their seed.
-
-    Raises:
-        BadConfig: One of them is out of range.
-    """
-    for name, value, low, high in (("resamples", resamples, 0, MOST_RESAMPLES), ("seed", seed, 0, 2**32 - 1)):
-        if not isinstance(value, (int, np.integer)) or not low <= value <= high:
-            raise BadConfig(f"{name} {value!r:.60}: expected a whole number from {low} to {high:,}")
 
 
 def _problem(kind: type[Settings], entry: Mapping[str, Any], flags: bool) -> str:

@@ -5,7 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BeforeValidator, Field
+
+from cardiobench.core.errors import BadConfig
 
 WHAT, DATA, HOW, FOLDS, EXTERNAL = GROUPS = (
     "what to evaluate",
@@ -105,3 +108,14 @@ ProcessesOrNone = Annotated[int, Field(ge=0, le=MOST_PROCESSES)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Options = Annotated[Mapping[str, Mapping[str, Any]], BeforeValidator(parse_options)]
 Facts = Annotated[Mapping[str, Any], BeforeValidator(parse_facts)]
+
+
+def check_draws(resamples: int, seed: int) -> None:
+    """Check the number of draws of a bootstrap and their seed.
+
+    Raises:
+        BadConfig: One of them is out of range.
+    """
+    for name, value, low, high in (("resamples", resamples, 0, MOST_RESAMPLES), ("seed", seed, 0, 2**32 - 1)):
+        if not isinstance(value, (int, np.integer)) or not low <= value <= high:
+            raise BadConfig(f"{name} {value!r:.60}: expected a whole number from {low} to {high:,}")

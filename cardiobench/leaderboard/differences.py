@@ -18,7 +18,6 @@ TRUSTED: Mapping[Leaf, str] = {
     ("model",): "answers do not show which model gave them",
     ("protocol",): "answers do not show how they came about; units, options and family are those of the named protocol",
     ("variant",): "as the protocol, of which it has to be a variant",
-    ("dataset", "overlays"): "answers do not show what the model was shown",
     (
         "predictions_sha256",
     ): "checksum of the submitter's own file, which also holds labels; its first 16 digits name the file that was sent",
@@ -66,7 +65,11 @@ def on_trust() -> dict[str, str]:
     for path, why in TRUSTED.items():
         fields.setdefault(why, []).append(" ".join(map(str, path)))
     named = {", ".join(names): why for why, names in fields.items()}
-    return {**named, "options beside those of the protocol": FITTED, "warnings about the model": OF_MODEL}
+    return {
+        **named,
+        "options beside those of the protocol, and whether options are stated at all": FITTED,
+        "warnings about the model": OF_MODEL,
+    }
 
 
 def differences(

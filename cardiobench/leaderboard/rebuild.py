@@ -58,6 +58,7 @@ class Rules:
 
         Raises:
             BadData: The suite, the protocol or the variant is not known here.
+            NotApplicable: The protocol has no answers for the task.
         """
         name, variant = self.claimed.protocol, self.claimed.variant
         suite = self.claimed.stamp.get("suite")
@@ -66,8 +67,12 @@ class Rules:
             made = None if name == EXTERNAL else protocol(name, **options.get(name, {}))
         except UnknownName as error:
             raise BadData(f"{error} Its options and units are not known here") from error
-        if isinstance(made, PredictionProtocol) and not _has_variant(made, self.task, variant):
-            raise BadData(f"{name} has no variant '{variant}' of {self.task.name}")
+        if isinstance(made, PredictionProtocol):
+            made.check(self.task)
+            if not _has_variant(made, self.task, variant):
+                raise BadData(f"{name} has no variant '{variant}' of {self.task.name}")
+        elif made is not None and not self.claimed.options:
+            raise BadData(f"a result of {name} states its options, and this one has none")
         return made
 
     @cached_property
@@ -123,9 +128,12 @@ class Rules:
 
 def _has_variant(made: PredictionProtocol, task: Task, variant: str) -> bool:
     """Return whether a run gives results of a variant."""
-    known = made.variants(task)
-    best = {f"{name.partition('.')[0]}.{BEST}" for name in known} if made.out_of_fold else set()
-    return variant.removesuffix(OWN_VIEWS).removesuffix(".") in {*known, *best}
+    known = set(made.variants(task))
+    if made.out_of_fold:
+        known |= {f"{name.partition('.')[0]}.{BEST}" for name in known if name}
+    if task.paper_rows:
+        known |= {f"{name}.{OWN_VIEWS}".removeprefix(".") for name in known}
+    return variant in known
 
 
 class Rebuilt(NamedTuple):

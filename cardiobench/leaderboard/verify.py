@@ -1,6 +1,7 @@
 """Submissions to a dataset of results: their predictions are scored again, and every field has to come out as claimed."""
 
 import io
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +30,15 @@ from cardiobench.leaderboard.differences import (
 from cardiobench.leaderboard.pull_request import ANSWERS, DATA, digests, owner, read_base, refused_files
 from cardiobench.leaderboard.rebuild import Rules, rebuild
 from cardiobench.leaderboard.rows import differing_rows
-from cardiobench.leaderboard.source import read_entries
+from cardiobench.leaderboard.source import RUN_BY, read_entries
 from cardiobench.results.collect import Entry
 from cardiobench.results.consistency import check_consistency, missing_parts
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
+from cardiobench.scoring.predictions import probability_columns
+from cardiobench.tasks.task import Task
 
+LONGEST_NAME = 200
+"""Characters of the name of a model."""
 MAX_UNITS = 2_000_000
 """Rows of a file of predictions; no release has as many."""
 SHARED = {"task", "metric", "higher_is_better", "unit", "coverage", "dataset"}
@@ -176,11 +181,12 @@ def check(entry: Entry, answers: Mapping[str, bytes], data_dir: Path | None = No
     reason, on_trust = "", False
     try:
         problems = [f"it contradicts itself: {why}" for why in check_consistency(result)]
+        problems += _wrong_name(result.model["name"])
         problems += [why for why in not_a_benchmark_score(result) if why != OLDER_RULES]
         rules = Rules(result)
         on_trust = rules.card is None
         if path in answers:
-            problems += _differences(rules, _answers(answers[path]), data_dir)
+            problems += _differences(rules, _answers(answers[path], rules.task), data_dir)
             reason = REFITS if rules.refitted else ""
         elif catalog.spec(rules.task.dataset).redistributable:
             problems.append(f"there is no {path}. Push with --with-predictions")
@@ -195,12 +201,21 @@ def check(entry: Entry, answers: Mapping[str, bytes], data_dir: Path | None = No
     return Check(name, tuple(problems), reason, result.outdated, declared)
 
 
-def _answers(content: bytes) -> pd.DataFrame:
-    """Return ids and answers; `ValueError` for a file with more rows than any release has units."""
+def _answers(content: bytes, task: Task) -> pd.DataFrame:
+    """Return ids and answers; no other column is read. `ValueError` for a file with more rows than any release has units."""
     file = pq.ParquetFile(io.BytesIO(content))
     if (rows := file.metadata.num_rows) > MAX_UNITS:
         raise ValueError(f"it has {rows:,} rows, and {MAX_UNITS:,} are the most that are read")
-    return file.read().to_pandas()
+    known = {"id", "y_pred", *probability_columns(task)}
+    return file.read([name for name in file.schema_arrow.names if name in known]).to_pandas()
+
+
+def _wrong_name(name: str) -> list[str]:
+    """Return why no model can be called so, as when the name looks like that of another; empty where one can."""
+    plain = unicodedata.normalize("NFKC", name).strip() == name and name.isprintable() and len(name) <= LONGEST_NAME
+    if not plain or RUN_BY in name or ("/" in name and not name.isascii()):
+        return [f"no model can be called {name[:LONGEST_NAME]!r}"]
+    return []
 
 
 def _differences(rules: Rules, answers: pd.DataFrame, data_dir: Path | None) -> Iterator[str]:

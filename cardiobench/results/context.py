@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cardiobench.core.config import RESAMPLES, check_draws
+from cardiobench.core.config import RESAMPLES
+from cardiobench.core.setting import check_draws
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from cardiobench.core.config import RESAMPLES, check_draws
+from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import BadPredictions, first_n
+from cardiobench.core.setting import check_draws
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number

@@ -147,6 +147,30 @@ def other_task(record):
     record["task"] = "toy_hearts/siсk"  # a Cyrillic c
 
 
+def name_like_another(record):
+    record["model"]["name"] = "CarDS\u2010Yale/PanEcho"
+
+
+def name_of_a_person(record):
+    record["model"]["name"] += " (run by alice)"
+
+
+def long_name(record):
+    record["model"]["name"] = "x" * 10_000
+
+
+def own_views(record):
+    record["variant"] = "own_views"
+
+
+def masked_overlays(record):
+    record["dataset"]["overlays"] = "none"
+
+
+def an_analysis(record):
+    record["protocol"], record["options"] = "representation", {}
+
+
 def of_older_rules(record):
     record["rules"] = 1
 
@@ -163,7 +187,8 @@ LIES = {
     **{f"sick: {lie.__name__}": ("sick", lie) for lie in (
         invented_refits, another_seed, fewer_draws, other_ranking, other_rules, no_groups, primary, real_seen,
         unknown_suite, protocol_of_mine, variant_of_mine, no_missing, more_facts, other_dataset, other_task,
-        of_older_rules, twin_of_the_release, endless,
+        of_older_rules, twin_of_the_release, endless, name_like_another, name_of_a_person, long_name, own_views,
+        masked_overlays, an_analysis,
     )},
     **{f"ef: {lie.__name__}": ("ef", lie) for lie in (lower_error_floor, other_unit, own_options)},
     "sick: a higher score": ("sick", lambda record: shifted(record, 0.05)),

@@ -63,9 +63,8 @@ def remembered(monkeypatch):
         return known[key]
 
     monkeypatch.setattr(verify, "rebuild", rebuilt)
-    for module, name in ((verify, "_answers"), (catalog, "task"), (options, "TypeAdapter")):
-        if hasattr(module, name):
-            monkeypatch.setattr(module, name, cache(getattr(module, name)))
+    for module, name in ((catalog, "task"), (options, "TypeAdapter")):
+        monkeypatch.setattr(module, name, cache(getattr(module, name)))
 
 
 @pytest.mark.parametrize("kind", [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in KINDS])
