@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cardiobench.core import plugins
 from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
 from cardiobench.results.context import ResultContext
@@ -79,6 +80,30 @@ def test_a_kind_names_its_reports(others):
     ef = catalog.task("phantom_echo/ef")
     assert metrics_of(ef)[1:] == ("regression_report", "ejection_fraction_report")
     assert metrics_of(replace(ef, kind="count"))[1:] == ("regression_report",)
+
+
+def test_the_manual_s_kind_works(root, monkeypatch):
+    page = (root / "CONTRIBUTING.md").read_text("utf-8")
+    code = page.split("## Add a kind of task")[1].split("```python\n")[1].split("```")[0]
+    monkeypatch.setitem(KINDS, "count", None)
+    exec(code, {"__name__": "manual"})
+    with pytest.raises(ValueError, match=r"a count task has a label_range from 0, got \(1, 9\)"):
+        Task("toy/n", "count", "n", ("mae",), label_range=(1, 9))
+    assert Task("toy/n", "count", "n", ("mae",), label_range=(0, 9)).rules.answer == "number"
+
+
+def test_a_kind_of_an_installed_package_is_known(monkeypatch):
+    class Point:
+        value, dist, module = "toy:Count", None, "toy"
+
+        def load(self):
+            return Count
+
+    real = plugins.entry_points
+    monkeypatch.setattr(plugins, "entry_points", lambda group: {"count": Point()} if group == "kinds" else real(group))
+    monkeypatch.delitem(KINDS, "count", raising=False)
+    assert list_kinds()[-1] == "count" and isinstance(Task("toy/n", "count", "n", ("mae",)).rules, Count)
+    del KINDS["count"]
 
 
 @pytest.mark.slow
