@@ -108,20 +108,12 @@ class ScoreConfig(Settings):
         Path | None,
         Setting("made by `cardiobench references` (default: read from --data-dir)", EXTERNAL, "FILE", in_file=True),
     ] = None
-    model_name: Annotated[
-        str, Setting("name of their model in tables (default: the name of the file)", EXTERNAL, "NAME", in_file=True)
-    ] = ""
-    protocol_name: Annotated[
-        str, Setting("name of how they came about, such as fine_tuned", EXTERNAL, "NAME", in_file=True)
-    ] = ""
+    model_name: Annotated[str, Setting("name of their model (default: the file's)", EXTERNAL, "NAME", in_file=True)] = (
+        ""
+    )
+    protocol_name: Annotated[str, Setting("how they came about: fine_tuned", EXTERNAL, "NAME", in_file=True)] = ""
     seen_in_pretraining: Annotated[
-        Names,
-        Setting(
-            "datasets that the model saw in training, or none (default: as its model card says)",
-            EXTERNAL,
-            "DATASET",
-            in_file=True,
-        ),
+        Names, Setting("datasets that it saw before, or none (default: as its card)", EXTERNAL, "DATASET", in_file=True)
     ] = ()
 
 
