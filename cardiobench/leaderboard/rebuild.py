@@ -77,8 +77,10 @@ class Rules:
 
     @cached_property
     def options(self) -> Mapping[str, Any]:
-        """Options of the protocol as a result of the task states them."""
-        return {} if self.protocol is None else to_plain(self.protocol.params_for(self.task))
+        """Options of the protocol as a result of the task states them, but for those that only choose variants."""
+        made = self.protocol
+        stated = {} if made is None else to_plain(made.params_for(self.task))
+        return {name: value for name, value in stated.items() if made is None or name not in made.selecting_options}
 
     @property
     def out_of_fold(self) -> bool:

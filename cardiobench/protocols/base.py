@@ -110,11 +110,13 @@ class BaseProtocol(ABC):
             its patient, instead of the test split.
         headline_rank: Rank among the protocols of a task where a page has room for the result of one, lowest first; None
             ranks after every number.
+        selecting_options: Options that only choose which variants are run, and change no result of any of them.
     """
 
     name: ClassVar[str]
     out_of_fold: ClassVar[bool] = False
     headline_rank: ClassVar[int | None] = None
+    selecting_options: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def from_config(cls, config: RunConfig, **options: Any) -> Self:

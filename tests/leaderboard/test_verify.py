@@ -282,3 +282,17 @@ def test_older_rules_are_compared_by_value_and_never_refused(hub, client, submis
     found = add_to_main(hub, older, frame)
     assert set(found) == ({"FAILED"} if value else {"older rules"})
     assert any("older rules" in note for check in found.values() for note in check.notes)
+
+
+@pytest.mark.slow
+def test_results_of_a_run_pass(hub, client, tmp_path, monkeypatch):  # noqa: F811
+    """Of each protocol as the command line runs it, with only some of its variants."""
+    monkeypatch.setenv("CARDIOBENCH_CACHE", str(tmp_path / "cache"))
+    run = ["--model", "cardiobench/ecg-morphology", "--tasks", TASK, "--output-dir", str(tmp_path / "results")]
+    chosen = ["--protocols", "probe", "knn", "cross_validation", "--sizes", "XS", "--classifiers", "logistic"]
+    assert main(["eval", *run, *chosen]) == 0
+    hub.store.put("dataset", REPOSITORY, {"README.md": b"a card"})
+    client(BOB)
+    assert push_all(tmp_path / "results") == 0
+    checks = verify_submission(REPOSITORY, "refs/pr/1")
+    assert [(check.outcome, check.problems) for check in checks] == [("ok", ())] * 3

@@ -58,6 +58,7 @@ class CrossValidation(PredictionProtocol):
     name = "cross_validation"
     out_of_fold = True
     headline_rank = 2
+    selecting_options = frozenset({"sizes", "classifiers"})
     runs_in_parallel = True  # each variant is work of its own, to be shipped to where there are cores
 
     @classmethod
