@@ -88,8 +88,6 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         context.summary.config_file = write_settings(given)
         for folder in (config.output_dir, config.cache_dir):
             remove_orphans(folder)
-    if config.push_to_hub:
-        announce_push(config.models, accelerator.is_main_process, console)
     print_data(request, console)
     if config.shard:
         console.print(
@@ -98,6 +96,8 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         if not any(datasets_of(name, config.models, request.datasets, config.shard) for name in config.models):
             console.print(f"nothing falls to shard {config.shard}: there are fewer pairs of a model and a dataset")
     with watch(accelerator):
+        if config.push_to_hub:
+            announce_push(config.models, accelerator.is_main_process, console)
         check_shared(config.cache_dir, accelerator)
         analyses: list[AnalysisCell] = []
         for model, chosen, here in load_models(request, context):

@@ -111,6 +111,22 @@ def test_two_processes_are_one(one, tmp_path):
     assert_same(one, tmp_path)
 
 
+def test_a_push_that_cannot_be_done_ends_two_processes_before_they_encode(tmp_path):
+    model = tmp_path / "network"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    ended = subprocess.run(
+        [str(part) for part in line(tmp_path, "--push-to-hub", launch=TWO, model=model)],
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_TOKEN": "hf_made_up"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1 and ended.stderr.count(f"{model} is a folder of this machine") == 1
+    assert "terminate called" not in ended.stderr and "exitcode: -6" not in ended.stderr
+    assert "hf_made_up" not in ended.stdout + ended.stderr and not list(tmp_path.glob("cache/embeddings/*"))
+
+
 def test_two_machines_are_one(one, tmp_path):
     """Two nodes on the loopback: a launcher and a temporary folder each, and folders that both see."""
     port, nodes = free_port(), []
