@@ -179,6 +179,28 @@ class EmbeddingStore:
         Raises:
             UnwritableOutput: the disk is full or read-only; what was written before is kept.
         """
+        content = self.shard(ids, fingerprints, parts, device=device, libraries=libraries)
+        name = f"{time.time_ns():020d}-rank{rank}-{os.getpid()}-{xxhash.xxh3_128_hexdigest(content)}.arrow"
+        try:
+            if not (self.folder / "key.json").is_file():
+                write_atomic(self.folder / "key.json", lambda path: path.write_text(self._text, encoding="utf-8"))
+            return write_atomic(self.folder / name, lambda path: path.write_bytes(content))
+        except UnwritableOutput as error:
+            raise type(error)(
+                f"embeddings cannot be written to {self.folder} ({error}). "
+                "Free the disk or choose another folder with --cache-dir; what is written already is kept."
+            ) from error
+
+    def shard(
+        self,
+        ids: Sequence[str],
+        fingerprints: Sequence[str],
+        parts: Sequence[np.ndarray],
+        *,
+        device: str = "",
+        libraries: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """Return the content of a shard; nothing is written. The arguments are those of `append`."""
         lengths = [len(vectors) for vectors in parts]
         flat = np.ascontiguousarray(np.concatenate(parts), dtype=self.dtype)
         table = pa.table(
@@ -197,17 +219,7 @@ class EmbeddingStore:
                 "libraries": json.dumps(library_versions(self.media) if libraries is None else libraries),
             }
         )
-        content = _to_bytes(table)
-        name = f"{time.time_ns():020d}-rank{rank}-{os.getpid()}-{xxhash.xxh3_128_hexdigest(content)}.arrow"
-        try:
-            if not (self.folder / "key.json").is_file():
-                write_atomic(self.folder / "key.json", lambda path: path.write_text(self._text, encoding="utf-8"))
-            return write_atomic(self.folder / name, lambda path: path.write_bytes(content))
-        except UnwritableOutput as error:
-            raise type(error)(
-                f"embeddings cannot be written to {self.folder} ({error}). "
-                "Free the disk or choose another folder with --cache-dir; what is written already is kept."
-            ) from error
+        return _to_bytes(table)
 
     def load(self, ids: Sequence[str], fingerprints: Sequence[str]) -> Embeddings:
         """Read the vectors of some recordings into one read-only array, each shard once.

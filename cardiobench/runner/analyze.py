@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,11 +46,37 @@ def analyze_model(
     Returns:
         The cells that the model took part in, for comparisons between models; empty on all processes but the main one.
     """
+    done: list[AnalysisCell] = []
+    for protocol, subject, members, changed in plan_subjects(model, protocols, plans, context):
+        perturbed: dict[tuple[str, str], DatasetPlan] = {}
+        lost = {task.dataset: unreadable[task.dataset] for task in members}
+        for name, jobs in changed.items():
+            lost[name] |= encode_missing(model, jobs, context, clean=plans[name])
+            perturbed |= {(name, perturbation.key): plan for perturbation, plan in jobs.items()}
+        cell = AnalysisCell(model, protocol, context.config, subject, members, plans, perturbed, lost)
+        if context.accelerator.is_main_process and (record := load_or_compute(cell, run_analysis, context)):
+            done.append(cell)
+            for one in cell.scores(record):
+                context.summary.add(ScoreResult.load(one.path), earlier=context.summary.is_earlier(record))
+        context.accelerator.wait_for_everyone()
+    return done
+
+
+def plan_subjects(
+    model: LoadedModel,
+    protocols: Iterable[AnalysisProtocol],
+    plans: Mapping[str, DatasetPlan],
+    context: RunContext,
+) -> Iterator[tuple[AnalysisProtocol, str, tuple[Task, ...], dict[str, dict[Perturbation, DatasetPlan]]]]:
+    """Yield (protocol, subject, tasks, perturbed) of each analysis of one model.
+
+    `perturbed` is dataset -> perturbation -> plan, of the datasets of which recordings are perturbed. They are
+    planned as late as they are asked for, so that recordings that were encoded for an earlier analysis are found.
+    """
     real, generated = (
         [task for plan in plans.values() for task in plan.tasks if plan.dataset.generated == kind and not task.dense]
         for kind in (False, True)
     )
-    done: list[AnalysisCell] = []
     for protocol in protocols:
         context.summary.not_applicable += [
             (
@@ -66,20 +92,9 @@ def analyze_model(
         for subject, members in subjects_apart(protocol, real, generated).items():
             if context.config.shard and "/" not in subject and subject not in plans:
                 continue  # a label across datasets, of which other shares hold some
-            perturbed: dict[tuple[str, str], DatasetPlan] = {}
-            lost = {task.dataset: unreadable[task.dataset] for task in members}
-            for name in lost:
-                jobs = _plan_perturbed(model, protocol, plans[name], members, context)
-                if jobs:
-                    lost[name] |= encode_missing(model, jobs, context, clean=plans[name])
-                perturbed |= {(name, perturbation.key): plan for perturbation, plan in jobs.items()}
-            cell = AnalysisCell(model, protocol, context.config, subject, members, plans, perturbed, lost)
-            if context.accelerator.is_main_process and (record := load_or_compute(cell, run_analysis, context)):
-                done.append(cell)
-                for one in cell.scores(record):
-                    context.summary.add(ScoreResult.load(one.path), earlier=context.summary.is_earlier(record))
-            context.accelerator.wait_for_everyone()
-    return done
+            names = dict.fromkeys(task.dataset for task in members)
+            perturbed = {name: _plan_perturbed(model, protocol, plans[name], members, context) for name in names}
+            yield protocol, subject, members, {name: jobs for name, jobs in perturbed.items() if jobs}
 
 
 def subjects_apart(

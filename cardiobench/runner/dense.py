@@ -1,7 +1,7 @@
 """Dense tasks of a run: tokens of the labelled frames are stored, then each read-out of the protocol is evaluated."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def run_dense(
     protocols: Sequence[DensePrediction],
     context: RunContext,
 ) -> None:
-    """Run the dense tasks of one model.
+    """Run the dense tasks of one model: encode the frames that are lacking, then evaluate each read-out.
 
     Args:
         model: loaded, on the device.
@@ -46,49 +46,73 @@ def run_dense(
         protocols: `dense`, with its options.
         context: of the run.
     """
+    unreadable: dict[tuple[str, Path], frozenset[str]] = {}  # frames that failed are tried once
+    for protocol, task, variant, plans in plan_read_outs(model, tasks, datasets, protocols, context):
+        for one in plans.values():
+            if (task.name, one.store.folder) not in unreadable:
+                unreadable[task.name, one.store.folder] = encode_frames(one, context)
+        if context.accelerator.is_main_process:
+            lost = {name: unreadable[task.name, one.store.folder] for name, one in plans.items()}
+            plan = FramePlan(plans, lost, context.dense_floors)
+            cell = TaskCell(model, protocol, context.config, task.name, (task,), plan, variant)
+            load_or_compute(cell, partial(_evaluate, plan=plan, protocol=protocol), context)
+        context.accelerator.wait_for_everyone()
+
+
+def plan_read_outs(
+    model: LoadedModel,
+    tasks: Sequence[Task],
+    datasets: Mapping[str, OpenDataset],
+    protocols: Sequence[DensePrediction],
+    context: RunContext,
+) -> Iterator[tuple[DensePrediction, Task, str, dict[str, TokenPlan]]]:
+    """Yield (protocol, task, variant, plans) of each read-out of one model; the arguments are those of `run_dense`.
+
+    The plans are the tokens of the model (`""`) and of the floors. A moving clip has tokens of its own, and the floors of
+    stills.
+    """
     for protocol in protocols:
         for task in tasks:
-            if task.dataset not in datasets or datasets[task.dataset].spec.modality not in model.modalities:
-                continue
-            try:
-                protocol.check(task)
-                frames = labelled_frames(datasets[task.dataset], task, protocol, context.config.limit)
-                plans = {"": plan_tokens(model, frames, protocol, context)}
-            except (NotApplicable, MissingData) as error:  # prepared before masks were kept
-                context.summary.not_applicable.append((model.name, task.name, protocol.name, str(error)))
-                continue
-            except BadData as error:  # a table of labels as a whole; other tasks go on
-                context.summary.failures.append((model.name, task.dataset, task.target, str(error)))
-                context.console.failure(task.name, str(error))
-                continue
-            for line in rejection_lines(frames):
-                context.console.print(line)
-            for floor in floor_models(model, context):
-                plans[floor.name.rpartition("/")[2]] = plan_tokens(floor, frames, protocol, context)
-            _run_variants(model, task, protocol, plans, context)
+            plans = _plan_task(model, task, datasets, protocol, context)
+            for read_out in protocol.read_outs(task) if plans else ():
+                own = plans
+                if read_out.further == "clip":
+                    try:
+                        moving = plan_tokens(model, plans[""].frames, protocol, context, moving=True)
+                    except NotApplicable as error:
+                        label = f"{protocol.name}.{read_out.name}"
+                        context.summary.not_applicable.append((model.name, task.name, label, str(error)))
+                        continue
+                    own = {**plans, "": moving}
+                yield protocol, task, read_out.name, own
 
 
-def _run_variants(
-    model: LoadedModel, task: Task, protocol: DensePrediction, plans: Mapping[str, TokenPlan], context: RunContext
-) -> None:
-    """Encode what is lacking and evaluate each read-out; a moving clip has tokens of its own, and the floors of stills."""
-    unreadable = {name: encode_frames(plan, context) for name, plan in plans.items()}
-    for read_out in protocol.read_outs(task):
-        own, own_unreadable = plans, unreadable
-        if read_out.further == "clip":
-            try:
-                moving = plan_tokens(model, plans[""].frames, protocol, context, moving=True)
-            except NotApplicable as error:
-                label = f"{protocol.name}.{read_out.name}"
-                context.summary.not_applicable.append((model.name, task.name, label, str(error)))
-                continue
-            own = {**plans, "": moving}
-            own_unreadable = {**unreadable, "": encode_frames(moving, context)}
-        if context.accelerator.is_main_process:
-            plan = FramePlan(own, own_unreadable, context.dense_floors)
-            cell = TaskCell(model, protocol, context.config, task.name, (task,), plan, read_out.name)
-            load_or_compute(cell, partial(_evaluate, plan=plan, protocol=protocol), context)
-    context.accelerator.wait_for_everyone()
+def _plan_task(
+    model: LoadedModel,
+    task: Task,
+    datasets: Mapping[str, OpenDataset],
+    protocol: DensePrediction,
+    context: RunContext,
+) -> dict[str, TokenPlan]:
+    """Return the tokens of stills of the model and of the floors; none, with the reason noted, where there are none."""
+    if task.dataset not in datasets or datasets[task.dataset].spec.modality not in model.modalities:
+        return {}
+    try:
+        protocol.check(task)
+        frames = labelled_frames(datasets[task.dataset], task, protocol, context.config.limit)
+        plans = {"": plan_tokens(model, frames, protocol, context)}
+    except (NotApplicable, MissingData) as error:  # prepared before masks were kept
+        context.summary.not_applicable.append((model.name, task.name, protocol.name, str(error)))
+        return {}
+    except BadData as error:  # a table of labels as a whole; other tasks go on
+        context.summary.failures.append((model.name, task.dataset, task.target, str(error)))
+        context.console.failure(task.name, str(error))
+        return {}
+    for line in rejection_lines(frames):
+        context.console.print(line)
+    for floor in floor_models(model, context):
+        plans[floor.name.rpartition("/")[2]] = plan_tokens(floor, frames, protocol, context)
+    return plans
 
 
 def _evaluate(cell: TaskCell, plan: FramePlan, protocol: DensePrediction) -> tuple[ScoreResult, list[Path]]:

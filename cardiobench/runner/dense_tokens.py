@@ -12,7 +12,6 @@ import pandas as pd
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.extract import EncodeJob
 from cardiobench.embeddings.frame_tokens import FrameTokens, Letterbox, token_model
 from cardiobench.embeddings.key import embedding_key
 from cardiobench.embeddings.store import EmbeddingStore
@@ -21,9 +20,8 @@ from cardiobench.protocols.dense.data import DenseData, FrameKey, frame_id
 from cardiobench.protocols.dense.geometry import Window, measure
 from cardiobench.protocols.dense.protocol import DensePrediction
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.encode import encode_jobs
+from cardiobench.runner.encode import EncodeInput, encode_inputs
 from cardiobench.runner.generation import current_plan
-from cardiobench.runner.processes import share
 from cardiobench.runner.references import first_patients
 from cardiobench.tasks.dense_label import DenseLabel
 from cardiobench.tasks.frames import DenseScorer
@@ -121,7 +119,12 @@ class TokenPlan:
     @property
     def complete(self) -> bool:
         """Whether every frame is encoded already."""
-        return not len(self.store.missing(self.frames.frame["id"], self.frames.frame["fingerprint"]))
+        return not len(self.encode_input().missing)
+
+    def encode_input(self) -> EncodeInput:
+        """Return the frames that the store lacks now."""
+        frame = self.frames.frame
+        return EncodeInput(self.model, self.frames, self.store, self.store.missing(frame["id"], frame["fingerprint"]))
 
     @property
     def encoder(self) -> FrameTokens:
@@ -215,9 +218,4 @@ def plan_tokens(
 
 def encode_frames(plan: TokenPlan, context: RunContext) -> frozenset[str]:
     """Encode the frames that the store lacks, a stride of them on each process; returns the ids of those that failed."""
-    frame = plan.frames.frame
-    (absent,) = share([plan.store.missing(frame["id"], frame["fingerprint"])])
-    accelerator = context.accelerator
-    stride = absent[accelerator.process_index :: accelerator.num_processes]
-    jobs = [EncodeJob(plan.frames, int(number), plan.store) for number in stride]
-    return encode_jobs(plan.model, jobs, plan.frames.dataset.spec.name, context, note=", single frames")
+    return encode_inputs([plan.encode_input()], plan.frames.dataset.spec.name, context, note=", single frames")

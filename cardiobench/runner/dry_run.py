@@ -2,24 +2,35 @@
 
 import shutil
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadMedia
-from cardiobench.embeddings.extract import PartEncoder
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.spec import Task
+from cardiobench.embeddings.extract import SHARD, EncodeJob, PartEncoder, prepare, run_code_of
 from cardiobench.models.base import LoadedModel
-from cardiobench.models.contract import transform
-from cardiobench.protocols.base import PredictionProtocol
+from cardiobench.models.device import name_of
+from cardiobench.protocols.analysis import AnalysisProtocol
+from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
+from cardiobench.protocols.dense.protocol import DensePrediction
+from cardiobench.runner.analyze import plan_subjects
 from cardiobench.runner.context import RunContext, RunSummary
+from cardiobench.runner.dense import plan_read_outs
+from cardiobench.runner.encode import EncodeInput, dataset_inputs
 from cardiobench.runner.evaluate import make_cells
 from cardiobench.runner.plan import DatasetPlan, plan_model
 from cardiobench.runner.processes import start_processes
 from cardiobench.runner.run import load_models, print_data, resolve
+
+MORE = 8  # recordings that are added to a shard to see how it grows
 
 
 @dataclass
@@ -27,8 +38,8 @@ class DryRun:
     """The outcome of a dry run.
 
     Attributes:
-        rows: for each model and dataset: recordings to encode with the seconds and bytes that they will take, cells
-            and those of them that are cached.
+        rows: for each model and dataset: recordings to encode (labelled frames and perturbed recordings count as such)
+            with the seconds and bytes that they will take, cells of predictions and those of them that are cached.
         free_bytes: on the disk of the embeddings.
         absent: dataset -> why its data is not here.
         problems: why the run would not do all of it.
@@ -46,7 +57,7 @@ class DryRun:
 
 
 def dry_run(config: RunConfig, console: Console) -> DryRun:
-    """Plan a run and price it: one recording of each dataset is encoded to see what it takes.
+    """Plan a run and price it: one recording of each input is encoded to see what it takes.
 
     Raises:
         CardioBenchError: the request is wrong as a whole.
@@ -56,15 +67,23 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
     context = RunContext(config, start_processes(), RunSummary(), console)
     print_data(request, console)
     plan = DryRun(free_bytes=free_bytes(config.cache_dir), absent=dict(request.absent))
+    priced: dict[Path, set[str]] = {}
     for model, protocols, datasets in load_models(request, context):
         names = [protocol.name for protocol in protocols]
         predicting = [protocol for protocol in protocols if isinstance(protocol, PredictionProtocol)]
-        for name, dataset in plan_model(model, request.tasks, datasets, names, context).items():
+        plans = plan_model(model, request.tasks, datasets, names, context)
+        rows: dict[str, dict[str, Any]] = {}
+        for name, dataset in plans.items():
             cells = make_cells(model, dataset, predicting, frozenset(), context)
-            seconds, size = price(model, dataset, context.accelerator.device)
-            row = {"model": model.name, "dataset": name, "to_encode": len(dataset.to_encode), "seconds": seconds}
             cached = sum(cell.load_cached() is not None for cell in cells)
-            plan.rows.append({**row, "bytes": size, "cells": len(cells), "cached": cached})
+            work = {"to_encode": 0, "seconds": 0.0, "bytes": 0}
+            rows[name] = {"model": model.name, "dataset": name, **work, "cells": len(cells), "cached": cached}
+        for name, one in model_inputs(model, request.tasks, datasets, protocols, plans, context):
+            for key, value in price(
+                one, priced.setdefault(one.store.folder, set()), context.accelerator.device
+            ).items():
+                rows[name][key] += value
+        plan.rows += rows.values()
     plan.problems += [f"{name}: {reason}" for name, _, _, reason in context.summary.failures]
     needed = sum(row["bytes"] for row in plan.rows)
     if needed > plan.free_bytes:
@@ -75,20 +94,75 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
     return plan
 
 
-def price(model: LoadedModel, plan: DatasetPlan, device: torch.device) -> tuple[float, int]:
-    """Return the seconds and bytes that the missing embeddings take, by the first recording that can be read."""
-    encode = PartEncoder(model, device)
-    for index in plan.to_encode:
+def model_inputs(
+    model: LoadedModel,
+    tasks: Sequence[Task],
+    datasets: Mapping[str, OpenDataset],
+    protocols: Sequence[BaseProtocol],
+    plans: Mapping[str, DatasetPlan],
+    context: RunContext,
+) -> Iterator[tuple[str, EncodeInput]]:
+    """Yield (dataset, input) of everything that the steps of `run_model` encode, in their order.
+
+    Nothing is encoded in between, so an input may ask again for what an earlier one has.
+    """
+    seed = context.config.seed
+    for name, plan in plans.items():
+        yield from ((name, one) for one in dataset_inputs(model, {None: plan}, seed))
+    dense = [protocol for protocol in protocols if isinstance(protocol, DensePrediction)]
+    for _, task, _, tokens in plan_read_outs(model, tasks, datasets, dense, context):
+        yield from ((task.dataset, one.encode_input()) for one in tokens.values())
+    analyzing = [protocol for protocol in protocols if isinstance(protocol, AnalysisProtocol)]
+    for _, _, _, perturbed in plan_subjects(model, analyzing, plans, context):
+        for name, changed in perturbed.items():
+            yield from ((name, one) for one in dataset_inputs(model, changed, seed, plans[name]))
+
+
+def price(wanted: EncodeInput, priced: set[str], device: torch.device) -> dict[str, float]:
+    """Return what the missing vectors of an input take, by the first of its recordings that can be read.
+
+    Args:
+        wanted: Input of the run.
+        priced: Ids that an earlier input has encoded into the same store; those of this one are added.
+        device: Device of the network.
+
+    Returns:
+        `to_encode`, the number of recordings, frames and perturbed recordings that are encoded; `seconds`; and `bytes`,
+        those of vectors that are only put in another order too.
+    """
+    ids = wanted.source.frame["id"].to_numpy()
+    missing = [int(number) for number in wanted.missing if ids[number] not in priced]
+    priced.update(ids[missing])
+    encode, encoder = PartEncoder(wanted.model, device), wanted.model.encoder
+    to_encode = len(missing) if wanted.clean is None else 0
+    for number in missing:
         try:
-            for _ in range(2):  # the first time warms up
-                started = time.perf_counter()
-                recording = plan.dataset.recording(int(index), model.sampling)
-                vectors = encode(transform(model.encoder, recording))
+            with run_code_of(wanted.model):
+                for _ in range(2):  # the first time warms up
+                    started = time.perf_counter()
+                    vectors = encode(prepare(encoder, wanted.source, number)).flatten(0, -2)
         except BadMedia:
             continue
         seconds = time.perf_counter() - started
-        return seconds * len(plan.to_encode), vectors.numel() * vectors.element_size() * len(plan.to_encode)
-    return 0.0, 0
+        job = EncodeJob(wanted.source, number, wanted.store)
+        size = stored_bytes(job, vectors.numpy(), len(missing), name_of(device))
+        return {"to_encode": to_encode, "seconds": seconds * to_encode, "bytes": size}
+    return {"to_encode": to_encode, "seconds": 0.0, "bytes": 0}
+
+
+def stored_bytes(job: EncodeJob, vectors: np.ndarray, count: int, device: str) -> int:
+    """Return the bytes of the shards of `count` recordings that are all like the one of a job.
+
+    A shard grows by the same bytes with each recording, apart from padding.
+    """
+
+    def shard(records: int) -> int:
+        repeated = [job.id] * records, [job.fingerprint] * records, [vectors] * records
+        return len(job.store.shard(*repeated, device=device))
+
+    one, several = shard(1), shard(1 + MORE)
+    each = (several - one) / MORE
+    return round(count * each + -(-count // SHARD) * (one - each))
 
 
 def free_bytes(folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""Encode the recordings of a dataset that have no embedding yet, or assemble them from stored embeddings."""
+"""Encode the recordings or frames that have no embedding yet, or assemble them from stored embeddings."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +12,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.core.libraries import as_text
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
+from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
 from cardiobench.runner.context import RunContext
@@ -19,7 +20,53 @@ from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.processes import processes_here, share
 
 if TYPE_CHECKING:
-    from cardiobench.embeddings.extract import EncodeJob
+    from cardiobench.embeddings.extract import EncodeJob, RecordingSource
+
+
+@dataclass(frozen=True)
+class EncodeInput:
+    """Recordings or single frames of a dataset that a model encodes into one store.
+
+    Attributes:
+        model: Model that encodes them.
+        source: Recordings, perturbed recordings or labelled frames.
+        store: Store of their vectors.
+        missing: Rows of `source.frame` that the store lacks.
+        clean: Store of the unperturbed recordings where their vectors only have to be put in another order; else None.
+    """
+
+    model: LoadedModel
+    source: "RecordingSource"
+    store: EmbeddingStore
+    missing: np.ndarray
+    clean: EmbeddingStore | None = None
+
+
+def dataset_inputs(
+    model: LoadedModel,
+    plans: Mapping[Perturbation, DatasetPlan] | Mapping[None, DatasetPlan],
+    seed: int,
+    clean: DatasetPlan | None = None,
+) -> list[EncodeInput]:
+    """Return what a model encodes of one dataset: its recordings as they are, or under perturbations.
+
+    Args:
+        model: Loaded model.
+        plans: Perturbation -> plan under it; None for the recordings as they are.
+        seed: Seed of the perturbations.
+        clean: Plan of the unperturbed recordings.
+    """
+    inputs: list[EncodeInput] = []
+    cached: CachedDataset | None = None
+    for perturbation, plan in plans.items():
+        if perturbation is None:
+            inputs.append(EncodeInput(model, plan.dataset, plan.store, plan.to_encode))
+            continue
+        cached = cached or CachedDataset(plan.dataset)
+        source = PerturbedDataset(cached, perturbation, seed, model.cut)
+        reordered = clean.store if clean and perturbation.order and model.frame_wise else None
+        inputs.append(EncodeInput(model, source, plan.store, plan.to_encode, reordered))
+    return inputs
 
 
 def encode_missing(
@@ -42,28 +89,40 @@ def encode_missing(
     Returns:
         Ids of the recordings that could not be encoded, the same on every process.
     """
-    accelerator, config = context.accelerator, context.config
-    rank, processes = accelerator.process_index, accelerator.num_processes
-    if processes == 1 and not any(len(plan.to_encode) for plan in plans.values()):
+    inputs = dataset_inputs(model, plans, context.config.seed, clean)
+    count = sum(perturbation is not None for perturbation in plans)
+    note = f", {count} perturbations" if count else ""
+    return encode_inputs(inputs, next(iter(plans.values())).dataset.spec.name, context, note)
+
+
+def encode_inputs(inputs: Sequence[EncodeInput], dataset: str, context: RunContext, note: str = "") -> frozenset[str]:
+    """Encode what the stores of these inputs lack, a stride of it on each process.
+
+    Args:
+        inputs: Inputs of one model on one dataset.
+        dataset: Name of the dataset.
+        context: Run context; its summary gets what could not be encoded.
+        note: Remark for the progress bar.
+
+    Returns:
+        Ids of what could not be encoded, the same on every process.
+    """
+    rank, processes = context.accelerator.process_index, context.accelerator.num_processes
+    if processes == 1 and not any(len(one.missing) for one in inputs):
         return frozenset()
 
     from cardiobench.embeddings.extract import EncodeJob
 
-    dataset = next(iter(plans.values())).dataset
-    cached = CachedDataset(dataset)
     jobs = []
     # All processes share out the main one's list: what a late one finds stored already would shift its stride.
-    shared = share([plan.to_encode for plan in plans.values()])
-    for (perturbation, plan), to_encode in zip(plans.items(), shared, strict=True):
-        indices = to_encode[rank::processes]
-        source = cached if perturbation is None else PerturbedDataset(cached, perturbation, config.seed, model.cut)
-        if isinstance(source, PerturbedDataset) and source.perturbation.order and clean and model.frame_wise:
-            indices = reorder(source, indices, clean, plan, rank)
-        jobs += [EncodeJob(source, int(index), plan.store) for index in indices]
+    shared = share([one.missing for one in inputs])
+    for one, missing in zip(inputs, shared, strict=True):
+        indices = missing[rank::processes]
+        if one.clean is not None and isinstance(one.source, PerturbedDataset):
+            indices = reorder(one.source, indices, one.clean, one.store, rank)
+        jobs += [EncodeJob(one.source, int(index), one.store) for index in indices]
     jobs.sort(key=lambda job: job.number)
-    count = sum(perturbation is not None for perturbation in plans)
-    note = f", {count} perturbations" if count else ""
-    return encode_jobs(model, jobs, dataset.spec.name, context, note)
+    return encode_jobs(inputs[0].model, jobs, dataset, context, note)
 
 
 def encode_jobs(
@@ -178,15 +237,15 @@ class PerturbedDataset:
 
 
 def reorder(
-    perturbed: PerturbedDataset, indices: np.ndarray, clean: DatasetPlan, plan: DatasetPlan, rank: int
+    perturbed: PerturbedDataset, indices: np.ndarray, clean: EmbeddingStore, store: EmbeddingStore, rank: int
 ) -> np.ndarray:
     """Store the vectors of recordings whose frames are shown in another order, without encoding them.
 
     Args:
         perturbed: the dataset under a perturbation with an `order`.
         indices: of its rows.
-        clean: where the frames' vectors in their own order are.
-        plan: where those in the new order go.
+        clean: Store of the frames' vectors in their own order.
+        store: Store of those in the new order.
         rank: of this process.
 
     Returns:
@@ -194,14 +253,14 @@ def reorder(
     """
     order, severity = perturbed.perturbation.order, perturbed.perturbation.severity
     rows = perturbed.frame.iloc[indices]
-    absent = clean.store.missing(rows["id"], rows["fingerprint"])
+    absent = clean.missing(rows["id"], rows["fingerprint"])
     known = np.delete(indices, absent)
     if order is None or not len(known):
         return indices
     rows = perturbed.frame.iloc[known]
-    embeddings = clean.store.load(rows["id"], rows["fingerprint"])
+    embeddings = clean.load(rows["id"], rows["fingerprint"])
     vectors = [embeddings.parts(position) for position in range(len(rows))]
-    plan.store.append(
+    store.append(
         list(rows["id"]),
         list(rows["fingerprint"]),
         [

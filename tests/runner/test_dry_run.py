@@ -1,0 +1,70 @@
+"""A dry run against the run after it: what is encoded, and the size of the files."""
+
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.console import Console
+from cardiobench.embeddings import extract as extraction
+from cardiobench.runner.dry_run import dry_run
+from cardiobench.runner.run import run
+from tests.models.tiny import tiny_open_clip
+
+TASKS = ("phantom_echo/view", "phantom_echo/lv_seg", "phantom_echo/landmarks")
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Recordings that the encoding loop is given, by model."""
+    given: Counter[str] = Counter()
+    original = extraction.extract
+
+    def extract(model, jobs, **options):
+        given[model.name] += len(jobs)
+        return original(model, jobs, **options)
+
+    monkeypatch.setattr(extraction, "extract", extract)
+    return given
+
+
+def on_disk(folder):
+    """Return the shards of a cache: their bytes, and the recordings in them."""
+    shards = list(folder.rglob("*.arrow"))
+    ids = 0
+    for shard in shards:
+        with pa.memory_map(str(shard)) as source:
+            ids += len(pa.ipc.open_file(source).read_all()["id"].unique())
+    return sum(shard.stat().st_size for shard in shards), ids
+
+
+@pytest.mark.slow
+def test_everything_that_the_run_encodes_is_priced(tmp_path, counted):
+    # Two models share the tokens of the floors, and one of them is a floor itself.
+    models = (str(tiny_open_clip(tmp_path / "org" / "clip")), "cardiobench/random-vit")
+    settings = RunConfig(
+        models=models,
+        tasks=TASKS,
+        protocols=("probe", "attention_probe", "dense", "stress"),
+        poolings=("own", "tokens"),
+        limit=4,
+        resamples=20,
+        workers=0,
+        options={
+            "dense": {"penalties": [0.1]},
+            "stress": {"kinds": ["shuffle", "speckle"]},
+            "attention_probe": {"epochs": 1, "seeds": 1},
+        },
+        output_dir=tmp_path / "results",
+        cache_dir=tmp_path / "cache",
+    )
+    plan = dry_run(settings, Console(main=False))
+    assert not plan.problems and not counted and not (tmp_path / "cache").exists()
+    run(settings, Console(main=False))
+    size, ids = on_disk(tmp_path / "cache")
+    assert sum(row["to_encode"] for row in plan.rows) == sum(counted.values())
+    assert sum(counted.values()) < ids, "a model of single frames has the vectors of shuffled ones: stored, not encoded"
+    assert sum(row["bytes"] for row in plan.rows) == pytest.approx(size, rel=0.03)
+    again = dry_run(settings, Console(main=False))
+    assert all(row["to_encode"] == row["bytes"] == 0 for row in again.rows)
