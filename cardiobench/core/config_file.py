@@ -34,7 +34,10 @@ def read_config(path: str | Path) -> dict[str, Any]:
         RecursionError,
         yaml.YAMLError,
     ) as error:  # ValueError: no UTF-8, or thousands of digits
-        raise BadConfig(f"{path} cannot be read as YAML: {getattr(error, 'strerror', None) or error}") from error
+        reason = getattr(error, "strerror", None) or getattr(error, "problem", None) or error
+        raise BadConfig(
+            f"{path} cannot be read as YAML: {reason}. Give a file of settings, such as a run.yaml below runs/ of a results folder."
+        ) from error
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
         kind = "names that are no text" if isinstance(values, dict) else f"a {type(values).__name__}"
         raise BadConfig(f"{path} holds {kind}, not a mapping of settings such as 'models: [org/name]'")

@@ -116,6 +116,6 @@ def check_draws(resamples: int, seed: int) -> None:
     Raises:
         BadConfig: One of them is out of range.
     """
-    for name, value, low, high in (("resamples", resamples, 0, MOST_RESAMPLES), ("seed", seed, 0, 2**32 - 1)):
-        if not isinstance(value, (int, np.integer)) or not low <= value <= high:
+    for name, value, low, high in (("resamples", resamples, 1, MOST_RESAMPLES), ("seed", seed, 0, 2**32 - 1)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
             raise BadConfig(f"{name} {value!r:.60}: expected a whole number from {low} to {high:,}")

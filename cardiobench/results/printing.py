@@ -1,5 +1,6 @@
 """Results as short tables of plain text, for `print` and for a Python prompt."""
 
+import math
 import textwrap
 from collections.abc import Sequence
 
@@ -41,12 +42,13 @@ def result_text(result: ScoreResult) -> str:
         ],
     )
     count = f"n = {score.n}" + (f" ({score.n_patients} patients)" if score.n_patients != score.n else " patients")
-    coverage = f"coverage {result.coverage['scored']}/{result.coverage['expected']}"
+    coverage = f"coverage {formatting.coverage(result)}"
     others = ", ".join(
         _other(key, estimate.value, result) for key, estimate in result.overall.items() if key != result.metric
     )
     sentences = [
         f"verdict: {formatting.verdict(result)}" + (f": {result.verdict.sentence}" if result.verdict.sentence else ""),
+        *([bounds] if (bounds := formatting.bounds(result)) else []),
         ", ".join((count, coverage, *formatting.flags(result))),
         *([f"other metrics: {others}"] if others else []),
         *(f"! {warning}" for warning in result.warnings if result.verdict.sentence not in warning),
@@ -63,9 +65,8 @@ def result_repr(result: ScoreResult) -> str:
 
 def _other(key: str, value: float, result: ScoreResult) -> str:
     number = result.number(key)
-    return " ".join(
-        filter(None, (key, number.text(value, number.decimals(result.unit)), number.shown_unit(result.unit)))
-    )
+    unit = "" if math.isnan(value) else number.shown_unit(result.unit)
+    return " ".join(filter(None, (key, number.text(value, number.decimals(result.unit)), unit)))
 
 
 def _wrapped(sentence: str) -> str:

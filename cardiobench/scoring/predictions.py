@@ -102,18 +102,36 @@ def _check_values(answers: pd.DataFrame, task: Task, source: str) -> None:
             )
     for column in given if task.classes else ["y_pred"]:
         values = pd.to_numeric(answers[column], errors="coerce").to_numpy(np.float64)
-        _require(np.isfinite(values), answers, source, f"values of {column} are not finite numbers")
+        _require(
+            np.isfinite(values),
+            answers,
+            source,
+            f"values of {column} are not finite numbers",
+            "Give a number, or leave the row out and score the others with --allow-missing (in Python allow_missing=True).",
+        )
     if given:
         table = answers[given].to_numpy(np.float64)
-        _require(((table >= 0) & (table <= 1)).all(axis=1), answers, source, "rows have a probability outside [0, 1]")
+        _require(
+            ((table >= 0) & (table <= 1)).all(axis=1),
+            answers,
+            source,
+            "rows have a probability outside [0, 1]",
+            "Divide percentages by 100, and apply the model's sigmoid or softmax to logits.",
+        )
         adds_up = (np.abs(table.sum(axis=1) - 1) <= SUM_TOLERANCE) | several
-        _require(adds_up, answers, source, "rows have probabilities that do not sum to 1")
+        _require(
+            adds_up,
+            answers,
+            source,
+            "rows have probabilities that do not sum to 1",
+            f"Give the softmax over {', '.join(task.classes)}.",
+        )
 
 
-def _require(good: np.ndarray, answers: pd.DataFrame, source: str, complaint: str) -> None:
+def _require(good: np.ndarray, answers: pd.DataFrame, source: str, complaint: str, action: str) -> None:
     if not good.all():
         count = f"{int((~good).sum())} of {len(good)}"
-        raise BadPredictions(f"{source}: {count} {complaint}: {first_n(answers['id'][~good])}.")
+        raise BadPredictions(f"{source}: {count} {complaint}: {first_n(answers['id'][~good])}. {action}")
 
 
 def _completed(answers: pd.DataFrame, task: Task) -> pd.DataFrame:

@@ -94,3 +94,14 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path, text):
         path.write_text(text)
     with pytest.raises(BadConfig, match=r"run\.yaml"):
         read_config(path)
+
+
+@pytest.mark.parametrize("text", [None, "a: [", "x: y: z", "**Above**: *the floor*"])
+def test_a_file_that_is_no_yaml_is_one_line_with_the_file_to_give(tmp_path, text):
+    path = tmp_path / "report.md"
+    path.mkdir() if text is None else path.write_text(text)
+    with pytest.raises(
+        BadConfig, match=r"cannot be read as YAML: .*Give a file of settings, such as a run\.yaml"
+    ) as error:
+        read_config(path)
+    assert "\n" not in str(error.value)

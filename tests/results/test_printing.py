@@ -133,3 +133,15 @@ def test_printing_imports_nothing_heavy():
     code = "import sys, cardiobench.results.printing; print([m for m in ('rich', 'torch', 'matplotlib', 'datasets', 'sklearn') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_an_unknown_coverage_an_undefined_number_and_missing_answers_are_said():
+    found = catalog.task("phantom_ecg/cd")
+    references = truth(found)
+    given = answers(found, references, 0.9, 1)
+    result = cardiobench.score(given[:40], found.name, references, resamples=60, allow_missing=True)
+    text = " ".join(str(result).split())
+    assert f"coverage {result.scored}/unknown" in text and "None" not in text
+    assert "unanswered: between" in text and "judged on" in text
+    constant = cardiobench.score(given[["id"]].assign(y_pred=found.classes[0]), found.name, references, resamples=60)
+    assert np.isnan(constant.overall["ppv"].value) and "ppv undefined," in " ".join(str(constant).split())

@@ -116,11 +116,14 @@ def good(table, task):
             ["1 of 60", "u000 ('severe')", "Classes: well, sick"],
         ),
         (lambda a: a.assign(y_pred=[None, *a["y_pred"][1:]]), ["1 of 60", "u000 (None)"]),
-        (lambda a: a.assign(p_sick=1.2, p_well=-0.2), ["60 of 60", "outside [0, 1]"]),
-        (lambda a: a.assign(p_sick=0.7, p_well=0.2), ["60 of 60", "do not sum to 1"]),
+        (lambda a: a.assign(p_sick=1.2, p_well=-0.2), ["60 of 60", "outside [0, 1]", "softmax to logits"]),
+        (
+            lambda a: a.assign(p_sick=0.7, p_well=0.2),
+            ["60 of 60", "do not sum to 1", "Give the softmax over well, sick."],
+        ),
         (
             lambda a: a.assign(p_sick=[np.nan] + [0.5] * 59, p_well=0.5),
-            ["1 of 60 values of p_sick", "not finite", "u000"],
+            ["1 of 60 values of p_sick", "not finite", "u000", "--allow-missing"],
         ),
         (lambda a: a.assign(p_sick=0.5), ["p_sick only"]),
         (lambda a: a.drop(columns="y_pred"), ["neither y_pred nor probabilities"]),
