@@ -1,6 +1,7 @@
 """The Python API: what the command line does, as functions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,9 @@ def score(
     about = describe_model(
         joined.task, model_name=model_name, protocol_name=protocol_name, seen_in_pretraining=seen_in_pretraining
     )
+    _check_options("score", options, [one.name for one in fields(ResultContext)])
+    if isinstance(options.get("metrics"), str):
+        options["metrics"] = (options["metrics"],)
     context = ResultContext(**{"generated": generated, "dataset": facts, **about, **options})
     return score_joined(joined, truth.table, context)
 
@@ -132,7 +136,14 @@ def compare(
         _joined(one, truth, references, allow_missing) if stored is None else read_stored(stored, truth.facts)
         for one, stored in ((one, result_file(one)) for one in (a, b))
     )
+    _check_options("compare", options, ["metric", "resamples", "seed"])
     return compare_joined(first, second, **options)
+
+
+def _check_options(function: str, options: Mapping[str, Any], known: Sequence[str]) -> None:
+    for name in options:
+        if name not in known:
+            raise unknown_name(f"option of {function}", name, known)
 
 
 def load_references(task: str, data_dir: str | Path | None = None) -> "pd.DataFrame":

@@ -34,10 +34,13 @@ def check_text(kind: str, name: object) -> str:
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     """Say that no `kind` is called `name`, and which known name is nearest.
 
+    Raises:
+        UnknownName: The name is no text.
+
     >>> print(unknown_name("task", "camus/EF", ["camus/ef", "tmed2/as"]))
     no task 'camus/EF'. Did you mean 'camus/ef'?
     """
-    known = sorted(known)
+    name, known = check_text(kind, name), sorted(known)
     near = nearest(name, known)
     hint = f"Did you mean '{near}'?" if near else f"Known: {first_n(known, 50) or 'none'}."
     shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}... ({len(name)} characters)"

@@ -145,3 +145,14 @@ def test_an_unknown_coverage_an_undefined_number_and_missing_answers_are_said():
     assert "unanswered: between" in text and "judged on" in text
     constant = cardiobench.score(given[["id"]].assign(y_pred=found.classes[0]), found.name, references, resamples=60)
     assert np.isnan(constant.overall["ppv"].value) and "ppv undefined," in " ".join(str(constant).split())
+
+
+def test_one_metric_is_as_good_as_a_list_of_one():
+    found = catalog.task("phantom_ecg/cd")
+    references = truth(found)
+    given = answers(found, references, 0.9, 1)
+    one, listed = (
+        cardiobench.score(given, found.name, references, resamples=60, metrics=names)
+        for names in ("f1_macro", ["f1_macro"])
+    )
+    assert one.overall == listed.overall
