@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from cardiobench.core.config import RESAMPLES
 from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError, HubError
 from cardiobench.hub.api import NOBODY, call, connect, whoami
@@ -14,18 +15,25 @@ from cardiobench.results.paths import folder_name
 from cardiobench.results.score_result import ScoreResult
 
 
-def check_before_run(models: Sequence[str]) -> list[str]:
+def check_before_run(models: Sequence[str], resamples: int = RESAMPLES) -> list[str]:
     """Check that the results of these models could be pushed, before hours are spent on them.
 
     Args:
         models: as they are evaluated.
+        resamples: Number of draws of patients in this run.
 
     Returns:
         One sentence per model: whether its results will be committed, or asked for in a pull request.
 
     Raises:
-        HubError: no token, one that may not write, a folder of this machine, or a repository that is not there.
+        HubError: no token, one that may not write, a folder of this machine, a repository that is not there, or other draws
+            than a push takes.
     """
+    if resamples != RESAMPLES:
+        raise HubError(
+            f"--push-to-hub takes results with {RESAMPLES} draws of patients, and this run has {resamples}. "
+            "Leave --resamples or --push-to-hub out."
+        )
     for model in models:
         if is_local(model):
             raise HubError(

@@ -97,7 +97,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
             console.print(f"nothing falls to shard {config.shard}: there are fewer pairs of a model and a dataset")
     with watch(accelerator):
         if config.push_to_hub:
-            announce_push(config.models, accelerator.is_main_process, console)
+            announce_push(config, accelerator.is_main_process, console)
         check_shared(config.cache_dir, accelerator)
         analyses: list[AnalysisCell] = []
         for model, chosen, here in load_models(request, context):
@@ -117,7 +117,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     return context.summary
 
 
-def announce_push(models: Sequence[str], is_main_process: bool, console: Console) -> None:
+def announce_push(config: RunConfig, is_main_process: bool, console: Console) -> None:
     """Print where the results of each model will be pushed; the main process asks the Hub, and all end where it is refused.
 
     Raises:
@@ -129,7 +129,7 @@ def announce_push(models: Sequence[str], is_main_process: bool, console: Console
     problem = ""
     if is_main_process:
         try:
-            lines = check_before_run(models)
+            lines = check_before_run(config.models, config.resamples)
         except HubError as error:
             problem = str(error)
     (problem,) = share([problem])

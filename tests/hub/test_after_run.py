@@ -166,6 +166,8 @@ def test_a_rehearsal_is_no_failure_and_goes_nowhere(model, hub, saved, capsys):
 
 def test_what_must_hold_before_a_run(model, hub, client, tmp_path, monkeypatch):
     assert check_before_run([MODEL]) == [f"{MODEL}: results will be committed as alice"]
+    with pytest.raises(HubError, match="1000 draws of patients, and this run has 50"):
+        check_before_run([MODEL], resamples=50)
     with pytest.raises(HubError, match="is a folder of this machine"):
         check_before_run([str(tmp_path)])
     with pytest.raises(HubError, match="no such repository"):

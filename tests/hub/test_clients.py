@@ -117,7 +117,7 @@ def test_the_line_that_evaluates_a_model_writes_to_its_card(hub, client, start, 
     hub.store.put("model", name, {"README.md": b"---\nlicense: mit\n---\n# By hand\n"})
     launch = Path(sys.executable).parent / "accelerate"
     line = f"{launch} launch -m cardiobench.eval --model {name} --push-to-hub".split()
-    line += "--tasks ptb_xl_sample --resamples 50".split()
+    line += "--tasks ptb_xl_sample".split()
     out = printed(start(*line))
     assert "+model-index:" in out and f"/{name}/commit/" in out
     card = ModelCard.load(name)
@@ -147,7 +147,7 @@ def test_a_rehearsal_changes_no_card(hub, client, start, tmp_path):
     hub.store.put("model", "org/name", {"README.md": b"---\nlicense: mit\n---\n# By hand\n"})
     launch = Path(sys.executable).parent / "accelerate"
     line = f"{launch} launch -m cardiobench.eval --model org/name --push-to-hub".split()
-    line += "--tasks phantom_echo/ef --protocols knn --limit 12 --resamples 50".split()
+    line += "--tasks phantom_echo/ef --protocols knn --limit 12".split()
     process = start(*line)
     out, error = process.communicate(timeout=300)
     assert process.returncode in (0, 1) and "rehearsal" in out + error

@@ -8,6 +8,7 @@ import pytest
 from cardiobench.core import plugins
 from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
+from cardiobench.report.overview import find_task
 from cardiobench.results.context import ResultContext
 from cardiobench.runner.run import run
 from cardiobench.scoring.metrics import narrow_metrics
@@ -107,7 +108,8 @@ def test_a_kind_of_an_installed_package_is_known(monkeypatch):
 
 
 @pytest.mark.slow
-def test_kinds_from_elsewhere_run_under_protocols_that_do_not_know_them(others, monkeypatch, tmp_path):
+def test_kinds_from_elsewhere_run_under_protocols_that_do_not_know_them(others, monkeypatch, tmp_path, request):
+    request.addfinalizer(find_task.cache_clear)  # The report of the run keeps the tasks of the other kinds.
     for name in ("phantom_echo", "phantom_ecg"):
         builder = catalog.builder(name)
         tasks = tuple(replace(task, kind=INSTEAD.get(task.kind, task.kind)) for task in builder.SPEC.tasks)
