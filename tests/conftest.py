@@ -53,10 +53,12 @@ def pytest_sessionfinish():
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say how many faults were tried and survived (tests/faults), from whichever process ran them."""
+    """Say how many faults were tried and survived (tests/faults and the marker `fault`), from whichever process ran them."""
     reports = [report for name in ("passed", "failed") for report in terminalreporter.stats.get(name, ())]
     counted = [dict(report.user_properties) for report in reports if getattr(report, "user_properties", None)]
-    tried = sum(properties.get("faults_tried", 0) for properties in counted)
+    alone = [report for report in reports if report.when == "call" and "fault" in report.keywords]
+    tried = sum(properties.get("faults_tried", 0) for properties in counted) + len(alone)
     if tried:
         survived = sum(properties.get("faults_survived", 0) for properties in counted)
+        survived += sum(report.passed for report in alone)
         terminalreporter.write_line(f"faults: tried {tried}, survived {survived}")

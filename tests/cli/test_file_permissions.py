@@ -16,6 +16,8 @@ from cardiobench.core.setting import HOW, Setting
 from cardiobench.protocols import list_protocols, option_types, protocol_class
 from cardiobench.protocols.options import InFile, in_file
 
+pytestmark = pytest.mark.fault
+
 # What a stranger would write, in every spelling that means the same; nothing here is said twice in the product.
 REFUSED = {
     "models": ["evil.py:Model", ["os:system"], ["a/b", "/tmp/evil.py:Model"], ["package.module:make"]],

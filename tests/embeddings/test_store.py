@@ -18,6 +18,8 @@ from cardiobench.core.libraries import library_warnings
 from cardiobench.embeddings.extract import SHARD
 from cardiobench.embeddings.store import Embeddings, EmbeddingStore, _is_whole, _to_bytes, folder_name
 
+pytestmark = pytest.mark.fault
+
 
 def store(folder, **key):
     """The store as a new process opens it: what this one has checked is forgotten, for two writes may bear one time."""

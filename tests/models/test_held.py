@@ -11,6 +11,8 @@ import torch
 from cardiobench.models.custom import find_custom, identity
 from cardiobench.models.held import held_by
 
+pytestmark = pytest.mark.fault
+
 ALIKE = torch.arange(6.0).reshape(2, 3)
 
 

@@ -15,6 +15,8 @@ from cardiobench.core.errors import BadModel
 from cardiobench.data.media import Ecg
 from cardiobench.runner.run import run
 
+pytestmark = pytest.mark.fault
+
 TASK = "ptb_xl_sample/cd"
 
 

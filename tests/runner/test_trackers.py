@@ -14,6 +14,8 @@ from cardiobench.hub.outgoing import public_settings
 from cardiobench.runner.run import run
 from cardiobench.runner.trackers import tracked_values
 
+pytestmark = pytest.mark.fault
+
 
 class Notebook(tracking.GeneralTracker):
     """A tracker that keeps what it is told."""
