@@ -117,12 +117,12 @@ def variants(command):
 
 
 def test_every_command_is_tried():
-    assert set(commands()) - {"demo"} == set(LINES)
+    assert set(commands()) - {"demo"} <= set(LINES)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("command", LINES)
+@pytest.mark.parametrize("command", [name for name in LINES if name in commands()])
 def test_any_argument_may_be_anything(command, damaged, tmp_path, monkeypatch, capsys, record_property):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
