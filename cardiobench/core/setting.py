@@ -1,4 +1,4 @@
-"""What a settings field is made of: its metadata for the command line, its type and limits, and texts read as values."""
+"""Parts of a settings field: metadata for the command line, type and limits, and texts read as values."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

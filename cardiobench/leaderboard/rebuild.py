@@ -38,7 +38,7 @@ OWN_VIEWS, BEST = "own_views", "best"
 
 @dataclass(frozen=True)
 class Rules:
-    """What a result has to say by the suite, the protocol and the registry of this installation.
+    """Facts that the suite, the protocol and the registry of this installation set for a result.
 
     Attributes:
         claimed: The submitted result; only its task, protocol, variant, suite and model name are read, and what it says of
