@@ -54,8 +54,8 @@ def names_no_code(models: Sequence[str]) -> bool:
 def parse_options(value: Any) -> Any:
     """Read options of protocols from texts `protocol.option=value`, each value JSON or a word; a mapping stays as it is.
 
-    >>> parse_options(["representation.refit=true", "cross_validation.search=flat"])
-    {'representation': {'refit': True}, 'cross_validation': {'search': 'flat'}}
+    >>> parse_options(["probe.refits=2", "zero_shot.share=0.5"])
+    {'probe': {'refits': 2}, 'zero_shot': {'share': 0.5}}
     """
     if not isinstance(value, (list, tuple)) or not all(isinstance(text, str) for text in value):
         return value

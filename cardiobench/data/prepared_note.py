@@ -25,8 +25,8 @@ class Preparation(Part):
 
     Attributes:
         name: dataset.
-        version: of the dataset in CardioBench.
-        digest: of the rows and file sizes (`RowTable.digest`).
+        version: Version of the dataset in CardioBench.
+        digest: Digest of the rows and file sizes (`RowTable.digest`).
         twin: true for a synthetic twin.
         missing: files that the tables name and the raw folder lacked.
         unreadable: ids of recordings that could not be read and were left out.
@@ -109,7 +109,7 @@ def check_files(folder: Path, note: Preparation, *, verify: bool = False) -> Non
 
     Args:
         folder: prepared folder.
-        note: its note.
+        note: Note of the folder.
         verify: read every file, whatever the cache says.
 
     Raises:

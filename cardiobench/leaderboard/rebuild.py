@@ -84,12 +84,12 @@ class Rules:
 
     @property
     def out_of_fold(self) -> bool:
-        """Whether the protocol predicts the units of all splits."""
+        """Return whether the protocol predicts the units of all splits."""
         return self.protocol is not None and self.protocol.out_of_fold
 
     @property
     def refitted(self) -> bool:
-        """Whether the interval of the ranking metric covers refits, which predictions do not show."""
+        """Return whether the interval of the ranking metric covers refits, which predictions do not show."""
         return self.options.get("refits", 0) > 1
 
     @cached_property
@@ -99,7 +99,7 @@ class Rules:
 
     @property
     def seen_in_pretraining(self) -> bool | None:
-        """Whether the model saw the dataset: as its card says, else as the submitter declares."""
+        """Return whether the model saw the dataset: as its card says, else as the submitter declares."""
         return self.card.saw(self.task.dataset) if self.card else self.claimed.seen_in_pretraining
 
     def references(self, dataset: OpenDataset) -> pd.DataFrame:

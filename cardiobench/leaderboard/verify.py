@@ -57,10 +57,10 @@ class Check:
 
     Attributes:
         name: who pushed it, of which model, task and protocol; or the file.
-        problems: what is wrong with it; empty where everything that can be compared came out as claimed.
-        not_verifiable: what its predictions do not show, and why; empty where they show everything.
+        problems: Differences from what was claimed; empty where everything that can be compared came out as claimed.
+        not_verifiable: Facts that its predictions do not show, with the reason; empty where they show everything.
         older_rules: whether it was scored by older rules, so that only its values were compared.
-        on_trust: what is taken on trust for this result beside the fields of `differences.TRUSTED`.
+        on_trust: Facts taken on trust for this result beside the fields of `differences.TRUSTED`.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Check:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader has to know of a result in which nothing is wrong."""
+        """Return the remarks on a result in which nothing is wrong."""
         older = [f"older rules: {OLDER_RULES}; its values were compared"] if self.older_rules else []
         rest = [f"not verifiable: {self.not_verifiable}"] if self.not_verifiable else []
         return (*older, *rest, *(f"on trust: {field}" for field in self.on_trust))

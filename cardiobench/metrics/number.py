@@ -1,4 +1,4 @@
-"""What a number of a metric is: direction, range, unit, interval; read from the table `NUMBERS` of its formula."""
+"""Facts of a number of a metric: direction, range, unit, interval; read from the table `NUMBERS` of its formula."""
 
 import math
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class Number:
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether more is better; False for a number without a direction."""
+        """Return whether more is better; False for a number without a direction."""
         return self.better == "higher"
 
     @property
