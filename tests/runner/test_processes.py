@@ -209,10 +209,13 @@ def test_two_processes_train_the_members_that_one_trains(tmp_path):
         command = line(folder, *more, launch=launch, model="cardiobench/random-vit", tasks=("phantom_echo",))
         call(*command)
     assert results(folders[0]) == results(folders[1]) != {}
-    files = sorted(folders[0].glob("results/*/*/attention_probe/*.parquet"))
-    assert len(files) == 2
-    for path in files:
-        record = json.loads(path.with_name(path.name.replace(".predictions.parquet", ".json")).read_text())
-        assert len(record["options"]["seed_scores"]) == 3
+    records = sorted(folders[0].glob("results/*/*/attention_probe/*.json"))
+    assert len(records) == 2
+    for path in records:
+        assert len(json.loads(path.read_text())["options"]["seed_scores"]) == 3
+    answers = sorted(folders[0].glob("results/*/*/attention_probe/*.parquet"))
+    assert {path.name.split(".")[-2] for path in answers} == {"predictions", "validation"}
+    assert len(answers) == 2 * len(records)
+    for path in answers:
         other = pd.read_parquet(folders[1] / path.relative_to(folders[0]))
         pd.testing.assert_frame_equal(pd.read_parquet(path), other, check_exact=True)
