@@ -28,11 +28,19 @@ class Extension:
             `draw_side_by_side(records)`; both return name -> figure.
         commands: Name of a command -> module with `HELP`, `configure(parser)` and `execute(arguments)`. The module
             imports nothing heavy at its top, since all of them are read to print the help.
+        after_run: Module with `check(config)`, called before any work to refuse settings, and `execute(results, config)`,
+            called at the end of a run on its main process.
     """
 
     protocols: Mapping[str, str] = field(default_factory=dict)
     figures: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
+    after_run: str = ""
+
+    def references(self, kind: str) -> Mapping[str, str]:
+        """Return name -> reference of one field; the name is empty in a field that holds a single reference."""
+        given = getattr(self, kind)
+        return given if isinstance(given, Mapping) else {"": given} if given else {}
 
 
 @cache
@@ -60,8 +68,13 @@ def contributions(kind: str) -> dict[str, str]:
     Raises:
         BadConfig: Two extensions contribute one name.
     """
-    pairs = [pair for manifest in extensions().values() for pair in getattr(manifest, kind).items()]
+    pairs = [pair for manifest in extensions().values() for pair in manifest.references(kind).items()]
     return plugins.by_name(kind.removesuffix("s"), pairs)
+
+
+def hooks(kind: str) -> list[Any]:
+    """Import everything that extensions contribute to one field of `Extension`, in the order of their names."""
+    return [resolve(one) for manifest in extensions().values() for one in manifest.references(kind).values()]
 
 
 def resolve(reference: str) -> Any:

@@ -50,8 +50,7 @@ from cardiobench.runner.plan import (
 from cardiobench.runner.pooled import pool_views
 from cardiobench.runner.processes import check_shared, share, start_processes, watch
 from cardiobench.runner.shard import datasets_of, modalities_of, parse_shard
-from cardiobench.runner.summarize import finalize
-from cardiobench.runner.trackers import report_to_trackers, tracker_classes
+from cardiobench.runner.summarize import after_run, check_after_run, finalize
 from cardiobench.scoring.metrics import check_metrics
 from cardiobench.scoring.suites import load_suite
 
@@ -78,7 +77,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     request = resolve(replace(config, models=(*config.models, *own)))
     config = request.config
     check_writable(config.output_dir)
-    tracker_classes(config.report_to)
+    check_after_run(config)
     accelerator = start_processes()
     console = console or Console(main=False)
     console.main = console.main and accelerator.is_main_process
@@ -111,8 +110,8 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         if accelerator.is_main_process and not config.shard:
             compare_models(analyses, context)
             finalize(context)
-        if accelerator.is_main_process and config.report_to:
-            report_to_trackers(config, summary.results)
+        if accelerator.is_main_process:
+            after_run(context)
         accelerator.wait_for_everyone()
     return context.summary
 

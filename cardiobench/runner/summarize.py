@@ -1,7 +1,32 @@
-"""Summarize a run: the list of failures, the report, and the push to the Hub."""
+"""Summarize a run: the list of failures, the report, the push to the Hub, and what extensions do with the results."""
 
+from cardiobench.core import extensions
+from cardiobench.core.config import RunConfig, flag_of
+from cardiobench.core.errors import BadConfig
 from cardiobench.data import catalog
 from cardiobench.runner.context import RunContext
+
+
+def check_after_run(config: RunConfig) -> None:
+    """Let extensions refuse settings before any work is done.
+
+    Raises:
+        CardioBenchError: Settings that an extension refuses, or that no installed extension serves.
+    """
+    modules = extensions.hooks("after_run")
+    if config.report_to and not modules:
+        raise BadConfig(
+            f"{flag_of(RunConfig, 'report_to')} {' '.join(config.report_to)}: no installed extension reports results. "
+            "Install one, or leave it out."
+        )
+    for module in modules:
+        module.check(config)
+
+
+def after_run(context: RunContext) -> None:
+    """Hand the results of the run, new and cached, to extensions; on the main process."""
+    for module in extensions.hooks("after_run"):
+        module.execute(context.summary.results, context.config)
 
 
 def finalize(context: RunContext) -> None:

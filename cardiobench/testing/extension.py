@@ -11,7 +11,7 @@ from cardiobench.testing.protocol import check_protocol
 from cardiobench.testing.require import require
 
 HEAVY = ("matplotlib", "numpy", "pandas", "scipy", "sklearn", "torch")
-ATTRIBUTES = {"figures": ("draw",), "commands": ("HELP", "configure", "execute")}
+ATTRIBUTES = {"figures": ("draw",), "commands": ("HELP", "configure", "execute"), "after_run": ("check", "execute")}
 """Field of a manifest -> attributes of the modules that it refers to."""
 
 
@@ -28,8 +28,8 @@ def check_extension(name: str) -> None:
     require(name in known, f"no extension '{name}' is installed. Installed: {', '.join(known) or 'none'}")
     manifest = known[name]
     for field in fields(Extension):
-        for key, reference in getattr(manifest, field.name).items():
-            where = f"{name}: {field.name}['{key}'] = '{reference}'"
+        for key, reference in manifest.references(field.name).items():
+            where = f"{name}: {field.name}{f'[{key!r}]' if key else ''} = '{reference}'"
             try:
                 part = resolve(reference)
             except (ImportError, AttributeError) as error:

@@ -2,22 +2,24 @@
 
 import io
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from cardiobench.cli.main import main
+from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import LicenceError
 from cardiobench.data import catalog
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
 from cardiobench.hub.after_run import push_all
-from cardiobench.hub.outgoing import check_outgoing, clean_text, public_result
+from cardiobench.hub.outgoing import check_outgoing, clean_text, public_result, public_settings
 from cardiobench.results.context import ResultContext
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
@@ -151,3 +153,24 @@ def test_what_must_not_leave_is_refused_whatever_made_it(client, tmp_path, monke
         check_outgoing("x.json", f"{tmp_path}/x".encode())
     check_outgoing("x.json", b"/some/where/else")
     check_outgoing("x.parquet", Path(tmp_path / "absent.parquet"))
+
+
+@pytest.mark.fault
+def test_public_settings_hold_no_path_host_or_token(monkeypatch, tmp_path):
+    """Every field of the settings holds a mark, so that a new field is tried too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "MARK_patient").mkdir()
+    token = "hf_MARKabcdefghij"
+    marked = {
+        "models": ["MARK/anna/net.py:Mine", "/home/MARK/x/weights.pt", "./MARK_patient/../MARK_patient", "org/name"],
+        "options": {"knn": {"folds": "/home/MARK/y/z"}, "probe": {"note": f"{token} and ~/MARK/x"}},
+        "preprocessing": {"file": "/data/MARK/x", "nested": [{"a": "see '/data/MARK/x'"}]},
+        "backend": "dask=tcp://MARK:8786",
+        "tasks": ["/srv/MARK/a"],
+        "variant": token,
+    }
+    kinds = {one.name: str(one.type) for one in fields(RunConfig)}
+    paths = {name: Path("MARK/relative") for name, kind in kinds.items() if "Path" in kind}
+    assert {"data_dir", "output_dir", "cache_dir", "weights", "prompts", "grids"} <= set(paths)
+    text = yaml.safe_dump(public_settings(RunConfig(**marked, **paths)))
+    assert "MARK" not in text.replace("local: MARK_patient", "") and "org/name" in text and "local: net.py:Mine" in text

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 QUIET = dict.fromkeys(
     ("WANDB_X_DISABLE_META", "WANDB__DISABLE_META", "WANDB_DISABLE_CODE", "WANDB_DISABLE_GIT"), "true"
 )
-"""Settings of trackers that would send the command line, with its paths, by themselves; the user's own come first."""
+"""Keep trackers from sending the command line, with its paths; values that the user has set win."""
 
 
 def tracker_classes(names: Sequence[str]) -> "list[type[GeneralTracker]]":
@@ -27,7 +27,7 @@ def tracker_classes(names: Sequence[str]) -> "list[type[GeneralTracker]]":
 
     Raises:
         UnknownName: accelerate has no such tracker.
-        BadConfig: the tracker's package is not installed.
+        BadConfig: The package of a tracker is not installed.
     """
     if not names:
         return []
@@ -49,7 +49,7 @@ def tracked_values(results: Iterable[ScoreResult]) -> dict[str, float]:
     """Return `model/task/protocol/metric` -> score, with its interval and its floor; numbers that are NaN are left out.
 
     Args:
-        results: of a run.
+        results: Results of a run.
 
     Returns:
         For each result the keys `.../<metric>`, `.../low`, `.../high` and `.../floor`.
@@ -65,17 +65,25 @@ def tracked_values(results: Iterable[ScoreResult]) -> dict[str, float]:
     return {name: value for name, value in values.items() if math.isfinite(value)}
 
 
-def report_to_trackers(config: RunConfig, results: Iterable[ScoreResult]) -> None:
-    """Write the scores and the public settings of a run to the trackers that the settings name; on the main process.
-
-    Args:
-        config: the settings; a tracker that writes files gets `<output_dir>/trackers`.
-        results: of the run, new and cached.
+def check(config: RunConfig) -> None:
+    """Refuse trackers that are not here.
 
     Raises:
         UnknownName: accelerate has no such tracker.
-        BadConfig: the tracker's package is not installed.
+        BadConfig: The package of a tracker is not installed.
     """
+    tracker_classes(config.report_to)
+
+
+def execute(results: Iterable[ScoreResult], config: RunConfig) -> None:
+    """Write scores and the public settings of a run to the trackers that `config.report_to` names.
+
+    Args:
+        results: Results of the run, new and cached.
+        config: Settings; a tracker that writes files gets `<output_dir>/trackers`.
+    """
+    if not config.report_to:
+        return
     values = tracked_values(results)
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
