@@ -1,4 +1,4 @@
-"""Checks of a protocol: its kind and options, answers for the test recordings, labels of the test that it never reads."""
+"""Checks of a protocol: its kind and options, answers for the test recordings, and that it learns nothing from them."""
 
 import json
 from dataclasses import replace
@@ -15,15 +15,17 @@ from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.dense.protocol import DensePrediction
 from cardiobench.protocols.options import validated
+from cardiobench.tasks.labels import label_set, split_labels
 from cardiobench.testing.require import require
 
 TASKS = (
     Task("toy/ef", "regression", "ef", ("mae",), unit="%", label_range=(0, 100), prompt_grid=PromptGrid(0, 100, 1)),
     Task("toy/as", "binary", "as", ("f1_macro",), ("no_AS", "AS")),
     Task("toy/view", "multiclass", "view", ("f1_macro",), ("A2C", "A4C", "PLAX")),
+    Task("toy/findings", "multilabel", "findings", ("auroc_macro",), ("AF", "LBBB", "MI")),
 )
-PATIENTS = {"train": 24, "validation": 12, "test": 12}
-DIM = 6
+PATIENTS = {"train": 36, "validation": 12, "test": 12}
+DIM, PARTS = 6, 2
 
 
 class _Silent:
@@ -54,17 +56,17 @@ def check_protocol(protocol: str | BaseProtocol) -> None:
 
 
 def task_data(task: Task, seed: int = 0) -> TaskData:
-    """Return two recordings of each of 48 patients, whose embeddings tell their labels."""
+    """Return two recordings of each of 60 patients, whose embeddings tell their labels."""
     rng = np.random.default_rng(seed)
     split = np.repeat(list(PATIENTS), [2 * count for count in PATIENTS.values()])
     patients = [f"p{number // 2}" for number in range(len(split))]
     kinds = len(task.classes) or 3
     code = np.repeat(np.arange(len(split) // 2) % kinds, 2)
-    features = rng.normal(size=(len(split), DIM)) + 2 * np.eye(DIM)[code]
+    features = rng.normal(size=(PARTS * len(split), DIM)) + 2 * np.eye(DIM)[code].repeat(PARTS, axis=0)
     labels = list(np.asarray(task.classes)[code]) if task.classes else 40.0 + 10 * code + rng.normal(size=len(code))
     ids = [f"r{number}" for number in range(len(split))]
     rows = pd.DataFrame({"id": ids, "patient_id": patients, "study_id": patients, "split": split, task.target: labels})
-    return TaskData(task, rows, Embeddings(features.astype(np.float32), np.arange(len(ids) + 1)), "mean")
+    return TaskData(task, rows, Embeddings(features.astype(np.float32), PARTS * np.arange(len(ids) + 1)), "mean")
 
 
 def check_options(protocol: BaseProtocol) -> None:
@@ -78,43 +80,77 @@ def check_options(protocol: BaseProtocol) -> None:
     require(again == options, f"{name} has the options {options}, which make one with {again}")
 
 
-def check_predictions(protocol: PredictionProtocol, data: TaskData) -> None:
-    """Check a prediction protocol; a task that it refuses with `NotApplicable` is passed over."""
+def check_predictions(protocol: PredictionProtocol, data: TaskData, encoder: Any = None) -> tuple[str, ...]:
+    """Check a prediction protocol.
+
+    Args:
+        protocol: Protocol with its options.
+        data: Recordings of a task.
+        encoder: Model; None for one without text and heads.
+
+    Returns:
+        The variants that were checked; none of a task or a model that the protocol refuses with `NotApplicable`.
+
+    Raises:
+        AssertionError: A check fails; says which.
+    """
+    encoder = encoder or _Silent()
     try:
         protocol.check(data.task)
         variants = protocol.variants(data.task)
-        outputs = {variant: _predict(protocol, data, variant) for variant in variants}
+        outputs = {variant: _predict(protocol, data, encoder, variant) for variant in variants}
     except NotApplicable:
-        return
+        return ()
     except Exception as error:
         raise AssertionError(
             f"{protocol.name} stops at a {data.task.kind} task ({type(error).__name__}: {error}). Where it has no answer for "
             "such tasks, let `check(task)` raise NotApplicable."
         ) from error
     require(len(set(variants)) == len(variants), f"{protocol.name}: variants {variants}, expected each once")
-    hidden = with_other_test_labels(data)
+    hidden = with_other_test_rows(data)
     for variant, (output, chosen) in outputs.items():
         where = f"{protocol.name}{'.' * bool(variant)}{variant} on a {data.task.kind} task"
         _check_output(output, chosen, where, protocol.out_of_fold)
         if not protocol.out_of_fold:
-            again, _ = _predict(protocol, hidden, variant)
-            require(
-                np.array_equal(output.values, again.values),
-                f"{where}: other labels of the test recordings give other predictions: it reads them, or draws unseeded",
-            )
+            again, _ = _predict(protocol, hidden, encoder, variant)
+            _check_learned_nothing(output, again, data, where)
+    return variants
 
 
-def _predict(protocol: PredictionProtocol, data: TaskData, variant: str) -> tuple[ProtocolOutput, TaskData]:
+def _check_learned_nothing(output: ProtocolOutput, again: ProtocolOutput, data: TaskData, where: str) -> None:
+    """Check that `with_other_test_rows` moves no bit of what was learned, nor of the answers to recordings that it left alone."""
+    kept = np.isin(output.indices, np.setdiff1d(data.indices("test"), _replaced(data)))
+
+    def learned(one: ProtocolOutput) -> dict[str, list[Any]]:
+        held = one.validation
+        return {
+            "predictions": [one.values[kept]],
+            "choices (details)": [json.dumps(dict(one.details), sort_keys=True)],
+            "predictions of refits": [values[kept] for values in one.refits],
+            "predictions of single trainings": [values[kept] for values in one.repeats],
+            "predictions of validation recordings": [] if held is None else [held.indices, held.values],
+        }
+
+    after = learned(again)
+    for what, before in learned(output).items():
+        same = len(before) == len(after[what]) and all(map(np.array_equal, before, after[what]))
+        require(
+            same,
+            f"{where}: other labels of the test recordings, and other embeddings of half of them, give other {what}: "
+            "it learns from them, or draws unseeded",
+        )
+
+
+def _predict(
+    protocol: PredictionProtocol, data: TaskData, encoder: Any, variant: str
+) -> tuple[ProtocolOutput, TaskData]:
     """Return the output of a variant, and the rows that it chose."""
     rows = protocol.select_rows(data.rows, data.task, variant)
     positions = data.rows.index.get_indexer(rows.index)
-    vectors = Embeddings(data.embeddings.vectors[positions], np.arange(len(rows) + 1))
+    parts = [data.embeddings.parts(position) for position in positions]
+    vectors = Embeddings(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
     chosen = replace(data, rows=rows.reset_index(drop=True), embeddings=vectors)
-    return protocol.predict(chosen, _encoder(), variant), chosen
-
-
-def _encoder() -> Any:
-    return _Silent()
+    return protocol.predict(chosen, encoder, variant), chosen
 
 
 def _check_output(output: ProtocolOutput, data: TaskData, where: str, out_of_fold: bool) -> None:
@@ -133,15 +169,40 @@ def _check_output(output: ProtocolOutput, data: TaskData, where: str, out_of_fol
     require(output.values.shape == shape, f"{where}: predictions {output.values.shape}, expected {shape}")
     require(np.isfinite(output.values).all(), f"{where}: predictions are not finite")
     if task.rules.answer != "number":
-        sums, low = output.values.sum(axis=1), float(output.values.min())
+        low, high = float(output.values.min()), float(output.values.max())
+        sums = output.values.sum(axis=1) if task.rules.answer == "class" else np.ones(rows)
         require(
-            low >= 0 and np.allclose(sums, 1), f"{where}: probabilities from {low}, sums {sums.min()} to {sums.max()}"
+            low >= 0 and high <= 1 and np.allclose(sums, 1),
+            f"{where}: probabilities from {low} to {high}, sums {sums.min()} to {sums.max()}",
         )
     json.dumps(output.details)
 
 
-def with_other_test_labels(data: TaskData) -> TaskData:
-    """Return the same data with the labels of the test recordings in reverse order."""
-    rows, test = data.rows.copy(), data.indices("test")
-    rows.loc[rows.index[test], data.task.target] = rows[data.task.target].to_numpy()[test][::-1]
-    return replace(data, rows=rows)
+def with_other_test_rows(data: TaskData) -> TaskData:
+    """Return the same data with another label of every test recording, and other embeddings of half of the test patients."""
+    rows, test, task = data.rows.copy(), data.indices("test"), data.task
+    labels = list(rows[task.target])
+    for row in test:
+        labels[row] = _another(labels[row], task)
+    vectors, offsets = data.embeddings.vectors.copy(), data.embeddings.offsets
+    rng = np.random.default_rng(1)
+    for row in _replaced(data):
+        own = slice(offsets[row], offsets[row + 1])
+        vectors[own] = 5 - 2 * vectors[own] + rng.normal(size=vectors[own].shape)
+    return replace(data, rows=rows.assign(**{task.target: labels}), embeddings=Embeddings(vectors, offsets))
+
+
+def _another(label: Any, task: Task) -> Any:
+    if task.rules.answer == "number":
+        return label + 30
+    if task.rules.answer == "labels":
+        present, unmeasured = split_labels(label)
+        return label_set({*task.classes} - {*present, *unmeasured}, task.classes, unmeasured)
+    return task.classes[(task.classes.index(label) + 1) % len(task.classes)]
+
+
+def _replaced(data: TaskData) -> np.ndarray:
+    """Return the rows whose embeddings `with_other_test_rows` replaces: those of every other test patient."""
+    test = data.indices("test")
+    patients = np.unique(data.patients[test])[::2]
+    return test[np.isin(data.patients[test], patients)]

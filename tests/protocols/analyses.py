@@ -1,7 +1,10 @@
-"""A study of a task whose embeddings a test has made."""
+"""A study of a task whose embeddings a test has made, and what it learns."""
+
+import numpy as np
 
 from cardiobench.data.references import references_of
 from cardiobench.protocols.analysis import Analysis
+from cardiobench.protocols.linear.model import LinearModel
 
 
 def study_of(data, changed=None, resamples=100, seed=0) -> Analysis:
@@ -13,3 +16,18 @@ def study_of(data, changed=None, resamples=100, seed=0) -> Analysis:
     return Analysis(
         data.task.name, (data.task,), {}, seed, resamples, opened, lambda task: references_of(data.rows, task)
     )
+
+
+def layers_of(monkeypatch, analyze):
+    """Return the weights of every linear layer that a call makes, in order: what its probes have learned."""
+    layers, init = [], LinearModel.__init__
+
+    def recorded(self, *args, **options):
+        init(self, *args, **options)
+        layers.append(np.vstack([self.coefficients, self.intercepts]))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LinearModel, "__init__", recorded)
+        analyze()
+    assert layers, "nothing was learned"
+    return layers

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import f1_score
 
 from cardiobench.core.errors import NotApplicable, UnknownName
 from cardiobench.protocols.numeric_prompts import RULES, per_frame_median, rank_mean_median
@@ -135,3 +136,39 @@ def test_a_prompt_set_without_a_class_is_named(tmp_path):
     data = with_prompts(task_data(BINARY, [[1.0, 0.0]], ["yes"], ["test"]), file)
     with pytest.raises(UnknownName, match="toy/as for 'no'"):
         ZeroShot().predict(data, Toy(), "")
+
+
+def moved_threshold(odds, labels, splits):
+    """Where macro F1 of train and validation is best among the middles between neighbouring log odds; of equal ones the middle one."""
+    learned = np.isin(splits, ("train", "validation"))
+    cuts = np.unique(odds[learned])
+    cuts = (cuts[1:] + cuts[:-1]) / 2
+    scores = [f1_score(labels[learned], odds[learned] >= cut, average="macro") for cut in cuts]
+    best = [cut for cut, value in zip(cuts, scores, strict=True) if value >= max(scores) - 1e-12]
+    return best[len(best) // 2]
+
+
+@pytest.mark.parametrize("variant", ["threshold", "mean_cosine"])
+def test_the_threshold_is_the_one_that_scikit_learns_f1_finds_on_train_and_validation(prompt_file, variant):
+    """Test recordings lie two thirds of the way to the other class, so that a threshold chosen on them is another one."""
+    rng, n = np.random.default_rng(4), 60
+    sick = np.arange(n) % 3 == 0
+    splits = np.array(["train", "train", "validation", "test"] * 15)
+    angle = np.where(sick, 0.3, 0.9) + np.where(splits == "test", 0.4, 0.0) + 0.15 * rng.normal(size=n)
+    frames = [[[np.cos(one), np.sin(one)], [np.cos(one + 0.1), np.sin(one + 0.1)]] for one in angle]
+    labels = np.where(sick, "yes", "no").tolist()
+    data = with_prompts(task_data(BINARY, frames, labels, splits.tolist(), pooling="mean_l2"), prompt_file)
+    ill, well = np.array([Toy.named["sick"], Toy.named["ill"]]), np.array(Toy.named["well"])
+    if variant == "threshold":
+        middle = np.stack([np.cos(angle + 0.05), np.sin(angle + 0.05)], axis=1)  # mean of both frames, of length one
+        odds = 10 * ((middle @ ill.T).mean(axis=1) - middle @ well)
+    else:
+        odds = 10 * (np.array(frames) @ ill.T).mean(axis=(1, 2))
+    output = ZeroShot(binary_rule="mean_cosine").predict(data, Toy(), variant)
+    expected = moved_threshold(odds, sick, splits)
+    assert output.details["threshold"] == pytest.approx(expected, abs=1e-5)
+    assert output.details["calibrated_on"] == 45
+    test = splits == "test"
+    np.testing.assert_allclose(output.values[:, 1], 1 / (1 + np.exp(expected - odds[test])), atol=1e-5)
+    of_test = moved_threshold(odds[test], sick[test], splits[~test][: test.sum()])
+    assert abs(of_test - expected) > 0.05

@@ -66,6 +66,16 @@ def test_r_is_what_theory_gives(drawn):
     np.testing.assert_allclose(along, drawn.features[:, 1], atol=1e-6)
 
 
+def test_the_axis_does_not_turn_with_the_labels(drawn):
+    rows = drawn.rows.assign(ef=100 - drawn.rows["ef"])
+    one, other = (
+        Alignment().analyze(study_of(data, resamples=20), Pair())
+        for data in (drawn, dataclasses.replace(drawn, rows=rows))
+    )
+    assert other.values["text_axis_pearson"].value == pytest.approx(-one.values["text_axis_pearson"].value)
+    assert (one.tables["recordings"]["along"] == other.tables["recordings"]["along"]).all()
+
+
 def test_zero_shot_has_the_error_that_theory_gives(drawn):
     """The nearest prompts lie around the number that is shown, so the error is the noise's: NOISE x sqrt(2 / pi)."""
     lines = np.arange(1500)

@@ -1,5 +1,7 @@
 """Disturbances, pixel by pixel and frame by frame, and what survives them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,8 @@ from cardiobench.results.context import ResultContext
 from cardiobench.scoring.compare import compare
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
-from tests.protocols.analyses import study_of
+from cardiobench.testing.protocol import with_other_test_rows
+from tests.protocols.analyses import layers_of, study_of
 from tests.protocols.conftest import BINARY, task_data
 
 
@@ -257,3 +260,19 @@ def test_the_paper_profile_shuffles_the_frames_of_all_patients():
     stress = protocol("stress", RunConfig(models=("m",), profile="paper"))
     assert (stress.kinds, stress.patients) == (("shuffle",), None)
     assert Stress(patients=None).patients is None
+
+
+def test_the_probe_learns_nothing_from_test_rows(monkeypatch):
+    base = made(1.0)
+
+    def layers(data):
+        test = data.indices("test")
+        part = Embeddings(data.embeddings.vectors[test], np.arange(len(test) + 1))
+        clean = replace(data, rows=data.rows.iloc[test].reset_index(drop=True), embeddings=part)
+        study = study_of(data, lambda change: data if change is None else clean)
+        return layers_of(
+            monkeypatch, lambda: Stress(kinds=("gain",)).analyze(study, load_model("cardiobench/constant"))
+        )
+
+    before, after = layers(base), layers(with_other_test_rows(base))
+    assert len(before) == len(after) and all(map(np.array_equal, before, after))

@@ -18,6 +18,8 @@ from cardiobench.results.context import ResultContext
 from cardiobench.scoring.compare import compare
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
+from cardiobench.testing.protocol import with_other_test_rows
+from tests.protocols.analyses import layers_of
 from tests.protocols.conftest import BINARY, REGRESSION, task_data
 
 
@@ -155,3 +157,13 @@ def test_the_figure_shows_every_pair_and_the_change_of_those_that_have_one():
     pairs, changes = figure.draw(record)["pairs"].axes
     assert len(pairs.texts) == 6, "c is a target only"
     assert [label.get_text() for label in changes.get_yticklabels()] == ["a → b", "b → a"], "from below"
+
+
+@pytest.mark.parametrize("task", [BINARY, REGRESSION], ids=lambda task: task.kind)
+def test_no_probe_learns_from_test_rows_of_any_dataset(task, monkeypatch):
+    data = {name: dataset(named(name, task), seed=seed) for seed, name in enumerate("ab")}
+    changed = {name: with_other_test_rows(one) for name, one in data.items()}
+    before, after = (
+        layers_of(monkeypatch, lambda one=one: Transfer().analyze(analysis_of(**one), None)) for one in (data, changed)
+    )
+    assert len(before) == len(after) and all(map(np.array_equal, before, after))

@@ -1,0 +1,108 @@
+"""Nothing learns from the test split: every prediction protocol, with every choice among its options, on every kind of task."""
+
+import hashlib
+import json
+from dataclasses import replace
+from typing import Literal, get_args, get_origin
+
+import numpy as np
+import pytest
+import torch
+
+from cardiobench.protocols import list_protocols, option_types, protocol, protocol_class
+from cardiobench.protocols.base import PredictionProtocol
+from cardiobench.protocols.native import NativePrediction
+from cardiobench.protocols.zero_shot import ZeroShot
+from cardiobench.testing.protocol import DIM, PARTS, TASKS, check_predictions, task_data
+from tests.contracts.test_protocols import quick_options
+
+BINARY = TASKS[1]
+
+
+class Talking:
+    """A model with a text tower, and with heads for all toy tasks."""
+
+    name, revision, modalities, dim, pooling = "toy/talking", "1", ("echo", "ecg"), DIM, "mean"
+    sampling, preprocessing, warnings, logit_scale = None, {}, (), 10.0
+    native = tuple(task.target for task in TASKS)
+    transform = encode = to = staticmethod(lambda value: value)
+
+    def encode_text(self, texts):
+        seeds = [int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) for text in texts]
+        vectors = np.stack([np.random.default_rng(seed).normal(size=DIM) for seed in seeds])
+        return torch.tensor(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+    def predict_native(self, target, units):
+        first = 1 / (1 + np.exp(-np.array([unit.mean() for unit in units])))
+        columns = {"view": 6, "findings": 3}.get(target)
+        return np.stack([first] * columns, axis=1) if columns else first
+
+
+@pytest.fixture(scope="module")
+def prompt_file(tmp_path_factory):
+    file = tmp_path_factory.mktemp("prompts") / "toy.json"
+    named = {task.target: {name: [f"{name} one", f"{name} two"] for name in task.classes} for task in TASKS}
+    named["ef"] = {"templates": ["EF is <#>%"]}
+    file.write_text(json.dumps({"version": "1", **named}))
+    return file
+
+
+def choices():
+    """Every protocol with its defaults, and with each other value of an option that is one of a few words."""
+    for name in list_protocols():
+        if not issubclass(protocol_class(name), PredictionProtocol):
+            continue  # What an analysis learns is tested beside its other tests.
+        small = quick_options(name)
+        yield name, small
+        for option, kind in option_types(name).items():
+            words = get_args(kind) if get_origin(kind) is Literal else ()
+            yield from (
+                (name, {**small, option: word}) for word in words if word != getattr(protocol(name, **small), option)
+            )
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    list(choices()),
+    ids=lambda one: one if isinstance(one, str) else "-".join(map(str, one.values())),
+)
+def test_no_answer_and_no_choice_depends_on_other_test_recordings(name, options, prompt_file):
+    made = protocol(name, **options)
+    if options.get("device") == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    checked = {
+        (task.name, variant)
+        for task in TASKS
+        for variant in check_predictions(made, replace(task_data(task), prompts=prompt_file), Talking())
+    }
+    assert checked, "a protocol that answers no kind of task"
+
+
+@pytest.mark.parametrize("task", TASKS[:3], ids=lambda one: one.kind)
+@pytest.mark.parametrize("made", [ZeroShot(), NativePrediction()], ids=lambda one: one.name)
+def test_what_learns_nothing_reads_no_other_split(made, task, prompt_file):
+    """Other labels and embeddings of train and validation: the same answers, but where a threshold is chosen on them."""
+    data = replace(task_data(task), prompts=prompt_file)
+    other = replace(task_data(task, seed=1), prompts=prompt_file)
+    learned = (data.rows["split"] != "test").to_numpy()
+    same = np.repeat(~learned, PARTS)
+    other.embeddings.vectors[same] = data.embeddings.vectors[same]
+    other.rows.loc[learned, task.target] = data.rows.loc[learned, task.target].to_numpy()[::-1]
+    for variant in set(made.variants(task)) - {"threshold"}:
+        before, after = (made.predict(one, Talking(), variant) for one in (data, other))
+        assert np.array_equal(before.values, after.values) and before.details == after.details
+        assert before.validation is None
+
+
+def test_a_protocol_that_learns_from_embeddings_of_the_test_split_is_refused():
+    """Standardised over all recordings: no label is read, and the answers follow from those of other test recordings."""
+
+    class Peeking(NativePrediction):
+        def predict(self, data, encoder, variant):
+            output = super().predict(data, encoder, variant)
+            shifted = data.features[output.indices] - data.features.mean(axis=0)
+            values = 1 / (1 + np.exp(-shifted[:, 0]))
+            return replace(output, values=np.stack([1 - values, values], axis=1))
+
+    with pytest.raises(AssertionError, match=r"other embeddings of half of them, give other predictions"):
+        check_predictions(Peeking(), task_data(BINARY), Talking())
