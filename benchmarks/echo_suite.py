@@ -94,7 +94,10 @@ def whole_suite(folder: Path, output: Path) -> Callable[[], str]:
         return call
 
     evaluate.evaluate_cell = timed(evaluate.evaluate_cell, lambda cell: (cell.task.name, cell.label))
-    run.pool_views = timed(run.pool_views, lambda cells: ("over datasets", "views"))
+    hooks = run.extensions.hooks
+    run.extensions.hooks = lambda kind: [
+        timed(hook, lambda cells: ("over datasets", kind)) if kind == "after_model" else hook for hook in hooks(kind)
+    ]
     run.finalize = timed(run.finalize, lambda context: ("over datasets", "report"))
 
     def evaluated() -> str:

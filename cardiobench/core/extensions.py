@@ -28,6 +28,10 @@ class Extension:
             `draw_side_by_side(records)`; both return name -> figure.
         commands: Name of a command -> module with `HELP`, `configure(parser)` and `execute(arguments)`. The module
             imports nothing heavy at its top, since all of them are read to print the help.
+        tasks: Sequence of tasks put together from several datasets, named `<modality>/<target>`; their members are the
+            tasks of datasets with the same target and classes.
+        after_model: `f(cells, context)`, called on the main process when the cells of a model are finished; it adds results
+            derived from theirs to the summary of the context.
         after_run: Module with `check(config)`, called before any work to refuse settings, and `execute(results, config)`,
             called at the end of a run on its main process.
     """
@@ -35,6 +39,8 @@ class Extension:
     protocols: Mapping[str, str] = field(default_factory=dict)
     figures: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
+    tasks: str = ""
+    after_model: str = ""
     after_run: str = ""
 
     def references(self, kind: str) -> Mapping[str, str]:

@@ -8,11 +8,10 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cardiobench.core import plugins, resources
+from cardiobench.core import extensions, plugins, resources
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.registry import check_text, unknown_name
 from cardiobench.core.user_code import user_code
-from cardiobench.data.pooled_tasks import POOLED_TASKS
 from cardiobench.data.published_tasks import published_tasks
 from cardiobench.data.spec import DatasetSpec, Modality, Task
 
@@ -116,9 +115,14 @@ def list_published_tasks() -> tuple[str, ...]:
     return tuple(sorted(task.name for name in list_datasets() for task in published_tasks(spec(name))))
 
 
+def pooled_tasks() -> tuple[Task, ...]:
+    """Return the tasks over several datasets, which extensions bring; they have no dataset of their own."""
+    return tuple(task for tasks in extensions.hooks("tasks") for task in tasks)
+
+
 def is_pooled(task: Task) -> bool:
-    """Tell whether a task is one over several datasets; it has no dataset of its own."""
-    return task in POOLED_TASKS
+    """Tell whether a task is one over several datasets."""
+    return task in pooled_tasks()
 
 
 def members(pooled: Task) -> tuple[Task, ...]:
@@ -137,7 +141,7 @@ def modality(task: Task) -> Modality:
 def task(name: str) -> Task:
     """Return the task of that name, own, published or pooled; `UnknownName` with the nearest name otherwise."""
     check_text("task", name)
-    for pooled in POOLED_TASKS:
+    for pooled in pooled_tasks():
         if pooled.name == name:
             return pooled
     dataset = name.partition("/")[0]

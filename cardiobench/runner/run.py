@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from cardiobench.core import plugins
+from cardiobench.core import extensions, plugins
 from cardiobench.core.config import RunConfig, absolute, to_yaml
 from cardiobench.core.console import Console
 from cardiobench.core.errors import (
@@ -47,7 +47,6 @@ from cardiobench.runner.plan import (
     real_or_quick,
     resolve_tasks,
 )
-from cardiobench.runner.pooled import pool_views
 from cardiobench.runner.processes import check_shared, share, start_processes, watch
 from cardiobench.runner.shard import datasets_of, modalities_of, parse_shard
 from cardiobench.runner.summarize import after_run, check_after_run, finalize
@@ -362,8 +361,9 @@ def run_model(
             evaluate_cells(made, context, trained)
             score_best_classifiers(made, context)
         context.accelerator.wait_for_everyone()
-    if not context.config.shard:
-        pool_views(cells, context)
+    if context.accelerator.is_main_process and not context.config.shard:
+        for derive in extensions.hooks("after_model"):
+            derive(cells, context)
     dense = [p for p in protocols if isinstance(p, DensePrediction)]
     if dense:
         from cardiobench.runner.dense import run_dense

@@ -3,9 +3,12 @@
 import subprocess
 import sys
 from dataclasses import fields
+from typing import Any
 
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.extensions import Extension, extensions, resolve
+from cardiobench.data import catalog
+from cardiobench.data.spec import Task
 from cardiobench.protocols import protocol_class
 from cardiobench.testing.protocol import check_protocol
 from cardiobench.testing.require import require
@@ -36,6 +39,10 @@ def check_extension(name: str) -> None:
                 raise AssertionError(f"{where} cannot be imported: {error}") from error
             lacking = [attribute for attribute in ATTRIBUTES.get(field.name, ()) if not hasattr(part, attribute)]
             require(not lacking, f"{where} has no {', '.join(lacking)}")
+            if field.name == "after_model":
+                require(callable(part), f"{where} is a {type(part).__name__}, expected a function of cells and context")
+            if field.name == "tasks":
+                _check_tasks(where, part)
     for protocol in manifest.protocols:
         try:
             protocol_class(protocol)
@@ -44,6 +51,16 @@ def check_extension(name: str) -> None:
         check_protocol(protocol)
     loaded = _loaded_with(name)
     require(not loaded, f"{name}: reading its manifest imports {', '.join(loaded)}, and every command reads it")
+
+
+def _check_tasks(where: str, tasks: Any) -> None:
+    for task in tasks:
+        require(isinstance(task, Task), f"{where} holds a {type(task).__name__}, expected tasks")
+        require(len(catalog.members(task)) > 1, f"{where}: no two datasets have a task like {task.name}")
+        modality = catalog.modality(task)
+        require(
+            task.dataset == modality, f"{where}: {task.name} is over datasets of {modality}; name it {modality}/..."
+        )
 
 
 def _loaded_with(name: str) -> list[str]:

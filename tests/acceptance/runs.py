@@ -14,8 +14,10 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from cardiobench.core.config import RunConfig, ScoreConfig
+from cardiobench.core.extensions import extensions
 from cardiobench.data import catalog
 from cardiobench.data.twin import write_twin
+from cardiobench.protocols import list_protocols
 from cardiobench.runner.external_predictions import score_file, task_references
 from cardiobench.runner.run import run
 from tests.acceptance.encoders import Leads, Thumbnails
@@ -36,6 +38,7 @@ class Run:
         damage: takes something away from the folder of twins.
         slow: whether the quick tests leave it out.
         rtol: relative tolerance on another machine.
+        extension: Name of the extension that the run needs beside its protocols.
     """
 
     model: str
@@ -44,6 +47,7 @@ class Run:
     damage: Callable[[Path], None] = lambda folder: None
     slow: bool = False
     rtol: float = 1e-9
+    extension: str = ""
 
     def __call__(self, folder: Path) -> list[Path]:
         """Run it; returns the files of results."""
@@ -76,6 +80,7 @@ class Scoring:
     settings: dict[str, Any] = field(default_factory=dict)
     slow: bool = False
     rtol: float = 1e-9
+    extension: str = ""
 
     def __call__(self, folder: Path) -> list[Path]:
         """Score it; returns the files of results."""
@@ -147,7 +152,7 @@ RUNS: dict[str, Run | Scoring] = {
     "representation": Run(ECG, {**ON_SAMPLE, "protocols": ("representation",)}, slow=True),
     "across": Run(ECG, {"tasks": ("georgia/cd", "code15/cd"), "protocols": ACROSS}, {"georgia": 60, "code15": 60}, slow=True),
     "own_views": Run(ECHO, {"tasks": ("tmed2/as", "tmed2/view"), "protocols": ("knn",), "views": "own"}, {"tmed2": 12}, slow=True),
-    "pooled_views": Run(ECHO, {"tasks": ("tmed2/view", "hmc_qu/view"), "protocols": ("knn",)}, {"tmed2": 12, "hmc_qu": 12}, slow=True),
+    "pooled_views": Run(ECHO, {"tasks": ("tmed2/view", "hmc_qu/view"), "protocols": ("knn",)}, {"tmed2": 12, "hmc_qu": 12}, slow=True, extension="pooled_views"),
     "predictions_binary": Scoring("ptb_xl_sample/cd"),
     "predictions_multiclass": Scoring("phantom_echo/view"),
     "predictions_multilabel": Scoring("phantom_ecg/findings"),
@@ -173,6 +178,13 @@ def _one_thread() -> Iterator[None]:
     with threadpool_limits(1):
         yield
     torch.set_num_threads(threads)
+
+
+def absent(name: str) -> list[str]:
+    """Return the protocols and the extension that a run needs and that are not installed."""
+    one = RUNS[name]
+    needed = {*one.settings.get("protocols", ()), *filter(None, [one.extension])}
+    return sorted(needed - {*list_protocols(), *extensions()})
 
 
 def records(name: str) -> dict[str, Any]:

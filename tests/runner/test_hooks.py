@@ -10,6 +10,9 @@ from cardiobench.core.errors import BadConfig
 from cardiobench.core.extensions import Extension
 from cardiobench.runner.run import run
 
+FUNCTIONS = {"after_model": ["derive"]}
+"""Field of a manifest that refers to a function -> the function's name."""
+
 
 @pytest.fixture
 def install(monkeypatch):
@@ -20,7 +23,7 @@ def install(monkeypatch):
             module = ModuleType(f"toy_{field}")
             vars(module).update(attributes)
             monkeypatch.setitem(sys.modules, module.__name__, module)
-        manifest = Extension(**{field: f"toy_{field}" for field in parts})
+        manifest = Extension(**{field: ":".join([f"toy_{field}", *FUNCTIONS.get(field, [])]) for field in parts})
         monkeypatch.setattr("cardiobench.core.extensions.extensions", lambda: {"toy": manifest} if parts else {})
 
     return make
@@ -56,3 +59,10 @@ def test_settings_are_refused_before_any_work(install, config, tmp_path):
     with pytest.raises(BadConfig, match="--report-to tape: no installed extension reports results"):
         run(config(report_to="tape"))
     assert not list(tmp_path.rglob("*.json"))
+
+
+def test_finished_cells_are_handed_over_for_what_is_derived_from_them(install, config):
+    seen = []
+    install(after_model={"derive": lambda cells, context: seen.append([cell.load_cached() for cell in cells])})
+    summary = run(config())
+    assert [[cached.to_json() for cached in found] for found in seen] == [[one.to_json() for one in summary.results]]

@@ -10,9 +10,8 @@ import pandas as pd
 from cardiobench import api
 from cardiobench.data import catalog
 from cardiobench.metrics.load import load_metric, own_metrics
-from cardiobench.protocols import list_protocols
 from cardiobench.scoring.metrics import metrics_of
-from tests.acceptance.runs import RUNS, records
+from tests.acceptance.runs import absent, records
 from tests.contracts.metric_cases import CASES as INPUTS
 from tests.versions.case import Case, plain
 from tests.versions.datasets import ROUNDED
@@ -100,13 +99,8 @@ def components_of(code: dict[str, str]) -> set[str]:
     return {line.rpartition(" ")[0] or name for name, line in lines}
 
 
-def runnable(name: str) -> bool:
-    """Tell whether all protocols of a run are installed."""
-    return set(RUNS[name].settings["protocols"]) <= set(list_protocols())
-
-
 CASES = {
     **{f"metric {name}": formula(name) for name in own_metrics()},
     **{f"score {name}": score(name) for name in TABLES},
-    **{f"run {name}": whole(name) for name in WHOLE if runnable(name)},
+    **{f"run {name}": whole(name) for name in WHOLE if not absent(name)},
 }

@@ -8,7 +8,7 @@ import pandas as pd
 
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.versions import component_version
-from cardiobench.data import catalog
+from cardiobench.extensions.pooled_views.tasks import POOLED
 from cardiobench.results.paths import predictions_path, result_path
 from cardiobench.results.predictions_file import load_predictions, save_scored
 from cardiobench.results.score_result import ScoreResult
@@ -23,7 +23,6 @@ COMPONENT = "pooled views"
 VERSION = 1
 
 INCOMPLETE = ("missing_files", "absent_rows")
-POOLED = catalog.task("echo/view")
 
 
 def pool_views(cells: Iterable[Cell], context: RunContext) -> None:
@@ -71,7 +70,7 @@ def _score(cells: Mapping[str, Cell]) -> tuple[ScoreResult, list[Path]]:
         warnings=warnings,
     )
     result = score(predictions, predictions.frame.assign(split="test"), context)
-    key = sha256_of_json([component_version(pool_views), *(member.key for member in cells.values())])[:KEY_DIGITS]
+    key = sha256_of_json([component_version(pool), *(member.key for member in cells.values())])[:KEY_DIGITS]
     result = replace(result, stamp={**result.stamp, **cell.provenance(), "key": key})
     return save_scored(result, predictions.frame, result_path(cell.folder, cell.label, POOLED.name))
 

@@ -1,0 +1,8 @@
+"""Pooled views: view recognition over all datasets at hand, `echo/view`."""
+
+from cardiobench.core.extensions import Extension
+
+EXTENSION = Extension(
+    tasks="cardiobench.extensions.pooled_views.tasks:POOLED_TASKS",
+    after_model="cardiobench.extensions.pooled_views.pool:pool_views",
+)
