@@ -12,6 +12,7 @@ from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric
 from cardiobench.stats.information import information_test
 from cardiobench.tasks.floors import best_uninformed
+from cardiobench.tasks.scored import Evidence, Patients
 
 TEST_SETS = {
     "TMED AS 25/94": (25, 94),
@@ -36,13 +37,24 @@ def sampler(truth: np.ndarray, answer: np.ndarray, patients: np.ndarray, seed: i
     return Sampler(ScoringInput(truth, answer), Clusters.of(patients), present, DRAWS, seed)
 
 
+def patients_of(rows: Sampler) -> Patients:
+    """Return the patients of a test set, as its kind of task counts them."""
+    counted, clusters = Patients(rows.clusters.count, rows.clusters.effective), rows.clusters
+    if not rows.classes:
+        return counted
+    return counted._replace(
+        others=clusters.effective_in(rows.sample.y_true != np.bincount(rows.sample.y_true).argmax())
+    )
+
+
 def call(name: str, rows: Sampler) -> tuple[bool, bool, bool]:
     """Return whether the interval is above the floor, whether p < .05, and whether the verdict is "above the floor"."""
     metric = load_metric(name)
     estimate = estimate_metric(metric, rows, [name])[name]
     floor = best_uninformed(name, rows.sample.y_true, rows.classes, metric=metric)
     information = information_test(rows.sample, rows.clusters, rows.classes, DRAWS, rows.seed)
-    verdict = judge(estimate, floor, information, None, metric.higher_is_better)
+    evidence = Evidence(estimate, floor, information, rows.clusters.count, patients_of(rows))
+    verdict = judge(evidence, metric.primary)
     return verdict.low > 0, information.p_value < 0.05, verdict.word == "above the floor"
 
 

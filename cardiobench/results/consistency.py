@@ -18,9 +18,8 @@ from cardiobench.results.score_result import (
     Judgement,
     ScoreResult,
 )
-from cardiobench.results.verdict import Rank, Verdict
+from cardiobench.results.verdict import LEVEL, REVERSED_LEVEL, Rank, Verdict
 
-LEVEL = 0.05
 BEYOND = {"t": "both", "log_t": "high", "log_t_complement": "low"}
 """Method of an interval -> the ends that may lie outside the range of the number."""
 
@@ -141,7 +140,7 @@ def _of_p_values(p: float, adjusted: float) -> Iterator[str]:
 
 
 FIRST_RULES = 2
-"""Rules from which on a result has one of the verdicts of today."""
+"""Rules from which on a result has a verdict."""
 CHECKS: Mapping[type, Callable[[Any], Iterator[str]]] = {
     Estimate: _of_estimate,
     Judgement: _of_judgement,
@@ -151,9 +150,9 @@ CHECKS: Mapping[type, Callable[[Any], Iterator[str]]] = {
 }
 NEEDS: Mapping[Verdict, Callable[[Judgement], bool]] = {
     Verdict.ABOVE: lambda verdict: verdict.low > 0 and verdict.p_adjusted < LEVEL,
-    Verdict.INFORMED: lambda verdict: not verdict.low > 0 and not verdict.high < 0 and verdict.p_adjusted < LEVEL,
-    Verdict.NOTHING: lambda verdict: not verdict.high < 0 and not verdict.p_adjusted < LEVEL,
-    Verdict.BELOW: lambda verdict: verdict.high < 0,
+    Verdict.INFORMED: lambda verdict: not verdict.low > 0 and verdict.p_adjusted < LEVEL,
+    Verdict.NOTHING: lambda verdict: not verdict.p_adjusted < LEVEL,
+    Verdict.REVERSED: lambda verdict: verdict.high < 0 and verdict.p_reversed < REVERSED_LEVEL,
 }
 """Verdict -> what it says of its interval and p-value; the other verdicts say nothing of them."""
 

@@ -68,7 +68,8 @@ def floor(result: ScoreResult) -> str:
 def verdict(result: ScoreResult) -> str:
     """Return the verdict's word, marked where it is exploratory, or that the result has to be scored again."""
     if result.outdated:
-        return OLDER_RULES
+        former = result.verdict.former or result.verdict.word
+        return OLDER_RULES + (f" (then: {former})" if result.rules > 1 else "")
     return result.verdict.word + (" (exploratory)" if result.verdict.exploratory else "")
 
 

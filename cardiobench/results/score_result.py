@@ -85,10 +85,15 @@ class Judgement(Part):
         low: lower end of its 95 % interval.
         high: upper end.
         p_value: of the information test: how often the same answers, dealt to other patients, score as well.
-        p_adjusted: the same for the family, all other members of which count as not run (p = 1).
+        p_adjusted: the same for the family, all other members of which count as not run (p = 1); three times as large where
+            fixed out-of-fold answers were dealt.
+        p_reversed: how often the same answers, dealt to other patients, score as badly.
         statistic: metric that the test compared.
+        test: origin of the p-values, such as Mann-Whitney's test.
         family: primary family that the result belongs to; empty for an exploratory, unadjusted result.
         detectable: smallest difference from the floor that would usually have been seen.
+        n_effective: patients, each counted by the share of rows.
+        former: verdict by older rules, which hold no longer; empty for one of the present rules.
     """
 
     word: Verdict
@@ -98,9 +103,13 @@ class Judgement(Part):
     high: Number = math.nan
     p_value: Number = math.nan
     p_adjusted: Number = math.nan
+    p_reversed: Number = math.nan
     statistic: str = ""
+    test: str = ""
     family: str = ""
     detectable: Number = math.nan
+    n_effective: Number = math.nan
+    former: str = ""
 
     def __post_init__(self) -> None:
         """Accept the verdict's text; a text that is no verdict is a ValueError."""
@@ -239,15 +248,15 @@ class ScoreResult(Record):
         generated: whether the recordings are phantoms or a synthetic twin; such a result never meets real ones.
         out_of_fold: Whether the scored units are of all splits, each predicted by a model that never saw its patient; None in
             a result of schema 3 or older, which did not record it.
-        rules: edition of the rules that it was scored by; 1 for a result of schema 1, whose verdict is not known.
+        rules: edition of the rules that it was scored by. Of older rules `verdict.former` is the verdict; rules 1 had none.
         seen_in_pretraining: whether the model saw the dataset before; None when nobody knows.
         warnings: sentences for the reader of the number.
         predictions_sha256: of the file of predictions beside the result; empty where none was saved.
         stamp: versions, seed and time.
     """
 
-    schema: ClassVar[int] = 4
-    older: ClassVar[tuple[int, ...]] = (1, 2, 3)
+    schema: ClassVar[int] = 5
+    older: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
     task: Name
     metric: Name
     higher_is_better: bool
@@ -268,7 +277,7 @@ class ScoreResult(Record):
     per_class: Mapping[str, ClassScore] = field(default_factory=dict)
     generated: bool = False
     out_of_fold: bool | None = False
-    rules: int = 2
+    rules: int = 3
     seen_in_pretraining: bool | None = None
     warnings: tuple[str, ...] = ()
     predictions_sha256: str = ""
@@ -338,13 +347,15 @@ class ScoreResult(Record):
     def upgrade(cls, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a result of an older schema.
 
-        Schemas 2 and 3 recorded neither `out_of_fold` nor `numbers`, and schema 2 had no multilabel task. A result of schema 1 keeps its
-        scores, loses its verdict, and says that it has to be scored again.
+        Schemas 2 and 3 recorded neither `out_of_fold` nor `numbers`, and schema 2 had no multilabel task. All keep their scores, and
+        say that they have to be scored again, since their verdicts are by older rules; schema 1 had none.
         """
-        record = {**record, "out_of_fold": None}
-        if record["schema"] > 1:
-            return record
+        record = {**record, **({"out_of_fold": None} if record["schema"] < 4 else {})}
         try:
+            if record["schema"] > 1:
+                verdict = record["verdict"]
+                unranked = {"word": Verdict.INCOMPARABLE, "sentence": OLDER_RULES, "former": verdict["word"]}
+                return {**record, "verdict": {**verdict, **unranked}}
             groups = {
                 name: {
                     **entry,
@@ -362,4 +373,4 @@ class ScoreResult(Record):
                 "warnings": [OLDER_RULES, *record["warnings"]],
             }
         except (KeyError, TypeError, AttributeError) as error:
-            raise BadData(f"no {cls.__name__} of schema 1: {error!r}") from error
+            raise BadData(f"no {cls.__name__} of schema {record['schema']}: {error!r}") from error

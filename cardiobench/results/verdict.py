@@ -3,6 +3,9 @@
 from enum import Enum, StrEnum, auto
 from typing import Self
 
+LEVEL, REVERSED_LEVEL = 0.05, 0.01
+"""p-values below which answers carry information, and below which they are called reversed."""
+
 
 class Rank(Enum):
     """What a verdict means for the place of a result among others.
@@ -47,21 +50,27 @@ class Verdict(StrEnum):
     INFORMED = (
         "carries information, not above the floor",
         "◇",
-        "the answers know the patient, but the interval is not above the floor: badly cut, badly calibrated or too few "
-        "patients",
+        "the answers know the patient (fewer than 1 in 20 re-dealings score as well), but the interval is not above the "
+        "floor: badly cut, badly calibrated or too few patients",
         Rank.RANKED,
     )
     NOTHING = (
         "no information shown",
         "≈",
-        "the same answers dealt to other patients score as well",
+        "1 in 20 or more re-dealings of the same answers to other patients score as well",
         Rank.RANKED,
     )
-    BELOW = ("below the floor", "▼", "the whole 95 % interval lies below the floor", Rank.RANKED)
+    REVERSED = (
+        "reversed",
+        "▼",
+        "the whole 95 % interval lies below the floor, and fewer than 1 in 100 re-dealings of the same answers score as "
+        "badly: two classes or the sign may be swapped",
+        Rank.RANKED,
+    )
     FEW = (
         "too few to say",
         "?",
-        "too few patients, or too few with one of the classes, for a verdict",
+        "too few patients, each counted by the share of rows, or too few outside the most frequent class",
         Rank.RANKED,
     )
     INCOMPARABLE = (

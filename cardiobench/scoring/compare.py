@@ -17,7 +17,8 @@ from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.formatting import p_value
 from cardiobench.results.printing import text_table
-from cardiobench.scoring.families import LEVEL, margin
+from cardiobench.results.verdict import LEVEL
+from cardiobench.scoring.families import margin
 from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.verdict import DETECTABLE
 from cardiobench.stats.bootstrap import MIN_PATIENTS, patient_weights

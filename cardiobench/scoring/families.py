@@ -6,8 +6,6 @@ import numpy as np
 
 from cardiobench.scoring.suites import list_suites, load_suite
 
-LEVEL = 0.05
-
 
 @dataclass(frozen=True)
 class Family:

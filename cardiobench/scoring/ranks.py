@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.config import RESAMPLES
+from cardiobench.results.verdict import LEVEL
 from cardiobench.scoring.compare import Comparison, compare
-from cardiobench.scoring.families import LEVEL, Family
+from cardiobench.scoring.families import Family
 from cardiobench.tasks.answers import TableAnswers
 
 Contest = tuple[str, ...]

@@ -36,7 +36,7 @@ def score(
     evidence = scored.evidence(estimate, floors["best_uninformed"])
     family = family_of(task.name, context.protocol, context.variant)
     higher = scored.metric.higher_is_better
-    verdict = judge(evidence.estimate, evidence.floor, evidence.information, family, higher, evidence.rarest)
+    verdict = judge(evidence, scored.number(scored.key), task.unit, family, out_of_fold=answers.out_of_fold)
     groups, skipped, notes = scored.groups()
     collapsed, patients = scored.collapsed(), evidence.n_patients
     few = MIN_PATIENTS <= patients < FEW_PATIENTS

@@ -2,94 +2,166 @@
 
 import math
 
-from cardiobench.results.score_result import Estimate, Floor, Judgement
-from cardiobench.results.verdict import Verdict
-from cardiobench.scoring.families import LEVEL, Family
+from cardiobench.metrics.number import Number
+from cardiobench.results.score_result import Estimate, Judgement
+from cardiobench.results.verdict import LEVEL, REVERSED_LEVEL, Verdict
+from cardiobench.scoring.families import Family
 from cardiobench.stats.bootstrap import MIN_PATIENTS
-from cardiobench.stats.information import Information
-from cardiobench.tasks.scored import Rarest
+from cardiobench.tasks.scored import Evidence
 
 SURE, ENOUGH = 5, 10
-"""Patients of the rarest class below which there is no verdict at all, and below which there is no negative one."""
+"""Patients outside the most frequent class below which there is no verdict at all, and below which there is no negative one."""
 DETECTABLE = 3.5
 """Standard errors of a difference that is seen in 70 to 90 of 100 test sets."""
+CHANCE = 0.5
+"""AUROC of a ranking that knows nothing."""
+FIXED = 3
+"""Factor of the p-value of fixed out-of-fold answers: those of a fold were learned from the labels of the others, so that
+dealing them is too lenient."""
 
 
 def judge(
-    estimate: Estimate,
-    floor: Floor,
-    information: Information,
-    family: Family | None,
-    higher_is_better: bool,
-    rarest: Rarest | None = None,
+    evidence: Evidence, number: Number, unit: str = "", family: Family | None = None, *, out_of_fold: bool = False
 ) -> Judgement:
-    """Judge a score by its floor and by the information test.
+    """Judge a score by the information test and by its floor.
 
     Args:
-        estimate: the score with its interval; of the worst case where answers are missing.
-        floor: best expected score without looking at the recording.
-        information: outcome of the test.
-        family: primary family of the result, all of whose other members count as p = 1; None for an exploratory result.
-        higher_is_better: direction of the metric.
-        rarest: the rarest class of the test set; None for numbers.
+        evidence: Score with its interval, floor, test and patients; of the worst case where answers are missing.
+        number: What the score is.
+        unit: Unit of the task's label.
+        family: Primary family of the result, all of whose other members count as p = 1; None for an exploratory result.
+        out_of_fold: Whether each answer is by a model that learned from the labels of other scored patients.
     """
-    sign = 1 if higher_is_better else -1
-    ends = sorted(sign * (end - floor.value) for end in (estimate.low, estimate.high))
-    adjusted = family.adjust(information.p_value) if family else information.p_value
-    word = _word(ends[0], ends[1], adjusted, math.isnan(floor.value), estimate.n_patients, rarest)
-    detectable = DETECTABLE * estimate.se
+    estimate, floor, information = evidence.estimate, evidence.floor, evidence.information
+    sign = 1 if number.higher_is_better else -1
+    low, high = sorted(sign * (end - floor.value) for end in (estimate.low, estimate.high))
+    p = min(1.0, information.p_value * (FIXED if out_of_fold else 1))
+    adjusted = family.adjust(p) if family else p
+    reversed_ = high < 0 and information.p_reversed < REVERSED_LEVEL and not out_of_fold
+    word = _word(low, adjusted, reversed_, evidence)
+    reason = Reason(evidence, number, unit, adjusted, family, out_of_fold)
     return Judgement(
         word=word,
-        sentence=_sentence(word, adjusted, detectable, estimate.n_patients, floor, rarest),
+        sentence=reason.sentence(word),
         difference=sign * (estimate.value - floor.value),
-        low=ends[0],
-        high=ends[1],
+        low=low,
+        high=high,
         p_value=information.p_value,
         p_adjusted=adjusted,
+        p_reversed=information.p_reversed,
         statistic=information.statistic,
+        test=information.test,
         family=family.name if family else "",
-        detectable=detectable,
+        detectable=DETECTABLE * estimate.se,
+        n_effective=evidence.patients.effective,
     )
 
 
-def _word(low: float, high: float, p: float, no_floor: bool, patients: int, rarest: Rarest | None) -> Verdict:
-    if no_floor:
+def _word(low: float, p: float, reversed_: bool, evidence: Evidence) -> Verdict:
+    if math.isnan(evidence.floor.value):
         return Verdict.INCOMPARABLE
-    if patients < MIN_PATIENTS or math.isnan(low) or (rarest and rarest.patients < SURE):
+    patients = evidence.patients
+    if math.isnan(low) or patients.effective < MIN_PATIENTS or patients.others < SURE:
         return Verdict.FEW
-    informed = p < LEVEL
-    if low > 0 and informed:
-        return Verdict.ABOVE
-    if rarest and rarest.patients < ENOUGH and (high < 0 or not informed):
+    if p < LEVEL:
+        return Verdict.ABOVE if low > 0 else Verdict.INFORMED
+    if patients.others < ENOUGH:
         return Verdict.FEW
-    if high < 0:
-        return Verdict.BELOW
-    return Verdict.INFORMED if informed else Verdict.NOTHING
+    return Verdict.REVERSED if reversed_ else Verdict.NOTHING
 
 
-def _sentence(word: Verdict, p: float, detectable: float, patients: int, floor: Floor, rarest: Rarest | None) -> str:
-    of = f"p = {p:.2g}" if p >= 0.001 else "p < 0.001"
-    if word == Verdict.ABOVE:
+class Reason:
+    """The reason for a verdict, as a reader gets it."""
+
+    def __init__(
+        self, evidence: Evidence, number: Number, unit: str, p: float, family: Family | None, out_of_fold: bool
+    ) -> None:
+        """Keep what `judge` found; `p` is adjusted."""
+        self.evidence, self.number, self.p, self.family = evidence, number, p, family
+        self.unit, self.out_of_fold = number.value_unit(unit), out_of_fold
+        fixed = " of fixed out-of-fold answers, judged at a third of the level" if out_of_fold else ""
+        self.of = f"{_p_text(p)}, {evidence.information.test}{fixed}"
+
+    def sentence(self, word: Verdict) -> str:
+        """Return the sentence of a verdict."""
+        return {
+            Verdict.ABOVE: self._above,
+            Verdict.INFORMED: self._informed,
+            Verdict.NOTHING: self._nothing,
+            Verdict.REVERSED: self._reversed,
+            Verdict.FEW: self._few,
+            Verdict.INCOMPARABLE: lambda: self.evidence.floor.reason or "there is no floor for this metric",
+        }[word]()
+
+    def _above(self) -> str:
+        return f"the whole 95 % interval is above the floor, and the same answers dealt to other patients do worse ({self.of})"
+
+    def _informed(self) -> str:
+        ranking, score = self.evidence.ranking, self._score()
+        if ranking is not None:
+            name = self.evidence.information.statistic
+            holds = "holds" if ranking.low > CHANCE else "is better than chance"
+            return f"the ranking {holds} ({name} {_interval(ranking)}; {self.of}); the cut does not ({score})"
+        if self.evidence.numbers and self._constant_is_closer():
+            return f"the order of the answers holds ({self.of}); a constant would be closer ({score})"
+        return f"the answers know the patient ({self.of}), but the interval is not above the floor ({score})"
+
+    def _nothing(self) -> str:
+        information, patients = self.evidence.information, self.evidence.patients
+        if not information.test:
+            return "all answers are the same, or all true values: nothing tells one patient from another"
+        of = f"{information.statistic}, {information.test}, {_p_text(information.p_value)}"
+        seldom = information.p_value < LEVEL
+        adjusted = f"; that is too often for {self._strictness()}, {_p_text(self.p)} adjusted" if seldom else ""
+        constant = "; a constant would be closer" if self.evidence.numbers and self._constant_is_closer() else ""
+        seen = f"{DETECTABLE * self.evidence.estimate.se:.2g}"
         return (
-            f"the whole 95 % interval is above the floor, and the same answers dealt to other patients do worse ({of})"
+            f"{_of_hundred(information.p_value)} of 100 re-dealings of the same answers to other patients score as well "
+            f"({of}){adjusted}{constant}; only differences above about {seen} are usually seen with these {patients.total} patients"
         )
-    if word == Verdict.INFORMED:
+
+    def _strictness(self) -> str:
+        several = f"one of {len(self.family.tasks)} questions" if self.family else ""
+        fixed = "fixed out-of-fold answers, judged at a third of the level" if self.out_of_fold else ""
+        return " and ".join(filter(None, (several, fixed)))
+
+    def _reversed(self) -> str:
+        information = self.evidence.information
         return (
-            f"the answers know the patient ({of}), but the interval is not above the floor: a sound ranking, badly cut or "
-            "badly calibrated, or too few patients"
+            f"the whole 95 % interval is below the floor ({self._score()}), and "
+            f"fewer than 1 of 100 re-dealings of the same answers to other patients score as badly "
+            f"({_p_text(information.p_reversed)}, {information.test}): two classes or the sign may be swapped"
         )
-    if word == Verdict.NOTHING:
-        return (
-            f"the same answers dealt to other patients score as well ({of}); only differences above about "
-            f"{detectable:.2g} are usually seen with these {patients} patients"
-        )
-    if word == Verdict.BELOW:
-        informed = f"; the answers carry information ({of})" if p < LEVEL else ""
-        return f"the whole 95 % interval is below what guessing or a constant reaches{informed}"
-    if word == Verdict.INCOMPARABLE:
-        return floor.reason or "there is no floor for this metric"
-    if word != Verdict.FEW:
-        return word.meaning
-    if rarest and rarest.patients < ENOUGH:
-        return f"{rarest.patients} patients with {rarest.name}: a good model would often not be recognised"
-    return f"{patients} patients: there is no interval below {MIN_PATIENTS}"
+
+    def _few(self) -> str:
+        patients = self.evidence.patients
+        if patients.total < MIN_PATIENTS:
+            return f"{patients.total} patients: there is no interval below {MIN_PATIENTS}"
+        if patients.effective < MIN_PATIENTS:
+            return (
+                f"the rows are so unequally shared that {patients.total} patients count as {patients.effective:.1f}, and "
+                f"{MIN_PATIENTS} are needed"
+            )
+        if patients.others < ENOUGH:
+            return f"{patients.others:.3g} patients who are not {patients.frequent}: a good model would often not be recognised"
+        return self.evidence.estimate.reason or "there is no interval"
+
+    def _constant_is_closer(self) -> bool:
+        sign = 1 if self.number.higher_is_better else -1
+        return sign * (self.evidence.estimate.value - self.evidence.floor.value) < 0
+
+    def _score(self) -> str:
+        found = f"{self.number.key} {_interval(self.evidence.estimate)} {self.unit}".rstrip()
+        return f"{found}, floor {self.evidence.floor.value:.2f}"
+
+
+def _interval(estimate: Estimate) -> str:
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def _p_text(p: float) -> str:
+    return f"p = {p:.2g}" if p >= 0.001 else "p < 0.001"
+
+
+def _of_hundred(p: float) -> str:
+    return "fewer than 1" if p < 0.005 else f"{100 * p:.0f}"

@@ -40,6 +40,19 @@ class Clusters:
         """Rows of each patient, (P,)."""
         return np.bincount(self.of_row, minlength=self.count)
 
+    @property
+    def effective(self) -> float:
+        """Return the number of patients if each counts by the share of rows: (sum n)² / sum n², n rows of a patient.
+
+        Source: Kish, Survey Sampling (1965).
+        """
+        return self.effective_in(np.ones(len(self), dtype=bool))
+
+    def effective_in(self, rows: np.ndarray) -> float:
+        """Return `effective` of some of the rows, bool (n,); 0 where there are none."""
+        sizes = np.bincount(self.of_row[rows], minlength=1).astype(np.float64)
+        return float(sizes.sum() ** 2 / max((sizes**2).sum(), 1.0))
+
     def take(self, rows: np.ndarray) -> "Clusters":
         """Cluster some of the rows only; patients without any of them are gone."""
         return Clusters.of(self.of_row[rows])

@@ -13,18 +13,50 @@ from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import confusion_table
 
 DRAWS = 1999
-LEVEL = 0.05
 MOST_PATIENTS = 10_000
 """Patients above which the test is made on a random selection of so many, which keeps it exact and short."""
 _CHUNK = 2**17  # rows dealt at once: they stay in the processor's cache
 
 
+class Tails(NamedTuple):
+    """Both one-sided p-values of a test.
+
+    Attributes:
+        p_value: Share of re-dealings, the observed one included, that score at least as well.
+        p_reversed: Share of them that score at most as well.
+        test: Origin of both in words; empty where all answers, or all true values, are the same and nothing can be dealt.
+    """
+
+    p_value: float
+    p_reversed: float
+    test: str = ""
+
+
+NOTHING_DEALT = Tails(1.0, 1.0)
+MANN_WHITNEY = "Mann-Whitney's test"
+
+
 class Information(NamedTuple):
-    """Outcome of the test: p-value, what was compared, and the patients it was made on."""
+    """Outcome of the test.
+
+    Attributes:
+        p_value: As in `Tails`.
+        statistic: Key of the number that was compared.
+        n_patients: Number of patients that the test was made on.
+        p_reversed: As in `Tails`.
+        test: As in `Tails`.
+    """
 
     p_value: float
     statistic: str
     n_patients: int
+    p_reversed: float
+    test: str
+
+    @classmethod
+    def of(cls, tails: Tails, statistic: str, n_patients: int) -> "Information":
+        """Return the outcome of a test that has both tails."""
+        return cls(tails.p_value, statistic, n_patients, tails.p_reversed, tails.test)
 
 
 def information_test(
@@ -40,28 +72,33 @@ def information_test(
         seed: of the draws.
 
     Returns:
-        One-sided p: the share of re-dealings, the observed one included, that score at least as well. 1 where all answers
-        are the same or all rows have one class.
+        The outcome; p is 1 where all answers are the same or all rows have one class.
     """
     if clusters.count > MOST_PATIENTS:
         chosen = np.random.default_rng(seed).permutation(clusters.count)[:MOST_PATIENTS]
         rows = np.flatnonzero(np.isin(clusters.of_row, chosen))
         sample, clusters = sample.take(rows), clusters.take(rows)
     if sample.multilabel:
-        p = p_of_labels(sample.y_true, sample.y_pred, clusters, draws, seed)
-        return Information(p, "auroc_macro", clusters.count)
+        tails = p_of_labels(sample.y_true, sample.y_pred, clusters, draws, seed)
+        return Information.of(tails, "auroc_macro", clusters.count)
     if not classes:
-        return Information(p_of_numbers(sample.y_true, sample.y_pred, clusters, draws, seed), "mae", clusters.count)
+        tails = p_of_numbers(sample.y_true, sample.y_pred, clusters, draws, seed)
+        return Information.of(tails, "mae", clusters.count)
     if sample.probabilities is not None:
-        p = p_of_ranking(sample.y_true, sample.probabilities, clusters, draws, seed)
-        return Information(p, "auroc", clusters.count)
-    p = p_of_classes(sample.y_true, sample.y_pred, clusters, classes, draws, seed)
-    return Information(p, "f1_macro", clusters.count)
+        tails = p_of_ranking(sample.y_true, sample.probabilities, clusters, draws, seed)
+        return Information.of(tails, "auroc", clusters.count)
+    tails = p_of_classes(sample.y_true, sample.y_pred, clusters, classes, draws, seed)
+    return Information.of(tails, "f1_macro", clusters.count)
 
 
 def p_value(observed: float, dealt: np.ndarray) -> float:
     """Compute a one-sided permutation p-value that counts the observed arrangement (Phipson and Smyth 2010)."""
     return float((1 + (dealt >= observed - 1e-12).sum()) / (1 + len(dealt)))
+
+
+def tails_of(observed: float, dealt: np.ndarray) -> Tails:
+    """Compute both one-sided p-values of a score among those of dealings, (B,)."""
+    return Tails(p_value(observed, dealt), p_value(-observed, -dealt), f"{len(dealt):,} re-dealings")
 
 
 class Dealer:
@@ -156,12 +193,12 @@ def expected_macro_f1(tables: np.ndarray, present: np.ndarray) -> np.ndarray:
 
 def p_of_classes(
     truth: np.ndarray, answer: np.ndarray, clusters: Clusters, classes: int, draws: int = DRAWS, seed: int = 0
-) -> float:
-    """Compute the p-value of predicted classes by macro F1 minus its chance level at the table's own margins."""
+) -> Tails:
+    """Compute the p-values of predicted classes by macro F1 minus its chance level at the table's own margins."""
     counts = confusion_table(truth, answer, classes)
     present, used = counts.sum(1) > 0, counts.sum(0) > 0
     if used.sum() < 2 or present.sum() < 2:
-        return 1.0
+        return NOTHING_DEALT
     rng = np.random.default_rng(seed)
     if clusters.one_row_each:
         dealt = np.zeros((draws, classes, classes))
@@ -175,26 +212,30 @@ def p_of_classes(
             parts.append(np.bincount(cells.ravel(), minlength=len(source) * classes**2))
         dealt = np.concatenate(parts).reshape(draws, classes, classes).astype(np.float64)
     observed, chance = (macro_f1(table, present) - expected_macro_f1(table, present) for table in (counts, dealt))
-    return p_value(float(observed), chance)
+    return tails_of(float(observed), chance)
 
 
 def p_of_ranking(
     truth: np.ndarray, probabilities: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0
-) -> float:
-    """Compute the p-value of probabilities (n, K) by AUROC; of several classes by its one-vs-rest mean over those present."""
+) -> Tails:
+    """Compute the p-values of probabilities (n, K) by AUROC; of several classes by its one-vs-rest mean over those present."""
     labels = [1] if probabilities.shape[1] == 2 else list(np.unique(truth))
     labels = [label for label in labels if 0 < (truth == label).sum() < len(truth)]
     if not labels or np.ptp(probabilities, axis=0).max() == 0:
-        return 1.0
+        return NOTHING_DEALT
     if len(labels) == 1 and clusters.one_row_each:
         scores, positive = probabilities[:, labels[0]], truth == labels[0]
-        return float(scipy.stats.mannwhitneyu(scores[positive], scores[~positive], alternative="greater").pvalue)
+        better, worse = (
+            float(scipy.stats.mannwhitneyu(scores[positive], scores[~positive], alternative=side).pvalue)
+            for side in ("greater", "less")
+        )
+        return Tails(better, worse, MANN_WHITNEY)
     with_it = np.stack([truth == label for label in labels])
     return _p_of_ranks(with_it, ~with_it, probabilities.T[labels], clusters, draws, seed)
 
 
-def p_of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> float:
-    """Compute the p-value of the scores (n, K) of a multilabel task by the mean AUROC of the classes that can be ranked.
+def p_of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> Tails:
+    """Compute the p-values of the scores (n, K) of a multilabel task by the mean AUROC of the classes that can be ranked.
 
     Args:
         truth: 1, 0, or NaN for unmeasured, (n, K).
@@ -205,15 +246,15 @@ def p_of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters, draws
     """
     ranked = (truth == 1).any(axis=0) & (truth == 0).any(axis=0) & (np.ptp(scores, axis=0) > 0)
     if not ranked.any():
-        return 1.0
+        return NOTHING_DEALT
     truth = truth.T[ranked]
     return _p_of_ranks(truth == 1, truth == 0, scores.T[ranked], clusters, draws, seed)
 
 
 def _p_of_ranks(
     with_it: np.ndarray, without: np.ndarray, scores: np.ndarray, clusters: Clusters, draws: int, seed: int
-) -> float:
-    """Compute the p-value of scores (K, n) by the mean AUROC of K classes, given the rows with and without each, (K, n)."""
+) -> Tails:
+    """Compute the p-values of scores (K, n) by the mean AUROC of K classes, given the rows with and without each, (K, n)."""
     dealer = Dealer(clusters, np.random.default_rng(seed))
     ranks = np.stack([scipy.stats.rankdata(row) for row in scores])[:, dealer.rows]
     with_it, without = with_it[:, dealer.rows], without[:, dealer.rows]
@@ -222,21 +263,21 @@ def _p_of_ranks(
     dealt = []
     for source in dealer.deal(draws):
         dealt.append(sum(rank[source] @ contrast for rank, contrast in zip(ranks, contrasts, strict=True)))
-    return p_value(float((ranks * contrasts).sum()), np.concatenate(dealt))
+    return tails_of(float((ranks * contrasts).sum()), np.concatenate(dealt))
 
 
-def p_of_numbers(truth: np.ndarray, answer: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> float:
-    """Compute the p-value of predicted numbers by the mean absolute error, after matching their median to the truth's.
+def p_of_numbers(truth: np.ndarray, answer: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> Tails:
+    """Compute the p-values of predicted numbers by the mean absolute error, after matching their median to the truth's.
 
     The shift is the same for every dealing; without it answers that are all far too low would score the same however
     they are dealt.
     """
     if np.ptp(answer) == 0 or np.ptp(truth) == 0:
-        return 1.0
+        return NOTHING_DEALT
     dealer = Dealer(clusters, np.random.default_rng(seed))
     moved, truth = (answer - np.median(answer) + np.median(truth))[dealer.rows], truth[dealer.rows]
     dealt = [-np.abs(moved[source] - truth).mean(axis=1) for source in dealer.deal(draws)]
-    return p_value(float(-np.abs(moved - truth).mean()), np.concatenate(dealt))
+    return tails_of(float(-np.abs(moved - truth).mean()), np.concatenate(dealt))
 
 
 def p_of_correlation(x: np.ndarray, y: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> float:

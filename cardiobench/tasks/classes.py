@@ -11,7 +11,7 @@ from cardiobench.metrics.metric import Metric
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.estimates import Sampler
 from cardiobench.tasks.answers import probability_columns
-from cardiobench.tasks.scored import Rarest
+from cardiobench.tasks.scored import Patients
 from cardiobench.tasks.tables import ScoredTable, TableKind
 from cardiobench.tasks.task import Task
 
@@ -28,13 +28,14 @@ class ScoredClasses(ScoredTable):
         report = load_metric("classification_report")
         return list(dict.fromkeys((*metrics, report))), report, "accuracy"
 
-    def rarest(self, sampler: Sampler) -> Rarest | None:
-        """Return the class that the fewest patients have."""
-        counts = {
-            self.task.classes[code]: sampler.clusters.count_in(sampler.sample.y_true == code)
-            for code in np.flatnonzero(sampler.present)
-        }
-        return Rarest(*min(counts.items(), key=lambda item: item[1])) if counts else None
+    def patients(self, sampler: Sampler) -> Patients:
+        """Return the patients of some rows, and of those outside the class that most rows have."""
+        truth, found = sampler.sample.y_true, super().patients(sampler)
+        if not len(truth):
+            return found
+        most = int(np.bincount(truth).argmax())
+        others = sampler.clusters.effective_in(truth != most)
+        return found._replace(others=others, frequent=self.task.classes[most])
 
     def group_classes(self) -> list[str]:
         """Return the classes of the whole test set."""

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.information import Dealer, Information, p_value
+from cardiobench.stats.information import Dealer, Information, tails_of
 from cardiobench.tasks.task import Task
 
 DRAWS = 199
@@ -41,7 +41,7 @@ def dealt_test(
         seed: of the draws.
 
     Returns:
-        One-sided p: the share of dealings, the observed one included, that score at least as well.
+        The outcome, by the ranking metric.
     """
     truth, answer = np.stack(truths), np.stack(answers)
     rng = np.random.default_rng(seed)
@@ -54,7 +54,7 @@ def dealt_test(
         for draw, source in enumerate(every):
             dealt[draw] += fit(truth[chosen], answer[chosen[source]], len(task.structures))
     observed = fit(truth, answer, len(task.structures))
-    return Information(p_value(observed, dealt), task.metrics[0], patients)
+    return Information.of(tails_of(observed, dealt), task.metrics[0], patients)
 
 
 def overlap(truth: np.ndarray, answer: np.ndarray, structures: int) -> float:

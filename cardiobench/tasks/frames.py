@@ -20,7 +20,7 @@ from cardiobench.tasks.frame_coverage import FrameCoverage
 from cardiobench.tasks.frame_numbers import LENGTH_ERRORS, number_of, shown_by_structure, structure_columns
 from cardiobench.tasks.groups import adjust_gaps, breakdowns, split_rows
 from cardiobench.tasks.mask_volumes import MaskVolumes
-from cardiobench.tasks.scored import Evidence, Scored
+from cardiobench.tasks.scored import Evidence, Patients, Scored
 from cardiobench.tasks.task import Task, TaskKind
 from cardiobench.tasks.unit_means import estimate_mean, mean_metric, mean_sampler
 
@@ -271,7 +271,9 @@ class ScoredFrames(Scored):
             estimate, bounds = self._worst_case()
         scorer = self.scorer
         information = dealt_test(self.kind.fit, self.task, scorer.frame, scorer.truths, scorer.answers, seed=self.seed)
-        return Evidence(estimate, floor, information, estimate.n_patients, bounds=bounds)
+        clusters = mean_sampler(self.table[self.key], self.patients).clusters
+        patients = Patients(clusters.count, clusters.effective)
+        return Evidence(estimate, floor, information, estimate.n_patients, patients, bounds)
 
     def _worst_case(self) -> tuple[Estimate, Bounds]:
         """Return the estimate if every frame without a score were as bad as can be, and the range of such cases.

@@ -1,5 +1,6 @@
 """Interface between a kind of task and the one function that scores."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,11 +12,20 @@ from cardiobench.results.score_result import Bounds, Breakdown, ClassScore, Esti
 from cardiobench.stats.information import Information
 
 
-class Rarest(NamedTuple):
-    """The class that the fewest patients have."""
+class Patients(NamedTuple):
+    """Patients that a verdict rests on, each counted by the share of rows (`Clusters.effective`).
 
-    name: str
-    patients: int
+    Attributes:
+        total: Number of patients.
+        effective: Number that they count as.
+        others: Number that those outside the most frequent class count as; NaN where no class decides.
+        frequent: Most frequent class; empty where no class decides.
+    """
+
+    total: int
+    effective: float
+    others: float = math.nan
+    frequent: str = ""
 
 
 @dataclass(frozen=True)
@@ -27,16 +37,20 @@ class Evidence:
         floor: Best expected score of answers that ignore the recording, on the same rows.
         information: Outcome of the information test.
         n_patients: Patients that the reader is told the score rests on.
-        rarest: Rarest class of the rows; None where no class decides.
+        patients: Patients of the rows.
         bounds: Worst and best case; None where no answer is missing.
+        ranking: The score by ranks alone, which needs no cut; None where there is none.
+        numbers: Whether answers are numbers, so that the floor is a constant.
     """
 
     estimate: Estimate
     floor: Floor
     information: Information
     n_patients: int
-    rarest: Rarest | None = None
+    patients: Patients
     bounds: Bounds | None = None
+    ranking: Estimate | None = None
+    numbers: bool = False
 
 
 class Scored(ABC):

@@ -21,7 +21,7 @@ from cardiobench.tasks.bounds import completed
 from cardiobench.tasks.floors import best_constant, best_uninformed, floors, is_collapsed
 from cardiobench.tasks.groups import Split, adjust_gaps, breakdowns, intersection, split_rows
 from cardiobench.tasks.labels import label_values
-from cardiobench.tasks.scored import Evidence, Rarest, Scored
+from cardiobench.tasks.scored import Evidence, Patients, Scored
 from cardiobench.tasks.task import TaskKind, metrics_of
 
 
@@ -94,7 +94,16 @@ class ScoredTable(Scored):
             floor = best_uninformed(self.key, worst.y_true, len(self.task.classes), constant, self.metric)
             bounds = Bounds(len(missing), estimate.value, float(self.metric.value(best)[self.key]))
         information = information_test(sampler.sample, sampler.clusters, sampler.classes, seed=sampler.seed)
-        return Evidence(estimate, floor, information, n_patients, self.rarest(sampler), bounds)
+        return Evidence(
+            estimate,
+            floor,
+            information,
+            n_patients,
+            self.patients(sampler),
+            bounds,
+            self.without_cut(information.statistic, sampler),
+            self.task.rules.answer == "number",
+        )
 
     def _completed(self, truth: np.ndarray, *, worst: bool) -> ScoringInput:
         sampler = self.sampler
@@ -103,9 +112,16 @@ class ScoredTable(Scored):
     def _widened(self, estimate: Estimate) -> Estimate:
         return estimate if self.spread is None else widen(estimate, self.spread)
 
-    def rarest(self, sampler: Sampler) -> Rarest | None:
-        """Return the class that the fewest patients of some rows have; by default no class decides."""
-        return None
+    def without_cut(self, key: str, sampler: Sampler) -> Estimate | None:
+        """Return the number of the information test with its interval where another ranks models; None otherwise."""
+        metric = next((metric for metric in self.metrics if key in metric.numbers), None)
+        if key == self.key or metric is None or self.task.rules.answer != "class":
+            return None
+        return estimate_metric(metric, sampler, [key])[key]
+
+    def patients(self, sampler: Sampler) -> Patients:
+        """Return the patients of some rows; by default no class decides."""
+        return Patients(sampler.clusters.count, sampler.clusters.effective)
 
     def groups(self) -> tuple[dict[str, Breakdown], dict[str, str], list[str]]:
         """Score each breakdown of the task, and women and men by age together."""

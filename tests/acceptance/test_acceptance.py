@@ -7,6 +7,8 @@ import pytest
 
 from cardiobench.data import catalog
 from cardiobench.protocols import list_protocols
+from cardiobench.results.consistency import check_consistency
+from cardiobench.results.score_result import ScoreResult
 from tests.acceptance.compare import differences, machine
 from tests.acceptance.make import RECORDS
 from tests.acceptance.runs import RUNS, absent, records
@@ -36,6 +38,8 @@ def test_a_run_writes_what_it_wrote(name):
         for line in differences(record, found[path], exact=exact, rtol=RUNS[name].rtol)
     ]
     assert not wrong, "\n".join(wrong[:40])
+    scores = [ScoreResult.from_json(record) for record in found.values() if "verdict" in record]
+    assert [check_consistency(result) for result in scores] == [[]] * len(scores)
 
 
 def test_every_kind_of_task_and_every_protocol_is_among_the_records():

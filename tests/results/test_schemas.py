@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from cardiobench.results.collect import collect
+from cardiobench.results.formatting import verdict
+from cardiobench.results.record import CHECKSUM, checksum
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 
 FILES = {int(path.stem.removeprefix("score_")): path for path in Path(__file__).with_name("schemas").glob("*.json")}
@@ -30,16 +32,22 @@ def test_a_file_of_an_earlier_version_keeps_its_numbers(schema):
 
 
 @pytest.mark.parametrize("schema", sorted(FILES))
-def test_verdicts_are_kept_except_those_of_rules_that_no_longer_hold(schema):
+def test_the_verdict_of_older_rules_is_shown_and_holds_no_longer(schema):
     written, result = json.loads(FILES[schema].read_text("utf-8")), ScoreResult.load(FILES[schema])
+    assert result.outdated and result.verdict.sentence == OLDER_RULES
+    assert result.verdict.word == "no comparison possible"
     if schema == 1:
-        assert result.outdated and result.verdict.sentence == OLDER_RULES and OLDER_RULES in result.warnings
+        assert OLDER_RULES in result.warnings and not result.verdict.former
         return
-    assert (result.verdict.word, result.verdict.sentence) == (
-        written["verdict"]["word"],
-        written["verdict"]["sentence"],
-    )
-    assert result.verdict.p_value == written["verdict"]["p_value"] and not result.outdated
+    assert result.verdict.former == written["verdict"]["word"]
+    assert result.verdict.p_value == written["verdict"]["p_value"]
+    assert verdict(result) == f"{OLDER_RULES} (then: {result.verdict.former})"
+
+
+def test_a_word_that_is_no_more_can_be_read():
+    written = json.loads(FILES[4].read_text("utf-8"))
+    written["verdict"]["word"] = "below the floor"
+    assert ScoreResult.from_json({**written, CHECKSUM: checksum(written)}).verdict.former == "below the floor"
 
 
 @pytest.mark.parametrize("schema", sorted(FILES))

@@ -81,8 +81,8 @@ def test_a_good_model_beats_its_floor():
 
 def test_a_model_worse_than_the_floor():
     found = score(*joined(VALUE, lambda truth: truth["y_true"] + 40))
-    assert found.verdict.word == "below the floor" and found.verdict.high < 0
-    assert "carry information" in found.verdict.sentence, "all 40 too high, and in the right order"
+    assert found.verdict.word == "carries information, not above the floor" and found.verdict.high < 0
+    assert "a constant would be closer" in found.verdict.sentence, "all 40 too high, and in the right order"
 
 
 def test_multiclass_against_scikit_learn():

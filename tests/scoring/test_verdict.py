@@ -7,6 +7,7 @@ import pytest
 from benchmarks.validity import __main__ as validity
 from benchmarks.validity import simulated
 from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import Estimate, Floor
@@ -14,17 +15,24 @@ from cardiobench.results.verdict import Verdict
 from cardiobench.scoring.families import Family, family_of, margin
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
-from cardiobench.scoring.verdict import Rarest, judge
+from cardiobench.scoring.verdict import judge
+from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.information import Information
 from cardiobench.stats.variability import training_spread, training_weights, widen
 from cardiobench.tasks.bounds import completed
+from cardiobench.tasks.scored import Evidence, Patients
 
 from .factories import BINARY, VALUE, references, test_rows
 
 
-def word(low, high, p, patients=100, rarest=None, floor=0.5, family=None, higher=True):
-    estimate = Estimate((low + high) / 2, low, high, patients, patients, se=(high - low) / 4)
-    return judge(estimate, Floor(floor, reason="why"), Information(p, "auroc", patients), family, higher, rarest)
+def word(low, high, p, patients=100, others=np.nan, floor=0.5, higher=True, back=1.0, out_of_fold=False, **more):
+    """Judge a score in the middle of its interval; `others` are the patients outside the most frequent class."""
+    estimate = Estimate((low + high) / 2, low, high, 100, 100, se=(high - low) / 4)
+    counted = Patients(100, patients, others, "well")
+    information = Information(p, "auroc", 100, back, "1,999 re-dealings" if p < 1 else "")
+    family = more.pop("family", None)
+    evidence = Evidence(estimate, Floor(floor, reason="why"), information, 100, counted, **more)
+    return judge(evidence, Number("score", "higher" if higher else "lower"), "", family, out_of_fold=out_of_fold)
 
 
 @pytest.mark.parametrize(
@@ -34,26 +42,60 @@ def word(low, high, p, patients=100, rarest=None, floor=0.5, family=None, higher
         ("no information shown", word(0.55, 0.7, 0.05)),
         ("carries information, not above the floor", word(0.45, 0.7, 0.01)),
         ("no information shown", word(0.45, 0.7, 0.3)),
-        ("below the floor", word(0.3, 0.45, 0.3)),
-        ("below the floor", word(0.3, 0.45, 0.01)),
-        ("too few to say", word(0.55, 0.7, 0.01, rarest=Rarest("ill", 4))),
-        ("above the floor", word(0.55, 0.7, 0.01, rarest=Rarest("ill", 5))),
-        ("too few to say", word(0.45, 0.7, 0.3, rarest=Rarest("ill", 9))),
-        ("no information shown", word(0.45, 0.7, 0.3, rarest=Rarest("ill", 10))),
-        ("too few to say", word(0.3, 0.4, 0.3, rarest=Rarest("ill", 9))),
-        ("too few to say", word(np.nan, np.nan, 0.001, patients=9)),
+        ("no information shown", word(0.3, 0.45, 0.3)),
+        ("carries information, not above the floor", word(0.3, 0.45, 0.01)),
+        ("reversed", word(0.3, 0.45, 0.999, back=0.009)),
+        ("no information shown", word(0.3, 0.45, 0.99, back=0.01)),
+        ("no information shown", word(0.3, 0.51, 0.999, back=0.001)),
+        ("no information shown", word(0.3, 0.45, 0.999, back=0.001, out_of_fold=True)),
+        ("no information shown", word(0.3, 0.45, 0.999, back=np.nan)),
+        ("too few to say", word(0.55, 0.7, 0.01, others=4.9)),
+        ("above the floor", word(0.55, 0.7, 0.01, others=5)),
+        ("carries information, not above the floor", word(0.45, 0.7, 0.01, others=5)),
+        ("too few to say", word(0.45, 0.7, 0.3, others=9.9)),
+        ("no information shown", word(0.45, 0.7, 0.3, others=10)),
+        ("too few to say", word(0.3, 0.4, 0.999, others=9, back=0.001)),
+        ("too few to say", word(0.55, 0.7, 0.001, patients=9.9)),
+        ("too few to say", word(np.nan, np.nan, 0.001)),
         ("no comparison possible", word(0.9, 1.0, 0.001, floor=np.nan)),
         ("above the floor", word(5, 7, 0.01, floor=8, higher=False)),
-        ("below the floor", word(9, 11, 0.01, floor=8, higher=False)),
+        ("carries information, not above the floor", word(9, 11, 0.01, floor=8, higher=False)),
     ],
 )
 def test_the_word(expected, found):
     assert found.word == expected and isinstance(found.word, Verdict) and found.sentence
 
 
-def test_a_negative_word_says_what_could_have_been_seen():
-    assert "differences above about 0.22 are usually seen with these 100 patients" in word(0.45, 0.7, 0.3).sentence
-    assert "carry information" in word(0.3, 0.45, 0.01).sentence
+def test_a_negative_word_says_how_often_dealings_reach_the_score_and_what_could_have_been_seen():
+    sentence = word(0.45, 0.7, 0.12).sentence
+    assert sentence.startswith("12 of 100 re-dealings of the same answers to other patients score as well (auroc, ")
+    assert "differences above about 0.22 are usually seen with these 100 patients" in sentence
+    assert "dealings" not in word(0.5, 0.5, 1.0).sentence, "a constant has nothing to deal"
+    several = word(0.45, 0.7, 0.02, family=Family("f", tuple("abcdefghij"))).sentence
+    assert several.startswith("2 of 100") and "too often for one of 10 questions, p = 0.2 adjusted" in several
+
+
+def test_information_without_a_good_cut_names_both_intervals():
+    ranked = Estimate(0.61, 0.54, 0.68, 100, 100)
+    sentence = word(0.4, 0.5, 0.01, ranking=ranked).sentence
+    assert sentence.startswith("the ranking holds (auroc 0.61 [0.54, 0.68]; p = 0.01, 1,999 re-dealings)")
+    assert sentence.endswith("the cut does not (score 0.45 [0.40, 0.50], floor 0.50)")
+    assert "a constant would be closer" in word(9, 11, 0.01, floor=8, higher=False, numbers=True).sentence
+    assert "a constant" not in word(6, 9, 0.01, floor=8, higher=False, numbers=True).sentence
+
+
+def test_fixed_answers_out_of_fold_are_judged_at_a_third_of_the_level():
+    found = word(0.55, 0.7, 0.016, out_of_fold=True)
+    assert found.p_value == 0.016 and found.p_adjusted == pytest.approx(0.048) and found.word == "above the floor"
+    assert "third of the level" in found.sentence
+    assert word(0.55, 0.7, 0.017, out_of_fold=True).word == "no information shown"
+
+
+def test_a_patient_with_most_rows_counts_for_little():
+    """(400 + 100)² / (400² + 100) = 1.56, and 60 patients of one row count as 60."""
+    clusters = Clusters.of(np.repeat(np.arange(101), [400] + [1] * 100))
+    assert clusters.effective == pytest.approx(500**2 / (400**2 + 100))
+    assert clusters.effective_in(np.arange(500) >= 440) == 60 and clusters.effective_in(np.zeros(500, bool)) == 0
 
 
 def test_the_family_counts_members_that_were_not_run():

@@ -31,15 +31,29 @@ def test_two_by_two_is_fishers_exact_test():
     truth = np.repeat([0, 1], (12, 10))
     answer = np.array([0] * 9 + [1] * 3 + [0] * 4 + [1] * 6)
     exact = stats.fisher_exact([[9, 3], [4, 6]], alternative="greater").pvalue
-    assert p_of_classes(truth, answer, alone(22), 2, 9999) == pytest.approx(exact, abs=0.012)
+    assert p_of_classes(truth, answer, alone(22), 2, 9999).p_value == pytest.approx(exact, abs=0.012)
+
+
+def test_answers_that_are_turned_round_are_seen_by_the_other_tail():
+    """Of one row a patient AUROC is Mann-Whitney's, whose tails are those of scipy; dealt statistics see the same."""
+    rng, ill = np.random.default_rng(0), np.repeat([0, 1], (40, 30))
+    score = rng.normal(size=70) - 1.5 * ill
+    exact = stats.mannwhitneyu(score[ill == 1], score[ill == 0], alternative="less").pvalue
+    found = p_of_ranking(ill, shares(score), alone(70))
+    assert found.p_reversed == pytest.approx(exact) and found.p_value > 0.99 and found.test == "Mann-Whitney's test"
+    classes = p_of_classes(ill, (score > 0).astype(int), alone(70), 2)
+    assert classes.p_reversed < 0.01 < classes.p_value and classes.test == "1,999 re-dealings"
+    value = rng.normal(55, 10, 70)
+    numbers = p_of_numbers(value, 110 - value + rng.normal(0, 5, 70), alone(70))
+    assert numbers.p_reversed < 0.01 < numbers.p_value
 
 
 def test_constant_answers_and_one_class_carry_nothing():
     truth = np.repeat([0, 1], (44, 4))
-    assert p_of_classes(truth, np.zeros(48, int), alone(48), 2) == 1
-    assert p_of_classes(np.zeros(20, int), np.arange(20) % 2, alone(20), 2) == 1
-    assert p_of_ranking(truth, np.full((48, 2), 0.5), alone(48)) == 1
-    assert p_of_numbers(np.arange(20.0), np.full(20, 5.0), alone(20)) == 1
+    assert p_of_classes(truth, np.zeros(48, int), alone(48), 2).p_value == 1
+    assert p_of_classes(np.zeros(20, int), np.arange(20) % 2, alone(20), 2).p_value == 1
+    assert p_of_ranking(truth, np.full((48, 2), 0.5), alone(48)).p_value == 1
+    assert p_of_numbers(np.arange(20.0), np.full(20, 5.0), alone(20)).p_value == 1
 
 
 def test_dealing_keeps_patients_together():
@@ -78,15 +92,15 @@ def test_every_row_of_a_donor_is_dealt_alike():
 def test_one_of_each_view_per_patient_is_seen():
     """Dealing whole patients in their own order would give a perfect model p = 1."""
     patients, truth = np.repeat(np.arange(40), 2), np.tile([0, 1], 40)
-    assert p_of_classes(truth, truth, Clusters.of(patients), 2) < 0.01
+    assert p_of_classes(truth, truth, Clusters.of(patients), 2).p_value < 0.01
 
 
 TESTS = {  # of patients' values: p from true classes, true numbers, answers, clusters and seed
-    "classes": lambda ill, value, score, clusters, seed: p_of_classes(
-        ill, (score > 0).astype(int), clusters, 2, 199, seed
+    "classes": lambda ill, value, score, clusters, seed: (
+        p_of_classes(ill, (score > 0).astype(int), clusters, 2, 199, seed).p_value
     ),
-    "ranking": lambda ill, value, score, clusters, seed: p_of_ranking(ill, shares(score), clusters, 199, seed),
-    "numbers": lambda ill, value, score, clusters, seed: p_of_numbers(value, score, clusters, 199, seed),
+    "ranking": lambda ill, value, score, clusters, seed: p_of_ranking(ill, shares(score), clusters, 199, seed).p_value,
+    "numbers": lambda ill, value, score, clusters, seed: p_of_numbers(value, score, clusters, 199, seed).p_value,
     "correlation": lambda ill, value, score, clusters, seed: p_of_correlation(value, score, clusters, 199, seed),
 }
 
@@ -108,16 +122,16 @@ def test_rows_of_a_patient_do_not_count_as_patients(kind):
 def test_answers_that_are_all_too_low_still_show_what_they_know():
     rng = np.random.default_rng(0)
     truth = rng.normal(55, 10, 50)
-    assert p_of_numbers(truth, 0.7 * truth - 60 + rng.normal(0, 5, 50), alone(50)) < 0.01
+    assert p_of_numbers(truth, 0.7 * truth - 60 + rng.normal(0, 5, 50), alone(50)).p_value < 0.01
 
 
 def test_several_classes_with_probabilities():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 4, 80)
     table = rng.dirichlet(np.ones(4), 80)
-    assert p_of_ranking(truth, table, alone(80), 999) > 0.01
+    assert p_of_ranking(truth, table, alone(80), 999).p_value > 0.01
     table[np.arange(80), truth] += 0.5
-    assert p_of_ranking(truth, table / table.sum(axis=1, keepdims=True), alone(80), 999) == pytest.approx(0.001)
+    assert p_of_ranking(truth, table / table.sum(axis=1, keepdims=True), alone(80), 999).p_value == pytest.approx(0.001)
 
 
 def test_many_patients_are_tested_on_a_selection():
