@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -169,3 +170,38 @@ def test_constant_answers_on_tmed2_score_as_published(shared, tmp_path):
     table.to_csv(tmp_path / "DEV479" / "TMED2_fold0_labeledpart.csv", index=False)
     truth = references("tmed2/as", tmp_path)
     assert (percent("tmed2/as", "AS", truth), percent("tmed2/as", "no_AS", truth)) == (44.13, 17.36)
+
+
+EF_GRID = ("0", "1", "100", 101)
+WALL_GRID, DIAMETER_GRID, SPEED_GRID = ("0.5", "0.6", "2.0", 16), ("2.0", "2.1", "8.0", 61), ("1.0", "1.1", "5.0", 41)
+GRIDS = {
+    "camus/ef": EF_GRID,
+    "echonet_dynamic/ef": EF_GRID,
+    "echonet_lvh/ivsd": WALL_GRID,
+    "echonet_lvh/lvidd": DIAMETER_GRID,
+    "echonet_lvh/lvpwd": WALL_GRID,
+    "echonet_pediatric/ef": EF_GRID,
+    "mimic_iv_echo/av_pk_vel": SPEED_GRID,
+    "mimic_iv_echo/av_pk_vel_2d": SPEED_GRID,
+    "mimic_iv_echo/ef": EF_GRID,
+    "mimic_iv_echo/inf_lat_thickness": ("0.5", "0.6", "2.5", 21),
+    "mimic_iv_echo/la_vol": ("20", "25", "200", 37),
+    "mimic_iv_echo/lvedd": DIAMETER_GRID,
+    "mimic_iv_echo/lvesd": DIAMETER_GRID,
+    "mimic_iv_echo/septal_thickness": ("0.5", "0.6", "2.5", 21),
+    "mimic_iv_echo/tapse": ("0.5", "0.6", "3.5", 31),
+    "mimic_iv_echo/tr_velocity": SPEED_GRID,
+    "mimic_iv_echo/tr_velocity_2d": SPEED_GRID,
+    "phantom_echo/ef": EF_GRID,
+}
+"""First, second and last number of the prompts of each measurement, as they are written, and how many there are."""
+
+
+def test_the_numbers_of_numeric_prompts():
+    """Another end or step asks other questions and gives other zero-shot answers."""
+    texts = {name: grid.texts() for name in TASKS if (grid := catalog.task(name).prompt_grid)}
+    assert {name: (*found[:2], found[-1], len(found)) for name, found in texts.items()} == GRIDS
+    for name, found in texts.items():
+        values = np.array(catalog.task(name).prompt_grid.values())
+        np.testing.assert_array_equal(values, np.array(found, dtype=float))
+        np.testing.assert_allclose(np.diff(values), values[1] - values[0])

@@ -50,6 +50,18 @@ def test_folder_is_complete(name):
     assert files == {f"{name}.py", "formula.py", "README.md"}
 
 
+SHAPE_FIRST = {"auroc_macro", "landmark_error", "linear_cka", "retrieval_recall", "shap_overlap", "text_axis_pearson"}
+"""Metrics of tables, which refuse the shape of an empty one."""
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - SHAPE_FIRST))
+def test_nothing_to_score_is_said(name):
+    rows = len(CASES[name]["references"])
+    empty = {key: one[:0] if np.shape(one)[:1] == (rows,) else one for key, one in CASES[name].items()}
+    with pytest.raises(ValueError, match=r"^0 .*: there is nothing to score\.$"):
+        load_formula(name).compute(**empty)
+
+
 def test_a_space_installs_what_its_page_is_tested_with():
     first, *pins = REQUIREMENTS
     assert first.endswith("{COMMIT}")

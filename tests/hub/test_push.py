@@ -289,6 +289,30 @@ def test_a_rehearsal_is_no_score_of_the_benchmark(model, reason):
     assert b"0.9\n" not in files["README.md"] and len(pull(MODEL)) == 2, "a rehearsal is not pulled as a score"
 
 
+def test_all_rehearsals_are_written_and_no_score_is_lost_among_them(model):
+    few = {"dataset": {**result().dataset, "limit": 5}}
+    rehearsals = [result(**few), consistent(protocol="knn", value=0.5, **few), regression(**few)]
+    send([*rehearsals, result(protocol="zero_shot")], include_rehearsals=True)
+    paths = {path for path in model.files() if path.endswith(".json")}
+    assert paths == {
+        "cardiobench/alice/zero_shot/tmed2__as.json",
+        "cardiobench/rehearsals/alice/probe/tmed2__as.json",
+        "cardiobench/rehearsals/alice/knn/tmed2__as.json",
+        "cardiobench/rehearsals/alice/probe/camus__ef.json",
+    }
+    with pytest.raises(Rehearsal, match=r"tmed2/as probe is no score.*tmed2/as knn is no score.*camus/ef probe is no"):
+        send(rehearsals)
+
+
+def test_a_more_complete_result_takes_the_place_of_another_of_the_same_day(model):
+    send([result(coverage={"scored": 90, "expected": 200})], include_rehearsals=True)
+    (path,) = [path for path in model.files() if path.endswith(".json")]
+    _, said = send([result(value=0.6, coverage={"scored": 119, "expected": 200})], include_rehearsals=True)
+    assert "stays" not in said and json.loads(model.files()[path])["coverage"]["scored"] == 119
+    _, said = send([result(value=0.5, coverage={"scored": 119, "expected": 200})], include_rehearsals=True)
+    assert "stays" not in said and json.loads(model.files()[path])["overall"]["f1_macro"]["value"] == 0.5
+
+
 def test_an_older_result_never_replaces_a_newer_one(model):
     send([result()])
     older = result(value=0.6, stamp={**result().stamp, "date": "2026-01-01T00:00:00+00:00"})

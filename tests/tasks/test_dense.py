@@ -69,6 +69,21 @@ def test_a_score_is_the_mean_over_patients_with_a_t_interval_on_the_log_of_its_c
     assert result.verdict.word == "no information shown", "all patients have one and the same mask"
 
 
+def test_scores_are_means_and_no_medians():
+    """Frames with Dice 1, 1 and .4 have the mean .8, and so have units with 1, 1, 1 and .2; the medians are 1."""
+    shifted = DenseScorer(SEGMENTATION, with_volumes=False)
+    for number, rows in enumerate((0, 0, 6)):
+        shifted.update(replace(label("p0"), frame=number), np.roll(BOX, rows, axis=0))
+    cavity, muscle = [1, 1, 0.4], [1, 1, 0]
+    scores = shifted.unit_scores.loc["p0"]
+    assert scores["dice_cavity"] == pytest.approx(0.8) and scores["dice_myocardium"] == pytest.approx(2 / 3)
+    assert scores["dice"] == pytest.approx((np.mean(cavity) + np.mean(muscle)) / 2)
+    scorer, references = boxes(shift=lambda number: 8 if number % 4 == 0 else 0)
+    result = score_answers(FrameAnswers(scorer, {"best_uninformed": floor_of(scorer)}, 12), references, CONTEXT)
+    assert result.overall["dice_cavity"].value == pytest.approx((3 * 1 + 0.2) / 4)
+    assert result.floor.value == pytest.approx(0.1)
+
+
 def test_patients_with_more_units_are_one_cluster():
     scorer = DenseScorer(SEGMENTATION, with_volumes=False)
     for number in range(24):

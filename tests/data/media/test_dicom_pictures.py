@@ -19,6 +19,7 @@ from pydicom.uid import (
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import FrameSampling, read_clip
+from cardiobench.data.media.dicom_regions import recording_kind, ultrasound_boxes
 from tests.data.media.videos import moving_frames
 
 
@@ -277,3 +278,26 @@ def test_no_picture_inside():
 def test_refused_with_the_reason(content, message):
     with pytest.raises(BadMedia, match=message):
         read_clip(content(), name="clip 3")
+
+
+def test_a_recording_with_a_picture_and_a_spectrum_is_a_spectrum(tmp_path):
+    """Duplex: one region shows the picture, the other Doppler (PS3.3 C.8.5.5.1.1: 1 is 2D, 3 is spectral; 2 is colour flow)."""
+
+    def kind(*regions, colour=0):
+        items = []
+        for left, (space, data) in enumerate(regions):
+            item = Dataset()
+            item.RegionSpatialFormat, item.RegionDataType = space, data
+            item.RegionLocationMinX0, item.RegionLocationMinY0 = 4 * left, 1
+            item.RegionLocationMaxX1, item.RegionLocationMaxY1 = 4 * left + 3, 6
+            items.append(item)
+        pixels = np.zeros((3, 8, 8), np.uint8)
+        header = {"SequenceOfUltrasoundRegions": items, "UltrasoundColorDataPresent": colour}
+        (tmp_path / "one.dcm").write_bytes(dicom_bytes(pixels, **header))
+        boxes = ultrasound_boxes(pydicom.dcmread(tmp_path / "one.dcm"))
+        assert boxes == tuple((4 * left, 1, 4 * left + 4, 7) for left in range(len(regions)))
+        return recording_kind(tmp_path / "one.dcm")
+
+    assert kind((1, 1), (3, 3)) == kind((3, 3), (1, 1)) == kind((1, 2), (2, 1)) == "spectral"
+    assert kind((1, 1), (1, 2)) == kind((1, 2), (1, 1)) == kind((1, 1), colour=1) == "colour"
+    assert kind((1, 1), (1, 1)) == kind() == "2D"

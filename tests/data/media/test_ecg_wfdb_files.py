@@ -167,6 +167,15 @@ def test_what_a_header_may_leave_out(tmp_path, digital):
     np.testing.assert_allclose(ecg.signal, (digital - 7.0) / 200, rtol=1e-6)
 
 
+def test_a_line_without_the_name_of_its_lead(tmp_path, digital):
+    """header(5): the description comes last and may be absent; then the leads have to be named by hand."""
+    lines = ["rec 12 500", *(f"rec.dat 16 1000(0)/mV 16 0 {digital[0, lead]} 0 0" for lead in range(12))]
+    record = write_record(tmp_path, digital, header=lines)
+    with pytest.raises(BadMedia, match=r"rec\.hea has no lead I, II, III.* channels are , , "):
+        read_ecg(record)
+    np.testing.assert_array_equal(read_ecg(record, leads=LEADS).signal, (digital / 1000).astype(np.float32))
+
+
 def test_signals_in_two_files(tmp_path, digital):
     names = ["a.dat"] * 8 + ["b.dat"] * 4
     lines = [f"rec 12 100 {SAMPLES}"]
