@@ -117,9 +117,9 @@ def encode(patients: int, folder: Path) -> dict[str, float]:
 def fit(patients: int, folder: Path) -> dict[str, float]:
     """Fit the read-out and answer the test frames."""
     from cardiobench.embeddings.frame_tokens import Letterbox
-    from cardiobench.protocols.dense.data import DenseData, FrameKey
-    from cardiobench.protocols.dense.geometry import measure
-    from cardiobench.protocols.dense.protocol import DensePrediction, frame_error
+    from cardiobench.extensions.dense.data import DenseData, FrameKey
+    from cardiobench.extensions.dense.geometry import measure
+    from cardiobench.extensions.dense.protocol import DensePrediction, frame_error
 
     frames, tokens, reading = Frames(patients), store(folder), model().encoder
     box = Letterbox(HEIGHT, WIDTH)

@@ -28,6 +28,11 @@ class Extension:
             `draw_side_by_side(records)`; both return name -> figure.
         commands: Name of a command -> module with `HELP`, `configure(parser)` and `execute(arguments)`. The module
             imports nothing heavy at its top, since all of them are read to print the help.
+        plans: Name of a protocol -> function that plans its cells, for a protocol that reads other vectors than those of whole
+            recordings (`cardiobench.runner.planned`).
+        answers: Form of an answer (`TaskKind.answer`) -> protocol (its name, not a reference) that a run without `--protocols`
+            takes for a named task of that form. A dataset's name stands for its tasks of that form where the protocol is run.
+        examples: Form of an answer -> function (dataset, task, predictions) -> examples that the report shows with pictures.
         tasks: Sequence of tasks put together from several datasets, named `<modality>/<target>`; their members are the
             tasks of datasets with the same target and classes.
         after_model: `f(cells, context)`, called on the main process when the cells of a model are finished; it adds results
@@ -39,6 +44,9 @@ class Extension:
     protocols: Mapping[str, str] = field(default_factory=dict)
     figures: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
+    plans: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
+    examples: Mapping[str, str] = field(default_factory=dict)
     tasks: str = ""
     after_model: str = ""
     after_run: str = ""

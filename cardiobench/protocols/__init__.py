@@ -17,7 +17,6 @@ _CLASSES = {
     "probe": "cardiobench.protocols.probe:LinearProbe",
     "knn": "cardiobench.protocols.knn:NearestNeighbours",
     "attention_probe": "cardiobench.protocols.attention.protocol:AttentionProbe",
-    "dense": "cardiobench.protocols.dense.protocol:DensePrediction",
     "cross_validation": "cardiobench.protocols.cross_validation.protocol:CrossValidation",
 }
 DEFAULT = ("zero_shot", "probe", "knn")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,9 @@ from cardiobench.embeddings.store import Embeddings
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.options import validated
 from cardiobench.tasks.labels import label_values
+
+if TYPE_CHECKING:
+    from cardiobench.tasks.frames import DenseScorer
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,23 @@ class ProtocolOutput:
     validation: HeldOut | None = None
 
 
+@dataclass(frozen=True)
+class FrameOutput:
+    """Predictions of labelled frames, measured one by one as they are made, since the masks of all of them fill the memory.
+
+    Attributes:
+        scorer: Measured predictions of the labelled test frames.
+        floors: Name -> the same of answers that need no model and of the best possible ones; `best_uninformed` is the floor.
+        answers: Predictions in the order of the scorer's rows: masks as PNG, or x and y of each point in turn.
+        details: What was chosen on the way; stamped into the result.
+    """
+
+    scorer: "DenseScorer"
+    floors: "Mapping[str, DenseScorer]"
+    answers: Sequence[bytes | list[float]]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
 class BaseProtocol(ABC):
     """A named rule, subclassed as a frozen dataclass whose fields are its options.
 
@@ -140,6 +160,29 @@ class BaseProtocol(ABC):
     def params_for(self, task: Task) -> dict[str, Any]:
         """Return the options as a result of a task states them: all of `get_params`, with what the task rules out."""
         return self.get_params()
+
+
+class FrameProtocol(BaseProtocol):
+    """A protocol that answers the labelled frames of a task. An extension plans its cells (`Extension.plans`)."""
+
+    def check(self, task: Task) -> None:
+        """Refuse a task before anything is read; `NotApplicable` says why. By default tasks with answers per recording are."""
+        if not task.dense:
+            raise NotApplicable(
+                f"{task.name} asks for one answer per recording; {self.name} takes masks and landmarks of single frames"
+            )
+
+    @abstractmethod
+    def predict(self, plan: Any, variant: str) -> FrameOutput:
+        """Predict the labelled test frames.
+
+        Args:
+            plan: Plan of the cell, as the extension made it.
+            variant: Named way to predict; "" where there is one only.
+
+        Raises:
+            NotApplicable: The model cannot take part.
+        """
 
 
 class PredictionProtocol(BaseProtocol):

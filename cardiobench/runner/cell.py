@@ -22,7 +22,7 @@ from cardiobench.data.task_facts import task_facts
 from cardiobench.metrics.load import formula_version
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import AnalysisProtocol, Perturbation
-from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
+from cardiobench.protocols.base import BaseProtocol, FrameProtocol, PredictionProtocol
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import folder_name, result_path
@@ -225,6 +225,13 @@ class Cell(TaskCell):
             "unreadable": sorted(self.unreadable & set(self.rows["id"])),
             **({"own_views": OWN_VIEWS_VERSION} if self.own_views else {}),
         }
+
+
+@dataclass(frozen=True)
+class FrameCell(TaskCell):
+    """The cell of a protocol that answers labelled frames."""
+
+    protocol: FrameProtocol
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
     from cardiobench.runner.processes import SingleProcess
-    from cardiobench.tasks.frames import DenseScorer
 
 
 @dataclass
@@ -87,7 +86,7 @@ class RunContext:
         summary: filled by the steps of the run.
         console: silent on all processes but the main one.
         encoders: name -> what gives a model of the user's own.
-        dense_floors: scores of the floors of dense tasks, which are the same for all models.
+        shared: Values that are the same for all models of the run, by a key of whoever keeps them.
     """
 
     config: RunConfig
@@ -95,4 +94,4 @@ class RunContext:
     summary: RunSummary
     console: Console
     encoders: Mapping[str, Callable[[], Encoder]] = field(default_factory=dict)
-    dense_floors: "dict[str, DenseScorer]" = field(default_factory=dict)
+    shared: dict[Any, Any] = field(default_factory=dict)

@@ -20,13 +20,12 @@ from cardiobench.models.base import LoadedModel
 from cardiobench.models.device import name_of
 from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
-from cardiobench.protocols.dense.protocol import DensePrediction
 from cardiobench.runner.analyze import plan_subjects
 from cardiobench.runner.context import RunContext, RunSummary
-from cardiobench.runner.dense import plan_read_outs
 from cardiobench.runner.encode import EncodeInput, dataset_inputs
 from cardiobench.runner.evaluate import make_cells
 from cardiobench.runner.plan import DatasetPlan, plan_model
+from cardiobench.runner.planned import planned_cells
 from cardiobench.runner.processes import start_processes
 from cardiobench.runner.run import load_models, print_data, resolve
 
@@ -109,9 +108,8 @@ def model_inputs(
     seed = context.config.seed
     for name, plan in plans.items():
         yield from ((name, one) for one in dataset_inputs(model, {None: plan}, seed))
-    dense = [protocol for protocol in protocols if isinstance(protocol, DensePrediction)]
-    for _, task, _, tokens in plan_read_outs(model, tasks, datasets, dense, context):
-        yield from ((task.dataset, one.encode_input()) for one in tokens.values())
+    for planned in planned_cells(model, tasks, datasets, protocols, context):
+        yield from ((planned.task.dataset, one.encode_input()) for one in planned.inputs.values())
     analyzing = [protocol for protocol in protocols if isinstance(protocol, AnalysisProtocol)]
     for _, _, _, perturbed in plan_subjects(model, analyzing, plans, context):
         for name, changed in perturbed.items():

@@ -16,8 +16,9 @@ from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import EnsembleProtocol, PredictionProtocol, ProtocolOutput, TaskData, aggregate
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.answered import Answered, save_answered
-from cardiobench.runner.cell import Cell, TaskCell, load_or_compute
+from cardiobench.runner.cell import Cell, FrameCell, TaskCell, load_or_compute
 from cardiobench.runner.context import RunContext
+from cardiobench.runner.frame_answers import answer_frames
 from cardiobench.runner.members import NOTHING, Members, Trained, answers_of
 from cardiobench.runner.own_views import keep_own_views
 from cardiobench.runner.parallel import applicable, run_parallel
@@ -64,7 +65,7 @@ def evaluate_cells(cells: Sequence[Cell], context: RunContext, trained: Trained 
 
 
 def evaluate_cell(
-    cell: Cell, recent: RecentData | None = None, members: Members | None = None
+    cell: Cell | FrameCell, recent: RecentData | None = None, members: Members | None = None
 ) -> tuple[ScoreResult, list[Path]]:
     """Predict, score and save one cell.
 
@@ -80,6 +81,8 @@ def evaluate_cell(
         NotApplicable: the model cannot take part in the protocol.
     """
     started = time.perf_counter()
+    if isinstance(cell, FrameCell):
+        return save_answered(cell, answer_frames(cell, cell.protocol.predict(cell.plan, cell.variant)), started)
     protocol = cell.protocol
     protocol.check_encoder(cell.model.encoder, cell.task)
     data = (recent or RecentData()).of(cell)

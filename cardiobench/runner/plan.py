@@ -68,14 +68,14 @@ class DatasetPlan:
         return {"embeddings": self.store.key}
 
 
-def resolve_tasks(names: Sequence[str], profile: str = "default", *, dense: bool = False) -> tuple[Task, ...]:
+def resolve_tasks(names: Sequence[str], profile: str = "default", *, forms: Collection[str] = ()) -> tuple[Task, ...]:
     """Return the tasks of these names; a dataset's name stands for all its tasks, no name for every task there is.
 
     A pooled task stands for its members, whose answers are put together at the end.
 
     Under profile "paper" a dataset's tasks are those with the published definitions; a task that is named stays as named.
 
-    With `dense`, a dataset's name stands for its masks and landmarks too.
+    A dataset's name stands for its tasks of single frames, too, whose form of answer is one of `forms`.
     """
     tasks: dict[str, Task] = {}
     for name in names or catalog.list_datasets():
@@ -85,7 +85,8 @@ def resolve_tasks(names: Sequence[str], profile: str = "default", *, dense: bool
         elif name in catalog.list_datasets():
             spec = catalog.spec(name)
             usual = paper_tasks(spec) if profile == "paper" else spec.tasks
-            tasks |= {task.name: task for task in (*usual, *(spec.dense_tasks if dense else ()))}
+            further = [task for task in spec.dense_tasks if task.rules.answer in forms]
+            tasks |= {task.name: task for task in (*usual, *further)}
         else:
             raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
     return tuple(tasks.values())

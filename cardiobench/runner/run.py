@@ -1,6 +1,6 @@
 """Run the benchmark: plan, encode, evaluate, analyze, summarize."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,6 @@ from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.protocols import check_installed, choose, protocol
 from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
-from cardiobench.protocols.dense.protocol import DensePrediction
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.runner.analyze import analyze_model, compare_models
 from cardiobench.runner.best_classifier import score_best_classifiers
@@ -47,6 +46,7 @@ from cardiobench.runner.plan import (
     real_or_quick,
     resolve_tasks,
 )
+from cardiobench.runner.planned import run_planned
 from cardiobench.runner.processes import check_shared, share, start_processes, watch
 from cardiobench.runner.shard import datasets_of, modalities_of, parse_shard
 from cardiobench.runner.summarize import after_run, check_after_run, finalize
@@ -184,7 +184,7 @@ def resolve(config: RunConfig) -> Request:
     if config.max_recording_mb is not None:
         set_limit(config.max_recording_mb)
     protocols = make_protocols(config)
-    tasks = resolve_tasks(config.tasks, config.profile, dense=any(p.name == DensePrediction.name for p in protocols))
+    tasks = resolve_tasks(config.tasks, config.profile, forms=extra_forms(p.name for p in protocols))
     here, absent = open_datasets(tasks, config)
     datasets, notes = real_or_quick(here, modalities_of(config.models), config)
     check_metrics([task for task in tasks if task.dataset in datasets], config.metrics)
@@ -236,10 +236,17 @@ def make_protocols(config: RunConfig) -> list[BaseProtocol]:
 
 
 def default_protocols(tasks: Sequence[str]) -> tuple[str, ...]:
-    """Return the protocols of a run that names none: the quick ones, and `dense` where masks or landmarks are asked for by name."""
-    dense = [name in catalog.list_dense_tasks() for name in tasks if "/" in name]
-    quick = () if tasks and len(dense) == len(tasks) and all(dense) else choose(())
-    return (*quick, DensePrediction.name) if any(dense) else quick
+    """Return the protocols of a run that names none: the quick ones, and those of extensions for named tasks."""
+    answers = extensions.contributions("answers")
+    by_form = [answers.get(catalog.task(name).rules.answer) if "/" in name else None for name in tasks]
+    quick = choose(()) if None in by_form or not tasks else ()
+    return tuple(dict.fromkeys([*quick, *filter(None, by_form)]))
+
+
+def extra_forms(protocols: Iterable[str]) -> set[str]:
+    """Return the forms of an answer that these protocols of extensions give; a dataset's name stands for tasks of those too."""
+    answers, chosen = extensions.contributions("answers"), set(protocols)
+    return {form for form, protocol in answers.items() if protocol in chosen}
 
 
 def load_models(
@@ -364,11 +371,7 @@ def run_model(
     if context.accelerator.is_main_process and not context.config.shard:
         for derive in extensions.hooks("after_model"):
             derive(cells, context)
-    dense = [p for p in protocols if isinstance(p, DensePrediction)]
-    if dense:
-        from cardiobench.runner.dense import run_dense
-
-        run_dense(model, tasks, datasets, dense, context)
+    run_planned(model, tasks, datasets, protocols, context)
     analyzing = [p for p in protocols if isinstance(p, AnalysisProtocol)]
     return analyze_model(model, analyzing, plans, unreadable, context)
 

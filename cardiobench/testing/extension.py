@@ -10,6 +10,7 @@ from cardiobench.core.extensions import Extension, extensions, resolve
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.protocols import protocol_class
+from cardiobench.tasks.task import list_kinds, task_kind
 from cardiobench.testing.protocol import check_protocol
 from cardiobench.testing.require import require
 
@@ -30,7 +31,12 @@ def check_extension(name: str) -> None:
     known = extensions()
     require(name in known, f"no extension '{name}' is installed. Installed: {', '.join(known) or 'none'}")
     manifest = known[name]
-    for field in fields(Extension):
+    forms = sorted({task_kind(kind).answer for kind in list_kinds()})
+    for form, protocol in manifest.answers.items():
+        where = f"{name}: answers['{form}'] = '{protocol}'"
+        require(form in forms, f"{where}: the forms of an answer are {', '.join(forms)}")
+        require(protocol in manifest.protocols, f"{where}: its protocols are {', '.join(manifest.protocols) or 'none'}")
+    for field in (one for one in fields(Extension) if one.name != "answers"):
         for key, reference in manifest.references(field.name).items():
             where = f"{name}: {field.name}{f'[{key!r}]' if key else ''} = '{reference}'"
             try:

@@ -12,8 +12,7 @@ from cardiobench.data.spec import PromptGrid, Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.protocols import protocol as build
 from cardiobench.protocols.analysis import AnalysisProtocol
-from cardiobench.protocols.base import BaseProtocol, PredictionProtocol, ProtocolOutput, TaskData
-from cardiobench.protocols.dense.protocol import DensePrediction
+from cardiobench.protocols.base import BaseProtocol, FrameProtocol, PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.options import validated
 from cardiobench.tasks.labels import label_set, split_labels
 from cardiobench.testing.require import require
@@ -73,8 +72,8 @@ def check_options(protocol: BaseProtocol) -> None:
     """Check that it is one of the kinds, and that its options, as stamped, make it again."""
     name = getattr(protocol, "name", None)
     require(isinstance(name, str) and name, f"{type(protocol).__name__} has the name {name!r}, expected a text")
-    kinds = [isinstance(protocol, kind) for kind in (PredictionProtocol, AnalysisProtocol, DensePrediction)]
-    require(sum(kinds) == 1, f"{name} must be either a PredictionProtocol or an AnalysisProtocol")
+    kinds = [isinstance(protocol, kind) for kind in (PredictionProtocol, AnalysisProtocol, FrameProtocol)]
+    require(sum(kinds) == 1, f"{name} must be one of PredictionProtocol, AnalysisProtocol and FrameProtocol")
     options = json.loads(json.dumps(protocol.get_params()))
     again = json.loads(json.dumps(validated(type(protocol), options).get_params()))
     require(again == options, f"{name} has the options {options}, which make one with {again}")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from cardiobench.core import extensions
 from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.core.io import write_text
 from cardiobench.data import catalog
@@ -129,11 +130,14 @@ def examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Exam
         dataset: with the recordings.
         task: of the predictions.
         frame: predictions: id, y_true, y_pred and p_<class> where known.
-    """
-    if task.dense:
-        from cardiobench.report.page.dense_examples import dense_examples
 
-        return [Example(*facts) for facts in dense_examples(dataset, task, frame)]
+    Returns:
+        The examples; of labels in frames those that an installed extension draws.
+    """
+    if drawing := extensions.contributions("examples").get(task.rules.answer):
+        return list(extensions.resolve(drawing)(dataset, task, frame))
+    if task.dense:  # The extension that answered the frames is not installed.
+        return []
     rows = dataset.task_rows(task)
     units = rows[task.unit_column].astype(str)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from cardiobench.protocols.dense import head as module
-from cardiobench.protocols.dense.head import prior_head
-from cardiobench.protocols.dense.solver import Objective, fit_path
+from cardiobench.extensions.dense import head as module
+from cardiobench.extensions.dense.head import prior_head
+from cardiobench.extensions.dense.solver import Objective, fit_path
 
 RNG = np.random.default_rng(0)
 

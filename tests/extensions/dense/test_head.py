@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from cardiobench.protocols.dense.head import (
+from cardiobench.extensions.dense.head import (
     SubcellHead,
     cells_per_token,
     join_cells,
     prior_head,
     split_cells,
 )
-from cardiobench.protocols.dense.landmarks import fit_global, heatmaps, peaks
-from cardiobench.protocols.dense.solver import fit_path
+from cardiobench.extensions.dense.landmarks import fit_global, heatmaps, peaks
+from cardiobench.extensions.dense.solver import fit_path
 
 RNG = np.random.default_rng(0)
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cardiobench.embeddings.frame_tokens import Letterbox
-from cardiobench.protocols.dense.cells import CellGrid
-from cardiobench.protocols.dense.geometry import Window
-from cardiobench.protocols.dense.landmarks import heatmaps, peaks
-from cardiobench.protocols.dense.readouts import MeanMask, decode_cells
+from cardiobench.extensions.dense.cells import CellGrid
+from cardiobench.extensions.dense.geometry import Window
+from cardiobench.extensions.dense.landmarks import heatmaps, peaks
+from cardiobench.extensions.dense.readouts import MeanMask, decode_cells
 from cardiobench.tasks.dense_label import DenseLabel
 
 

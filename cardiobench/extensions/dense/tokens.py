@@ -1,7 +1,7 @@
 """Labelled frames of a dense task and the store of their tokens."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -15,16 +15,17 @@ from cardiobench.data.spec import Task
 from cardiobench.embeddings.frame_tokens import FrameTokens, Letterbox, token_model
 from cardiobench.embeddings.key import embedding_key
 from cardiobench.embeddings.store import EmbeddingStore
+from cardiobench.extensions.dense.data import DenseData, FrameKey, frame_id
+from cardiobench.extensions.dense.geometry import Window, measure
 from cardiobench.models.base import LoadedModel
-from cardiobench.protocols.dense.data import DenseData, FrameKey, frame_id
-from cardiobench.protocols.dense.geometry import Window, measure
-from cardiobench.protocols.dense.protocol import DensePrediction
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.encode import EncodeInput, encode_inputs
+from cardiobench.runner.encode import EncodeInput
 from cardiobench.runner.generation import current_plan
 from cardiobench.runner.references import first_patients
 from cardiobench.tasks.dense_label import DenseLabel
 from cardiobench.tasks.frames import DenseScorer
+
+Select = Callable[[Sequence[DenseLabel]], list[DenseLabel]]
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,12 @@ class LabelledFrames:
         return self._boxes[name]
 
 
-def labelled_frames(dataset: OpenDataset, task: Task, protocol: DensePrediction, limit: int | None) -> LabelledFrames:
+def labelled_frames(dataset: OpenDataset, task: Task, select: Select, limit: int | None) -> LabelledFrames:
     """List the labelled frames that take part; every label is read once to see whether it is whole."""
     rows = first_patients(dataset.task_rows(task), limit)
     labels = without_repeats([label.without_mask() for label in dataset.dense_labels(task, rows)])
     rejected = tuple(label for label in labels if label.reason)
-    return LabelledFrames(dataset, task, tuple(protocol.select(labels)), rejected)
+    return LabelledFrames(dataset, task, tuple(select(labels)), rejected)
 
 
 def without_repeats(labels: list[DenseLabel]) -> list[DenseLabel]:
@@ -164,12 +165,17 @@ class FramePlan:
     Attributes:
         plans: Name -> tokens of the model (`""`) and of the floors.
         unreadable: Name -> ids of frames without tokens.
-        scored: Floors that were scored already, by their key; shared by all models of a run.
+        scored: Floors that were scored already; shared by all models of a run.
     """
 
     plans: Mapping[str, TokenPlan]
     unreadable: Mapping[str, frozenset[str]]
-    scored: dict[str, DenseScorer]
+    scored: dict[Any, DenseScorer]
+
+    @property
+    def task(self) -> Task:
+        """Task whose frames are labelled."""
+        return self.plans[""].frames.task
 
     @property
     def dataset(self) -> OpenDataset:
@@ -199,14 +205,14 @@ class FramePlan:
 
 
 def plan_tokens(
-    model: LoadedModel, frames: LabelledFrames, protocol: DensePrediction, context: RunContext, moving: bool = False
+    model: LoadedModel, frames: LabelledFrames, full: bool, context: RunContext, moving: bool = False
 ) -> TokenPlan:
     """Return where a model's tokens of the labelled frames are.
 
     Raises:
         NotApplicable: the model has no tokens with a place in the frame, or none with a time in a moving clip.
     """
-    reading = token_model(model, protocol.full, moving)
+    reading = token_model(model, full, moving)
     root, spec, key = context.config.cache_dir / "tokens", frames.dataset.spec, embedding_key(reading, frames.dataset)
 
     def plan_of(generation: int) -> TokenPlan:
@@ -214,8 +220,3 @@ def plan_tokens(
         return TokenPlan(reading, frames, store)
 
     return current_plan(reading, frames, plan_of, context)
-
-
-def encode_frames(plan: TokenPlan, context: RunContext) -> frozenset[str]:
-    """Encode the frames that the store lacks, a stride of them on each process; returns the ids of those that failed."""
-    return encode_inputs([plan.encode_input()], plan.frames.dataset.spec.name, context, note=", single frames")

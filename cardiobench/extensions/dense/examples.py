@@ -13,6 +13,7 @@ from cardiobench.core.errors import BadMedia
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
 from cardiobench.metrics.load import load_metric
+from cardiobench.report.page.examples import Example
 from cardiobench.report.plots.style import figure_style, subplots
 from cardiobench.tasks.dense_label import DenseLabel
 
@@ -21,9 +22,7 @@ TRUE, PREDICTED = "#ffd23f", "#3fd0ff"
 DESCRIPTION = "true in yellow, predicted in blue"
 
 
-def dense_examples(
-    dataset: OpenDataset, task: Task, frame: pd.DataFrame
-) -> Iterator[tuple[str, str, str, str, Markup | str, str]]:
+def frame_examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> Iterator[Example]:
     """Yield the worst, the middle and the best frames.
 
     Args:
@@ -32,7 +31,7 @@ def dense_examples(
         frame: predictions, one row per frame: id, recording, frame, answer and the numbers of each structure.
 
     Yields:
-        Unit, its frame, its score, its place, the picture or why there is none, and what the picture shows.
+        Examples: the frame in place of a label, its score in place of a prediction, and its place in the order.
     """
     number = load_metric(task.metrics[0]).primary
     score = frame[[f"{number.key}_{name}" for name in task.structures]].mean(axis=1)
@@ -50,7 +49,7 @@ def dense_examples(
         described = f"{row['recording']}, frame {row['frame']}"
         value = f"{number.text(row['score'], number.decimals(task.unit))} {number.shown_unit(task.unit)}".strip()
         picture = picture_of(dataset, label, row["answer"]) if label else "its label is not here"
-        yield str(row["id"]), described, f"{number.key} {value}", place, picture, DESCRIPTION
+        yield Example(str(row["id"]), described, f"{number.key} {value}", place, picture, DESCRIPTION)
 
 
 def pick(count: int) -> dict[int, str]:

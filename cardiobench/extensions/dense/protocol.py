@@ -1,23 +1,24 @@
 """The protocol `dense`: a linear read-out of frozen tokens, its penalty chosen on validation patients."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import PositiveInt
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
+from cardiobench.extensions.dense.data import DenseData, first_by_hash
+from cardiobench.extensions.dense.variants import USUAL, DenseVariant, Further
 from cardiobench.metrics.load import load_formula
-from cardiobench.protocols.base import BaseProtocol
-from cardiobench.protocols.dense.data import DenseData, first_by_hash
-from cardiobench.protocols.dense.variants import USUAL, DenseVariant, Further
+from cardiobench.protocols.base import FrameOutput, FrameProtocol
 from cardiobench.protocols.options import Penalty
 from cardiobench.tasks.dense_label import DenseLabel
 
 if TYPE_CHECKING:
-    from cardiobench.protocols.dense.readouts import MeanMask, MeanPoints, ReadOut
+    from cardiobench.extensions.dense.readouts import FittedReadOut, ReadOut
+    from cardiobench.extensions.dense.tokens import FramePlan
 
 COMPONENT = "protocol dense"
 VERSION = 1
@@ -27,22 +28,7 @@ HELD_OUT = 0.15  # share of the training patients that stand in for validation p
 
 
 @dataclass(frozen=True)
-class FittedReadOut:
-    """A read-out with the penalty that did best on validation patients.
-
-    Attributes:
-        read_out: that answers.
-        mean: of the training masks or points: the floor.
-        details: what was chosen; stamped into the result.
-    """
-
-    read_out: "ReadOut"
-    mean: "MeanMask | MeanPoints"
-    details: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class DensePrediction(BaseProtocol):
+class DensePrediction(FrameProtocol):
     """Masks and landmarks of single frames, from the tokens of a frozen network's last block.
 
     The labelled frame alone is shown, letterboxed; a video model sees it as a clip that stands still. Each token answers
@@ -76,10 +62,6 @@ class DensePrediction(BaseProtocol):
 
     name = "dense"
 
-    def variants(self, task: Task) -> tuple[str, ...]:
-        """Return the read-outs of a task, one result each."""
-        return tuple(variant.name for variant in self.read_outs(task))
-
     def read_outs(self, task: Task) -> tuple[DenseVariant, ...]:
         """Return the read-outs of a task; ridge regression of the mean token is what `global` is already."""
         kinds = ("heatmap", "global") if task.rules.frame_label == "points" else ("",)
@@ -92,16 +74,12 @@ class DensePrediction(BaseProtocol):
         ]
         return (*usual, *others, *(DenseVariant(kind, patients=count) for count in self.patients for kind in kinds))
 
-    def read_out(self, task: Task, variant: str) -> DenseVariant:
-        """Return the read-out of that name."""
-        return next(one for one in self.read_outs(task) if one.name == variant)
+    def predict(self, plan: "FramePlan", variant: str) -> FrameOutput:
+        """Fit the read-out of that name and answer the labelled test frames."""
+        from cardiobench.extensions.dense.answer import predict_frames
 
-    def check(self, task: Task) -> None:
-        """Refuse a task whose labels are not those of single frames."""
-        if not task.dense:
-            raise NotApplicable(
-                f"{task.name} asks for one answer per recording; dense takes masks and landmarks of single frames"
-            )
+        read_outs = {one.name: one for one in self.read_outs(plan.task)}
+        return predict_frames(plan, self.fit, read_outs[variant])
 
     def select(self, labels: Sequence[DenseLabel]) -> list[DenseLabel]:
         """Return the frames that take part, in their order: all test frames, and those of the first patients to learn from."""
@@ -131,7 +109,7 @@ class DensePrediction(BaseProtocol):
             raise NotApplicable(f"{data.task.name} has {len(train)} training patients here, not more than {most}")
         return train[:most], valid, split
 
-    def fit(self, data: DenseData, variant: DenseVariant = USUAL) -> FittedReadOut:
+    def fit(self, data: DenseData, variant: DenseVariant = USUAL) -> "FittedReadOut":
         """Fit the read-out for one penalty after the other and keep the one that answers validation patients best.
 
         The search goes from the stiffest penalty on and ends where `PATIENCE` in a row did worse than the best.
@@ -139,8 +117,8 @@ class DensePrediction(BaseProtocol):
         Raises:
             NotApplicable: there are no training frames, or too few patients.
         """
-        from cardiobench.protocols.dense.head import cells_per_token
-        from cardiobench.protocols.dense.readouts import fit_read_outs
+        from cardiobench.extensions.dense.head import cells_per_token
+        from cardiobench.extensions.dense.readouts import FittedReadOut, fit_read_outs
 
         train, valid, split = self.split_patients(data, variant.patients)
         penalties = self.ridge_penalties if variant.further == "ridge" else self.penalties

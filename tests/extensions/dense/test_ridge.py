@@ -6,11 +6,11 @@ from sklearn.linear_model import Ridge
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
-from cardiobench.protocols.dense.head import split_cells
-from cardiobench.protocols.dense.protocol import DensePrediction
-from cardiobench.protocols.dense.ridge import RidgeSums
-from cardiobench.protocols.dense.variants import DenseVariant
-from tests.protocols.dense.test_phantoms import data_of, dice, drawn
+from cardiobench.extensions.dense.head import split_cells
+from cardiobench.extensions.dense.protocol import DensePrediction
+from cardiobench.extensions.dense.ridge import RidgeSums
+from cardiobench.extensions.dense.variants import DenseVariant
+from tests.extensions.dense.test_phantoms import data_of, dice, drawn
 
 
 def test_sums_give_the_ridge_regression_of_all_tokens():
@@ -53,12 +53,16 @@ def test_few_patients_are_the_first_of_all():
 
 def test_further_read_outs_have_names_of_their_own():
     masks, points = catalog.task("phantom_echo/lv_seg"), catalog.task("phantom_echo/landmarks")
-    assert DensePrediction().variants(masks) == ("",)
+
+    def names(protocol, task):
+        return [one.name for one in protocol.read_outs(task)]
+
+    assert names(DensePrediction(), masks) == [""]
     protocol = DensePrediction(further=("clip", "ridge"), patients=(5,))
-    assert protocol.variants(masks) == ("", "clip", "ridge", "5_patients")
-    assert protocol.variants(points) == (
+    assert names(protocol, masks) == ["", "clip", "ridge", "5_patients"]
+    assert names(protocol, points) == [
         "heatmap", "global", "heatmap_clip", "global_clip", "heatmap_ridge", "heatmap_5_patients", "global_5_patients",
-    )  # fmt: skip
+    ]  # fmt: skip
 
 
 def test_the_search_ends_where_two_penalties_in_a_row_do_worse():
@@ -68,7 +72,7 @@ def test_the_search_ends_where_two_penalties_in_a_row_do_worse():
     assert tried["penalties_tried"][:4] == [1e4, 1e3, 1e2, 1e-1], "as good as the mean mask is not worse"
     errors = iter([0.3, 0.2, 0.25, 0.22, 0.1])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cardiobench.protocols.dense.protocol.validation_error", lambda *_: next(errors))
+        patch.setattr("cardiobench.extensions.dense.protocol.validation_error", lambda *_: next(errors))
         stopped = DensePrediction(penalties=(1e4, 1e3, 1e2, 1e1, 1.0)).fit(data).details
     assert stopped["penalties_tried"] == [1e4, 1e3, 1e2, 1e1] and stopped["penalty"] == 1e3
     assert stopped["validation_error"] == 0.2

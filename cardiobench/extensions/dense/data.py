@@ -14,7 +14,7 @@ from cardiobench.tasks.dense_label import DenseLabel
 
 if TYPE_CHECKING:
     from cardiobench.embeddings.frame_tokens import Letterbox
-    from cardiobench.protocols.dense.geometry import Window
+    from cardiobench.extensions.dense.geometry import Window
 
 READ_AHEAD = 64  # labels whose tokens are read together
 

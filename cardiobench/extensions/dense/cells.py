@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cardiobench.embeddings.frame_tokens import Letterbox
-from cardiobench.protocols.dense.geometry import Window, inside
+from cardiobench.extensions.dense.geometry import Window, inside
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 
-from cardiobench.protocols.dense.head import SubcellHead, blocks, log_softmax
+from cardiobench.extensions.dense.head import SubcellHead, blocks, log_softmax
 
 ITERATIONS = 200
 GRADIENT = 1e-3  # of its largest component at zero weights; from here on Dice changes by less than 0.0002

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from cardiobench.protocols.dense.head import SubcellHead
+from cardiobench.extensions.dense.head import SubcellHead
 
 
 class LinearCells(SubcellHead):

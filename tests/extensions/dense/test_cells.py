@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cardiobench.embeddings.frame_tokens import Letterbox
-from cardiobench.protocols.dense.cells import CellGrid
-from cardiobench.protocols.dense.geometry import WHOLE_SQUARE, Window
+from cardiobench.extensions.dense.cells import CellGrid
+from cardiobench.extensions.dense.geometry import WHOLE_SQUARE, Window
 
 
 def test_coverage_by_hand():

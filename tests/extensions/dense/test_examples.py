@@ -6,14 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import pytest
 from PIL import Image
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data import catalog
 from cardiobench.data.media.types import Clip
-from cardiobench.report.page.dense_examples import dense_examples, pick, picture_of
-from cardiobench.report.page.examples import Example, _write
+from cardiobench.extensions.dense.examples import frame_examples, pick, picture_of
 from cardiobench.tasks.dense_label import DenseLabel
 
 MASKS, POINTS = catalog.task("phantom_echo/lv_seg"), catalog.task("phantom_echo/landmarks")
@@ -55,32 +53,12 @@ def test_masks_on_their_frames():
         "id": names, "recording": names, "frame": 3, "answer": [content.getvalue()] * 3,
         "dice_cavity": [0.9, 0.2, 0.5], "dice_myocardium": [0.7, 0.4, 0.5],
     })  # fmt: skip
-    shown = list(dense_examples(stand_in(labels), MASKS, frame))
-    assert [row[0] for row in shown] == ["bad", "gone", "good"]  # the worst first
-    assert [row[2] for row in shown] == ["dice 30.0 %", "dice 50.0 %", "dice 80.0 %"]
-    assert "truncated" in shown[0][4]
-    assert "not here" in shown[1][4]
-    assert shown[2][4].startswith('<img alt="" src="data:image/jpeg')
-
-
-@pytest.mark.parametrize(
-    ("name", "generated", "said"),
-    [
-        ("camus/lv_seg", False, "(CC BY-NC-SA 4.0). Their licence does not let them be passed on"),
-        ("ptb_xl_sample/cd", False, "(CC BY 4.0). It stays on this machine"),
-        ("camus/lv_seg", True, "This page shows generated recordings"),
-    ],
-)
-def test_a_page_of_pictures_says_what_the_licence_of_its_data_allows(name, generated, said, tmp_path):
-    task = catalog.task(name)
-    dataset = SimpleNamespace(spec=catalog.spec(task.dataset), generated=generated)
-    entry = SimpleNamespace(result=SimpleNamespace(model={"name": "org/one"}, label="dense"), setting="", path="one")
-    shown = [Example("p1", "p1_4CH, frame 3", "dice 0.300", "worst", "none", "")]
-    _, address = _write(entry, catalog.task("camus/lv_seg"), dataset, shown, tmp_path)
-    page = (tmp_path / address).read_text()
-    assert said in page
-    assert "<b>worst</b>: p1_4CH, frame 3, dice 0.300." in page
-    assert (tmp_path / "examples" / ".gitignore").read_text() == "*\n", "no commit takes it along"
+    shown = list(frame_examples(stand_in(labels), MASKS, frame))
+    assert [row.id for row in shown] == ["bad", "gone", "good"]  # the worst first
+    assert [row.prediction for row in shown] == ["dice 30.0 %", "dice 50.0 %", "dice 80.0 %"]
+    assert "truncated" in shown[0].image
+    assert "not here" in shown[1].image
+    assert shown[2].image.startswith('<img alt="" src="data:image/jpeg')
 
 
 def test_points_on_their_frames():
@@ -88,9 +66,9 @@ def test_points_on_their_frames():
     label = DenseLabel(POINTS.name, "one", "one", "test", "one", 0, points=points)
     numbers = {f"landmark_error_{name}": [2.0] for name in POINTS.structures}
     frame = pd.DataFrame({"id": ["one"], "recording": ["one"], "frame": 0, "answer": [[1.0] * 8], **numbers})
-    (row,) = dense_examples(stand_in([label]), POINTS, frame)
-    assert row[2] == "landmark_error 2.00 mm"
-    assert row[4].startswith("<img")
+    (row,) = frame_examples(stand_in([label]), POINTS, frame)
+    assert row.prediction == "landmark_error 2.00 mm"
+    assert row.image.startswith("<img")
 
 
 def test_a_point_that_is_nearly_right_is_seen_beside_the_true_one():

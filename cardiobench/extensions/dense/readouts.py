@@ -1,28 +1,28 @@
 """Read-outs: what answers a frame with a mask or with points, fitted on the tokens of training frames."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.embeddings.frame_tokens import Letterbox
-from cardiobench.protocols.dense.cells import CellGrid
-from cardiobench.protocols.dense.data import DenseData, frame_id
-from cardiobench.protocols.dense.geometry import WHOLE_SQUARE, Window
-from cardiobench.protocols.dense.head import (
+from cardiobench.extensions.dense.cells import CellGrid
+from cardiobench.extensions.dense.data import DenseData, frame_id
+from cardiobench.extensions.dense.geometry import WHOLE_SQUARE, Window
+from cardiobench.extensions.dense.head import (
     CELLS,
     SubcellHead,
     cells_per_token,
     prior_head,
     split_cells,
 )
-from cardiobench.protocols.dense.landmarks import fit_global, heatmaps, peaks
-from cardiobench.protocols.dense.ridge import RidgeSums
-from cardiobench.protocols.dense.solver import fit_path
-from cardiobench.protocols.dense.variants import DenseVariant
+from cardiobench.extensions.dense.landmarks import fit_global, heatmaps, peaks
+from cardiobench.extensions.dense.ridge import RidgeSums
+from cardiobench.extensions.dense.solver import fit_path
+from cardiobench.extensions.dense.variants import DenseVariant
 from cardiobench.tasks.dense_label import DenseLabel
 
 
@@ -96,6 +96,21 @@ class MeanPoints:
     def predict(self, box: Letterbox, window: Window, tokens: np.ndarray) -> np.ndarray:
         """Answer with the mean points."""
         return self.shares * box.side - [box.left, box.top] - 0.5
+
+
+@dataclass(frozen=True)
+class FittedReadOut:
+    """A read-out with the penalty that did best on validation patients.
+
+    Attributes:
+        read_out: that answers.
+        mean: of the training masks or points: the floor.
+        details: what was chosen; stamped into the result.
+    """
+
+    read_out: ReadOut
+    mean: MeanMask | MeanPoints
+    details: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

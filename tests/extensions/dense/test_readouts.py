@@ -6,10 +6,10 @@ import pytest
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.embeddings.frame_tokens import Letterbox
-from cardiobench.protocols.dense.data import DenseData, FrameKey, frame_id
-from cardiobench.protocols.dense.geometry import WHOLE_SQUARE
-from cardiobench.protocols.dense.readouts import fit_read_outs
-from cardiobench.protocols.dense.variants import DenseVariant
+from cardiobench.extensions.dense.data import DenseData, FrameKey, frame_id
+from cardiobench.extensions.dense.geometry import WHOLE_SQUARE
+from cardiobench.extensions.dense.readouts import fit_read_outs
+from cardiobench.extensions.dense.variants import DenseVariant
 from cardiobench.tasks.dense_label import DenseLabel
 
 TASK = catalog.task("phantom_echo/landmarks")

@@ -9,11 +9,11 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.phantom.echo import echo_clip, echo_mask, echo_patients, end_systole
 from cardiobench.embeddings.frame_tokens import FrameTokens, Letterbox
+from cardiobench.extensions.dense.data import DenseData, FrameKey, first_by_hash, frame_id
+from cardiobench.extensions.dense.geometry import WHOLE_SQUARE, Window
+from cardiobench.extensions.dense.protocol import DensePrediction
 from cardiobench.metrics.load import load_formula
 from cardiobench.models.load import load_model
-from cardiobench.protocols.dense.data import DenseData, FrameKey, first_by_hash, frame_id
-from cardiobench.protocols.dense.geometry import WHOLE_SQUARE, Window
-from cardiobench.protocols.dense.protocol import DensePrediction
 from cardiobench.tasks.dense_label import DenseLabel
 
 MASKS = catalog.task("phantom_echo/lv_seg")

@@ -1,62 +1,22 @@
-"""Dense tasks of a run: tokens of the labelled frames are stored, then each read-out of the protocol is evaluated."""
+"""The cells of one model: a read-out of the tokens of labelled frames each, with the tokens of the floors beside them."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from cardiobench.core.errors import BadData, MissingData, NotApplicable
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
+from cardiobench.extensions.dense.protocol import DensePrediction
+from cardiobench.extensions.dense.tokens import FramePlan, LabelledFrames, TokenPlan, labelled_frames, plan_tokens
 from cardiobench.models.base import LoadedModel
 from cardiobench.models.baselines.pixel_patches import pixel_patches
 from cardiobench.models.load import load_model
-from cardiobench.protocols.dense.protocol import DensePrediction
-from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.answered import save_answered
-from cardiobench.runner.cell import TaskCell, load_or_compute
+from cardiobench.runner.cell import FrameCell
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.dense_evaluate import answer_frames
-from cardiobench.runner.dense_tokens import (
-    FramePlan,
-    LabelledFrames,
-    TokenPlan,
-    encode_frames,
-    labelled_frames,
-    plan_tokens,
-)
+from cardiobench.runner.planned import PlannedCell
 
 RANDOM_VIT = "cardiobench/random-vit"
 NAMED = 5  # labels that cannot be used, of which a run prints the reason
-
-
-def run_dense(
-    model: LoadedModel,
-    tasks: Sequence[Task],
-    datasets: Mapping[str, OpenDataset],
-    protocols: Sequence[DensePrediction],
-    context: RunContext,
-) -> None:
-    """Run the dense tasks of one model: encode the frames that are lacking, then evaluate each read-out.
-
-    Args:
-        model: loaded, on the device.
-        tasks: all of the run; those without masks and landmarks do not apply.
-        datasets: name -> dataset whose data is here.
-        protocols: `dense`, with its options.
-        context: of the run.
-    """
-    unreadable: dict[tuple[str, Path], frozenset[str]] = {}  # frames that failed are tried once
-    for protocol, task, variant, plans in plan_read_outs(model, tasks, datasets, protocols, context):
-        for one in plans.values():
-            if (task.name, one.store.folder) not in unreadable:
-                unreadable[task.name, one.store.folder] = encode_frames(one, context)
-        if context.accelerator.is_main_process:
-            lost = {name: unreadable[task.name, one.store.folder] for name, one in plans.items()}
-            plan = FramePlan(plans, lost, context.dense_floors)
-            cell = TaskCell(model, protocol, context.config, task.name, (task,), plan, variant)
-            load_or_compute(cell, partial(_evaluate, plan=plan, protocol=protocol), context)
-        context.accelerator.wait_for_everyone()
 
 
 def plan_read_outs(
@@ -65,11 +25,18 @@ def plan_read_outs(
     datasets: Mapping[str, OpenDataset],
     protocols: Sequence[DensePrediction],
     context: RunContext,
-) -> Iterator[tuple[DensePrediction, Task, str, dict[str, TokenPlan]]]:
-    """Yield (protocol, task, variant, plans) of each read-out of one model; the arguments are those of `run_dense`.
+) -> Iterator[PlannedCell]:
+    """Yield a cell for each read-out of one model.
 
-    The plans are the tokens of the model (`""`) and of the floors. A moving clip has tokens of its own, and the floors of
+    A cell reads the tokens of the model (`""`) and of the floors. A moving clip has tokens of its own, and the floors of
     stills.
+
+    Args:
+        model: Loaded model, on the device.
+        tasks: All tasks of the run; those without masks and landmarks do not apply.
+        datasets: Name -> dataset whose data is here.
+        protocols: `dense`, with its options.
+        context: Run context.
     """
     for protocol in protocols:
         for task in tasks:
@@ -78,13 +45,27 @@ def plan_read_outs(
                 own = plans
                 if read_out.further == "clip":
                     try:
-                        moving = plan_tokens(model, plans[""].frames, protocol, context, moving=True)
+                        moving = plan_tokens(model, plans[""].frames, protocol.full, context, moving=True)
                     except NotApplicable as error:
                         label = f"{protocol.name}.{read_out.name}"
                         context.summary.not_applicable.append((model.name, task.name, label, str(error)))
                         continue
                     own = {**plans, "": moving}
-                yield protocol, task, read_out.name, own
+                make = partial(_cell, model, protocol, task, read_out.name, own, context)
+                yield PlannedCell(task, own, make)
+
+
+def _cell(
+    model: LoadedModel,
+    protocol: DensePrediction,
+    task: Task,
+    variant: str,
+    plans: Mapping[str, TokenPlan],
+    context: RunContext,
+    unreadable: Mapping[str, frozenset[str]],
+) -> FrameCell:
+    plan = FramePlan(plans, unreadable, context.shared)
+    return FrameCell(model, protocol, context.config, task.name, (task,), plan, variant)
 
 
 def _plan_task(
@@ -99,8 +80,8 @@ def _plan_task(
         return {}
     try:
         protocol.check(task)
-        frames = labelled_frames(datasets[task.dataset], task, protocol, context.config.limit)
-        plans = {"": plan_tokens(model, frames, protocol, context)}
+        frames = labelled_frames(datasets[task.dataset], task, protocol.select, context.config.limit)
+        plans = {"": plan_tokens(model, frames, protocol.full, context)}
     except (NotApplicable, MissingData) as error:  # prepared before masks were kept
         context.summary.not_applicable.append((model.name, task.name, protocol.name, str(error)))
         return {}
@@ -111,13 +92,8 @@ def _plan_task(
     for line in rejection_lines(frames):
         context.console.print(line)
     for floor in floor_models(model, context):
-        plans[floor.name.rpartition("/")[2]] = plan_tokens(floor, frames, protocol, context)
+        plans[floor.name.rpartition("/")[2]] = plan_tokens(floor, frames, protocol.full, context)
     return plans
-
-
-def _evaluate(cell: TaskCell, plan: FramePlan, protocol: DensePrediction) -> tuple[ScoreResult, list[Path]]:
-    started = time.perf_counter()
-    return save_answered(cell, answer_frames(cell, plan, protocol), started)
 
 
 def rejection_lines(frames: LabelledFrames) -> list[str]:

@@ -1,0 +1,10 @@
+"""Dense: masks and landmarks of single frames, read out of frozen tokens."""
+
+from cardiobench.core.extensions import Extension
+
+EXTENSION = Extension(
+    protocols={"dense": "cardiobench.extensions.dense.protocol:DensePrediction"},
+    plans={"dense": "cardiobench.extensions.dense.plan:plan_read_outs"},
+    answers={"frames": "dense"},
+    examples={"frames": "cardiobench.extensions.dense.examples:frame_examples"},
+)

@@ -1,1 +1,0 @@
-"""Dense prediction from frozen tokens: masks and landmarks of single frames."""

@@ -1,0 +1,59 @@
+"""Answers to labelled frames as a cell scores and saves them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.libraries import as_text, library_warnings, merged
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.spec import Task
+from cardiobench.protocols.base import FrameOutput
+from cardiobench.runner.answered import Answered
+from cardiobench.runner.cell import FrameCell
+from cardiobench.runner.references import expected_units, limited_references
+from cardiobench.tasks.frames import FrameAnswers
+from cardiobench.tasks.mask_volumes import PREDICTED
+
+
+def answer_frames(cell: FrameCell, output: FrameOutput) -> Answered:
+    """Return the predictions of a cell of labelled frames with their references.
+
+    Args:
+        cell: Cell of the result.
+        output: Predictions of the labelled test frames.
+    """
+    task, dataset, limit = cell.task, cell.dataset, cell.config.limit
+    references = limited_references(dataset, task, limit)
+    expected = expected_units(dataset, task, references, limit)
+    ef = listed_fractions(dataset, task)
+    libraries = merged(cell.plan.store.library_sets)
+    context = cell.context(output.details)
+    context = replace(context, warnings=(*context.warnings, *library_warnings(libraries)))
+    answers = FrameAnswers(output.scorer, output.floors, expected, ef)
+    return Answered(answers, references, context, predictions_table(output, ef), {"libraries": as_text(libraries)})
+
+
+def predictions_table(output: FrameOutput, ef: pd.Series | None) -> pd.DataFrame:
+    """Return what is saved beside a result: one row per frame with its numbers and its answer.
+
+    Args:
+        output: Predictions of the labelled test frames.
+        ef: Listed ejection fraction of each unit, %.
+
+    Returns:
+        The scorer's columns, `answer`, and of the unit the listed ejection fraction (`y_true`) and that of the predicted
+        masks (`y_pred`), %; NaN where there is none.
+    """
+    scorer = output.scorer
+    frame = scorer.frame.assign(answer=output.answers)
+    listed = pd.Series(dtype=np.float64) if ef is None else ef
+    measured = scorer.volumes.fractions(PREDICTED) if ef is not None else listed
+    return frame.assign(y_true=frame["id"].map(listed), y_pred=frame["id"].map(measured))
+
+
+def listed_fractions(dataset: OpenDataset, task: Task) -> pd.Series | None:
+    """Return the ejection fraction that the release lists for each unit of a task, %; None where it lists none."""
+    if "ef" not in dataset.frame or task.rules.frame_label != "mask":
+        return None
+    return dataset.frame.groupby(task.unit_column)["ef"].first().dropna()
