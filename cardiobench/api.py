@@ -1,5 +1,6 @@
 """The Python API: what the command line does, as functions."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -42,13 +43,18 @@ def evaluate(
     """
     from cardiobench.models.custom import check_encoder
     from cardiobench.results.printing import ScoreResults
+    from cardiobench.runner.old_settings import translate
     from cardiobench.runner.run import run
 
     models = list(model) if isinstance(model, Sequence) and not isinstance(model, str) else [model]
     names = [str(one) for one in models if isinstance(one, str | Path)]
     if not models:
         raise BadConfig("no model was given. Give a Hub id, a folder, FILE.py:Class or an encoder object.")
-    config = make_config(RunConfig, {"models": names, "tasks": tasks, "protocols": protocols, **options})
+    given = {"models": names, "tasks": tasks, "protocols": protocols, **options}
+    values, lines = translate(given, given)
+    for line in lines:
+        warnings.warn(line, FutureWarning, stacklevel=2)
+    config = make_config(RunConfig, values)
     encoders = [one for one in models if not isinstance(one, str | Path)]
     for encoder in encoders:
         check_encoder(encoder)

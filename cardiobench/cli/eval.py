@@ -18,6 +18,7 @@ from cardiobench.core.config import (
 from cardiobench.core.config_file import merge, read_config
 from cardiobench.core.errors import BadConfig
 from cardiobench.protocols import list_protocols
+from cardiobench.runner.old_settings import translate
 
 EXAMPLES = """\
 examples
@@ -66,9 +67,11 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
             command line may set.
     """
     flags = given(arguments, RunConfig) | given(arguments, ScoreConfig)
-    values = flags
-    if arguments.config:
-        values = merge(check_permissions(arguments.config, read_config(arguments.config), flags), flags)
+    stored = read_config(arguments.config) if arguments.config else {}
+    request = {**stored, **flags}
+    (flags, lines), (stored, more) = translate(flags, request), translate(stored, request)
+    sys.stderr.writelines(f"{line}\n" for line in (*lines, *more))
+    values = merge(check_permissions(arguments.config, stored, flags), flags) if arguments.config else flags
     own = settings_of(ScoreConfig)
     if "predictions" in values or "task" in values or "references" in values:
         unused = [flag_of(RunConfig, name) for name in settings_of(RunConfig) if name in values and name not in own]

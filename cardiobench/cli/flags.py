@@ -10,6 +10,7 @@ from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 from cardiobench.core.config import RunConfig, Settings, default_of, flag_of, settings_of
 from cardiobench.core.registry import nearest
 from cardiobench.core.setting import GROUPS
+from cardiobench.runner.old_settings import OLD, flag
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,7 +36,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_settings(parser: argparse.ArgumentParser, *kinds: type[Settings]) -> None:
-    """Add a flag for every field of these classes; the namespace holds those that were given, under the fields' names."""
+    """Add a flag for every field of these classes; the namespace holds those that were given, under the fields' names.
+
+    A parser of runs also takes the spellings of the last release.
+    """
     for group in GROUPS:
         box = parser.add_argument_group(group)
         kinds_of = {
@@ -51,6 +55,11 @@ def add_settings(parser: argparse.ArgumentParser, *kinds: type[Settings]) -> Non
                 help=(setting.help + ("" if "(default" in setting.help else shown)).replace("%", "%%"),
                 **_shape(get_type_hints(kind)[name], setting.metavar),
             )
+    if RunConfig in kinds and OLD:
+        box = parser.add_argument_group("spellings of the last release, translated until the next")
+        for name, old in OLD.items():
+            several: dict[str, Any] = {"nargs": "+", "action": "extend"} if old.several else {}
+            box.add_argument(flag(name), dest=name, default=argparse.SUPPRESS, metavar=old.metavar, **several)
 
 
 def _shape(annotation: Any, metavar: str | None) -> dict[str, Any]:
@@ -110,5 +119,6 @@ class _Version(argparse.Action):
 
 
 def given(arguments: argparse.Namespace, kind: type[Settings]) -> dict[str, Any]:
-    """Return the settings of a class that the command line holds."""
-    return {name: value for name, value in vars(arguments).items() if name in settings_of(kind)}
+    """Return the settings of a class that the command line holds; of a run, those of the last release too."""
+    known = {*settings_of(kind), *(OLD if kind is RunConfig else ())}
+    return {name: value for name, value in vars(arguments).items() if name in known}

@@ -15,14 +15,12 @@ from cardiobench.core.registry import unknown_name
 from cardiobench.core.setting import (
     DATA,
     EXTERNAL,
-    FOLDS,
     HOW,
     MOST,
     WHAT,
     Facts,
     Name,
     Names,
-    NotNegative,
     Options,
     Positive,
     Processes,
@@ -179,19 +177,11 @@ class RunConfig(Settings):
             in_file=True,
         ),
     ] = ()
-    share: Annotated[
-        float,
-        Field(gt=0, le=1),
-        Setting("fraction of the numeric prompts that count as nearest in zero-shot", WHAT, "P", in_file=True),
-    ] = 0.2
-    stress_patients: Annotated[
-        NotNegative,
-        Setting("test patients whose recordings the stress protocol perturbs; 0 = all", WHAT, "N", in_file=True),
-    ] = 30
     options: Annotated[
         Options,
         Setting(
-            "any other option of a protocol, such as representation.refit=true or cross_validation.search=flat",
+            "option of a protocol: a number, a word or JSON, such as probe.refits=20, cross_validation.search=flat or "
+            """cross_validation.sizes='["XS","S"]'; several allowed""",
             WHAT,
             "PROTOCOL.OPTION=VALUE",
             flag="option",
@@ -300,19 +290,14 @@ class RunConfig(Settings):
             in_file=False,
         ),
     ] = ()
-    sizes: Annotated[Names, Setting("XS, S, M, L (default: all there are)", FOLDS, "SIZE", in_file=True)] = ()
-    classifiers: Annotated[Names, Setting("one or more (default: all five)", FOLDS, "NAME", in_file=True)] = ()
-    grids: Annotated[
-        Path | None, Setting("JSON with other grids: classifier -> parameter -> values", FOLDS, "FILE", in_file=True)
-    ] = None
     backend: Annotated[
         str,
         Field(pattern=r"^(loky|ray|dask(=.+)?)$"),
-        Setting("loky, dask=tcp://HOST:PORT or ray", FOLDS, "WHERE", in_file=False),
+        Setting("where cells are computed in parallel: loky, dask=tcp://HOST:PORT or ray", HOW, "WHERE", in_file=False),
     ] = "loky"
-    jobs: Annotated[Processes | None, Setting("cells at a time (default: one per core)", FOLDS, "N", in_file=True)] = (
-        None
-    )
+    jobs: Annotated[
+        Processes | None, Setting("cells computed at a time (default: one per core)", HOW, "N", in_file=True)
+    ] = None
 
 
 Config = TypeVar("Config", bound=Settings)

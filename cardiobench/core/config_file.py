@@ -65,7 +65,7 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         BadConfig: options that are no mapping of protocols to mappings.
     """
     merged = {**base, **over}
-    if base.get("options") and over.get("options"):
+    if "options" in base and "options" in over:
         options, above = (make_config(RunConfig, {"options": one["options"]}).options for one in (base, over))
         merged["options"] = {**options, **{name: {**options.get(name, {}), **above[name]} for name in above}}
     return merged

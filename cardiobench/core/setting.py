@@ -10,11 +10,10 @@ from pydantic import BeforeValidator, Field
 
 from cardiobench.core.errors import BadConfig
 
-WHAT, DATA, HOW, FOLDS, EXTERNAL = GROUPS = (
+WHAT, DATA, HOW, EXTERNAL = GROUPS = (
     "what to evaluate",
     "data",
     "how to run",
-    "cross-validation",
     "score predictions from elsewhere",
 )
 
@@ -100,7 +99,6 @@ MOST = 10**9
 MOST_RESAMPLES = 10**6
 MOST_PROCESSES = 512
 Positive = Annotated[int, Field(ge=1, le=MOST)]
-NotNegative = Annotated[int, Field(ge=0, le=MOST)]
 Resamples = Annotated[int, Field(ge=1, le=MOST_RESAMPLES)]
 Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 ProcessesOrNone = Annotated[int, Field(ge=0, le=MOST_PROCESSES)]

@@ -18,7 +18,10 @@ Penalty = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class InFile:
-    """Marker in the `Annotated` type of an option of free text that a settings file may set: it names no file, host or code."""
+    """Marker in the `Annotated` type of an option of free text that a settings file may set.
+
+    The text runs no code, reaches no host and writes nothing; a file that it names is read as JSON and goes nowhere else.
+    """
 
 
 class Named(Protocol):
@@ -59,7 +62,7 @@ def _names_no_place(hint: Any) -> bool:
 
 
 def validated(cls: type[Instance], options: Mapping[str, Any]) -> Instance:
-    """Build a protocol from options as Python, JSON or YAML give them: lists stand for tuples.
+    """Build a protocol from options as Python, JSON or YAML give them: lists stand for tuples, a word for a list of one.
 
     Raises:
         UnknownName: the protocol has no such option.
@@ -69,6 +72,7 @@ def validated(cls: type[Instance], options: Mapping[str, Any]) -> Instance:
     for option in options:
         if option not in known:
             raise unknown_name(f"option of {cls.name}", option, known)
+    options = {name: _listed(value, known[name]) for name, value in options.items()}
     try:
         return TypeAdapter(cls).validate_json(json.dumps(options), strict=True)
     except ValidationError as error:
@@ -78,3 +82,8 @@ def validated(cls: type[Instance], options: Mapping[str, Any]) -> Instance:
         raise CardioBenchError(
             f"{cls.name}.{option}={json.dumps(options[option])}: {first['msg']}. Give a value such as {default}."
         ) from None
+
+
+def _listed(value: Any, hint: Any) -> Any:
+    kind = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return [value] if isinstance(value, str) and get_origin(kind) is tuple else value

@@ -9,7 +9,6 @@ from pydantic import Field
 from scipy.special import softmax
 from sklearn.metrics import f1_score
 
-from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
@@ -63,11 +62,6 @@ class ZeroShot(PredictionProtocol):
 
     name = "zero_shot"
     headline_rank = 4
-
-    @classmethod
-    def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide."""
-        return {"share": config.share}
 
     def check(self, task: Task) -> None:
         """Refuse a task whose recordings can have several classes: similarities of prompts compete for one."""

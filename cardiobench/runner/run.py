@@ -26,7 +26,7 @@ from cardiobench.data.media.limits import set_limit
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder, LoadedModel, TextEncoder
 from cardiobench.models.pooling import KEEP_TOKENS
-from cardiobench.protocols import check_installed, choose, protocol
+from cardiobench.protocols import check_installed, choose, protocol, protocol_class
 from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
 from cardiobench.protocols.zero_shot import no_text_tower
@@ -83,7 +83,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     summary = RunSummary(is_main_process=accelerator.is_main_process)
     context = RunContext(config, accelerator, summary, console, own)
     if accelerator.is_main_process:
-        context.summary.config_file = write_settings(given)
+        context.summary.config_file = write_settings(given, request.protocols)
         for folder in (config.output_dir, config.cache_dir):
             remove_orphans(folder)
     print_data(request, console)
@@ -201,7 +201,7 @@ def print_data(request: Request, console: Console) -> None:
 
 
 def apply_suite(config: RunConfig) -> RunConfig:
-    """Return the settings with the tasks, protocols and options of their suite.
+    """Return the settings with the tasks, protocols and options of their suite; options that select variants may stand beside it.
 
     Raises:
         UnknownName: there is no such suite.
@@ -211,10 +211,13 @@ def apply_suite(config: RunConfig) -> RunConfig:
         return config
     suite = load_suite(config.suite)
     check_installed(suite.name, suite.protocols)
-    beside = [name for name in ("tasks", "protocols", "options") if getattr(config, name)]
+    changing = [name for name, given in config.options.items() if given.keys() - protocol_class(name).selecting_options]
+    beside = [name for name in ("tasks", "protocols") if getattr(config, name)] + ["options"] * bool(changing)
     if beside:
         raise BadConfig(f"--suite {suite.name} fixes {', '.join(beside)}. Leave them out, or leave the suite out.")
-    return replace(config, tasks=suite.tasks, protocols=suite.protocols, options=suite.options)
+    names = (*suite.options, *config.options)
+    options = {name: {**config.options.get(name, {}), **suite.options.get(name, {})} for name in names}
+    return replace(config, tasks=suite.tasks, protocols=suite.protocols, options=options)
 
 
 def make_protocols(config: RunConfig) -> list[BaseProtocol]:
@@ -376,9 +379,14 @@ def run_model(
     return analyze_model(model, analyzing, plans, unreadable, context)
 
 
-def write_settings(config: RunConfig) -> Path:
-    """Write the file that repeats a run, `<output>/runs/<digest of the settings>/run.yaml`."""
-    text = to_yaml(absolute(config))
+def write_settings(config: RunConfig, protocols: Sequence[BaseProtocol]) -> Path:
+    """Write the file that repeats a run, `<output>/runs/<digest of the settings>/run.yaml`.
+
+    Options stand there as the protocols read them: a grid that was given as a file, with its content.
+    """
+    read = {one.name: one.get_params() for one in protocols}
+    options = {name: {option: read[name][option] for option in chosen} for name, chosen in config.options.items()}
+    text = to_yaml(absolute(replace(config, options=options)))
     return write_text(text, config.output_dir / "runs" / sha256_of_json(text)[:12] / "run.yaml")
 
 

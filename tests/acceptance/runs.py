@@ -123,7 +123,7 @@ TEXT = ("few_shot", "alignment", "prompt_sensitivity", "frame_similarity", "retr
 ACROSS = ("transfer", "confound", "representation")
 ON_SAMPLE = {"tasks": ("ptb_xl_sample/cd",)}
 ATTENTION = {"attention_probe": {"epochs": 3, "seeds": 2}}
-CROSS = {"sizes": ("XS",), "classifiers": ("logistic", "tree")}
+CROSS = {"options": {"cross_validation": {"sizes": "XS", "classifiers": ("logistic", "tree")}}}
 DENSE = {"protocols": ("dense",), "options": {"dense": {"penalties": [0.01, 1.0]}}}
 MISSING = {"protocols": ("knn",), "allow_missing": True}
 LOST_CLIP = {"tasks": ("echonet_dynamic/lv_seg",), "allow_missing": True}
@@ -147,7 +147,7 @@ RUNS: dict[str, Run | Scoring] = {
     "missing_views": Run(ECHO, {**MISSING, "tasks": ("tmed2/view",)}, {"tmed2": 40}, _lose("tmed2", 2), slow=True),
     "missing_frames": Run(ECHO, {**DENSE, **LOST_CLIP}, {"echonet_dynamic": 80}, _lose("echonet_dynamic", 1), slow=True),
     "text_analyses": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": TEXT, "limit": 8}),
-    "stress": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ("stress",), "limit": 8, "stress_patients": 2}),
+    "stress": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ("stress",), "limit": 8, "options": {"stress": {"patients": 2}}}),
     "few_shot": Run(ECG, {**ON_SAMPLE, "protocols": ("few_shot",)}),
     "representation": Run(ECG, {**ON_SAMPLE, "protocols": ("representation",)}, slow=True),
     "across": Run(ECG, {"tasks": ("georgia/cd", "code15/cd"), "protocols": ACROSS}, {"georgia": 60, "code15": 60}, slow=True),

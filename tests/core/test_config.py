@@ -25,9 +25,9 @@ def test_every_field_says_what_it_is():
 
 def test_texts_become_the_types_of_the_fields_and_one_name_is_a_list_of_one():
     config = make_config(
-        RunConfig, {"models": "a/b", "tasks": ["x/y"], "limit": "3", "data_dir": "raw", "share": "0.5"}
+        RunConfig, {"models": "a/b", "tasks": ["x/y"], "limit": "3", "data_dir": "raw", "recording_timeout": "0.5"}
     )
-    assert config == RunConfig(models=("a/b",), tasks=("x/y",), limit=3, data_dir=Path("raw"), share=0.5)
+    assert config == RunConfig(models=("a/b",), tasks=("x/y",), limit=3, data_dir=Path("raw"), recording_timeout=0.5)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_texts_become_the_types_of_the_fields_and_one_name_is_a_list_of_one():
     [
         ({"limit": 0}, "limit 0: input should be greater than or equal to 1"),
         ({"seed": -1}, "seed -1"),
-        ({"share": 1.5}, "share 1.5"),
+        ({"recording_timeout": 0}, "recording_timeout 0"),
         ({"models": [""]}, "models ''"),
         ({"precision": "fp8"}, "precision 'fp8': input should be 'auto', 'fp32' or 'bf16'"),
         ({"options": ["refit=true"]}, "PROTOCOL.OPTION=VALUE"),
@@ -80,6 +80,7 @@ def test_a_file_repeats_the_run_from_any_folder(tmp_path, monkeypatch):
 
 def test_flags_come_before_the_file_and_options_one_by_one():
     base = {"models": ["a"], "limit": 3, "options": {"knn": {"folds": 3, "k": 5}, "probe": {"x": 1}}}
+    assert merge({"options": ["knn.k=7"]}, {"options": {}}) == {"options": {"knn": {"k": 7}}}
     assert merge(base, {"limit": 4, "options": ["knn.k=7"]}) == {
         "models": ["a"],
         "limit": 4,

@@ -290,7 +290,8 @@ def test_results_of_a_run_pass(hub, client, tmp_path, monkeypatch):  # noqa: F81
     pytest.importorskip("torch", reason="the environment of the leaderboard has no models")
     monkeypatch.setenv("CARDIOBENCH_CACHE", str(tmp_path / "cache"))
     run = ["--model", "cardiobench/ecg-morphology", "--tasks", TASK, "--output-dir", str(tmp_path / "results")]
-    chosen = ["--protocols", "probe", "knn", "cross_validation", "--sizes", "XS", "--classifiers", "logistic"]
+    few = ["cross_validation.sizes=XS", "cross_validation.classifiers=logistic"]
+    chosen = ["--protocols", "probe", "knn", "cross_validation", "--option", *few]
     assert main(["eval", *run, *chosen]) == 0
     hub.store.put("dataset", REPOSITORY, {"README.md": b"a card"})
     client(BOB)

@@ -99,7 +99,6 @@ def evaluated(folder, **what):
             batch_size=2,
             resamples=20,
             workers=0,
-            stress_patients=1,
             jobs=1,
         )
     )
@@ -162,7 +161,7 @@ def test_what_is_asked_of_a_model_itself(checkpoint, variant, tmp_path, monkeypa
     wanted &= installed
     task = (ECG if "ecg" in model.modalities else ECHO)[0]
     what = {"models": (name,), "weights": weights, "variant": variant, "tasks": (task,)}
-    disturbance = {"kinds": ("shuffle",) if "echo" in model.modalities else ("noise",)}
+    disturbance = {"kinds": ("shuffle",) if "echo" in model.modalities else ("noise",), "patients": 1}
     options = {"stress": disturbance} if "stress" in installed else {}
     outcome = evaluated(tmp_path, **what, protocols=asked, options=options, limit=2)
     assert {record.protocol for record in outcome.analyses} == wanted
@@ -176,6 +175,7 @@ def test_what_is_asked_of_a_model_itself(checkpoint, variant, tmp_path, monkeypa
         )
 
 
+FEW = {"cross_validation": {"sizes": "XS", "classifiers": "logistic"}, "representation": {"classifiers": "logistic"}}
 STORED = (
     ("google/siglip2-base-patch16-224", "phantom_echo/ef", ("few_shot", "prompt_sensitivity"), 3),
     ("sehunfromdaegu/ECG_JEPA", "phantom_ecg/cd", ("cross_validation", "few_shot", "representation"), 14),
@@ -187,11 +187,10 @@ STORED = (
 @pytest.mark.parametrize(("checkpoint", "task", "protocols", "patients"), STORED, indirect=["checkpoint"])
 def test_what_works_on_stored_vectors(checkpoint, task, protocols, patients, tmp_path):
     name, weights = checkpoint
-    few = {"sizes": ("XS",), "classifiers": ("logistic",)}
     protocols = tuple(protocol for protocol in protocols if protocol in list_protocols())
-    outcome = evaluated(
-        tmp_path, models=(name,), weights=weights, tasks=(task,), protocols=protocols, limit=patients, **few
-    )
+    options = {protocol: FEW[protocol] for protocol in protocols if protocol in FEW}
+    what = {"models": (name,), "weights": weights, "tasks": (task,), "protocols": protocols}
+    outcome = evaluated(tmp_path, **what, options=options, limit=patients)
     made = {record.protocol for record in outcome.analyses} | {result.protocol for result in outcome.results}
     assert {name.partition(".")[0] for name in made} == set(protocols), outcome.not_applicable
 

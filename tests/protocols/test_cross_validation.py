@@ -17,7 +17,7 @@ from cardiobench.core.errors import BadData, CardioBenchError, NotApplicable, Un
 from cardiobench.protocols.cross_validation.protocol import CrossValidation, summary
 from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, classifier
 from cardiobench.protocols.grid_search.folds import balanced_folds
-from cardiobench.protocols.grid_search.grids import GRIDS, grid_lines, param_grid, read_grids
+from cardiobench.protocols.grid_search.grids import GRIDS, grid_lines, param_grid
 from cardiobench.protocols.grid_search.search import (
     best_by_median,
     flat_search,
@@ -188,15 +188,15 @@ def test_summary_counts_the_points():
 
 
 def test_the_paper_profile_searches_on_the_folds_it_reports_and_draws_records():
-    config = RunConfig(models=("a/b",), sizes=("S",), classifiers=("tree",), seed=5, profile="paper")
-    made = CrossValidation.from_config(config)
+    config = RunConfig(models=("a/b",), seed=5, profile="paper")
+    made = CrossValidation.from_config(config, sizes="S", classifiers="tree")
     assert (made.search, made.grouped, made.one_a_patient) == ("flat", False, False)
     assert (made.sizes, made.classifiers, made.seed) == (("S",), ("tree",), 5)
     assert CrossValidation.from_config(replace(config, profile="default")).search == "nested"
     with pytest.raises(CardioBenchError, match="XL"):
-        CrossValidation.from_config(replace(config, sizes=("XL",)))
+        CrossValidation.from_config(config, sizes="XL")
     with pytest.raises(CardioBenchError, match="svm"):
-        CrossValidation.from_config(replace(config, classifiers=("svm",)))
+        CrossValidation.from_config(config, classifiers=["tree", "svm"])
 
 
 def test_grids_are_printed_and_can_be_given_in_a_file(tmp_path):
@@ -213,7 +213,7 @@ def test_grids_are_printed_and_can_be_given_in_a_file(tmp_path):
     assert "logistic: 8 points, C [0.0001" in lines[1] and len(lines) == 2
     path = tmp_path / "grids.json"
     path.write_text(json.dumps({"logistic": {"C": [1.0, 2.0]}}))
-    found = read_grids(path)
+    found = CrossValidation.from_config(RunConfig(), grids=str(path)).grids
     assert len(param_grid(found["logistic"])) == 2 and found["tree"] == GRIDS["tree"]
     assert grid_lines(found)[3].startswith("logistic: 2 points, C [1.0, 2.0]")
     for text, said in (
@@ -224,11 +224,13 @@ def test_grids_are_printed_and_can_be_given_in_a_file(tmp_path):
         ('{"logistic": {"C": 1.0}}', "should be a valid array"),
     ):
         path.write_text(text)
-        with pytest.raises(BadData, match=said):
-            read_grids(path)
+        with pytest.raises(BadData, match=rf"grids\.json.*{said}"):
+            CrossValidation.from_config(RunConfig(), grids=str(path))
     path.write_text('{"svm": {}}')
     with pytest.raises(UnknownName):
-        read_grids(path)
+        CrossValidation.from_config(RunConfig(), grids=str(path))
+    with pytest.raises(BadData, match="cannot be read"):
+        CrossValidation.from_config(RunConfig(), grids=str(tmp_path / "none.json"))
 
 
 def test_patients_with_several_records_are_drawn_once():

@@ -36,7 +36,7 @@ def config(tmp_path):
         cache_dir=tmp_path / "cache",
         resamples=40,
         limit=5,
-        stress_patients=2,
+        options={"stress": {"patients": 2}},
         workers=0,
     )
 

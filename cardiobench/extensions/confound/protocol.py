@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,6 @@ from pydantic import PositiveInt
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
-from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
@@ -18,7 +16,7 @@ from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisPro
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.grid_search.classifiers import ClassifierName, classifier
 from cardiobench.protocols.grid_search.folds import balanced_folds
-from cardiobench.protocols.grid_search.grids import GRIDS, Grids, param_grid, read_grids
+from cardiobench.protocols.grid_search.grids import GRIDS, Grids, param_grid
 from cardiobench.protocols.grid_search.search import f1, f1_table, nested_search
 from cardiobench.protocols.options import Folds
 from cardiobench.protocols.sample import MIN_PER_CLASS, BalancedSample, candidates, draw
@@ -90,11 +88,6 @@ class Confound(AnalysisProtocol):
     most: PositiveInt = 1000
 
     name = "confound"
-
-    @classmethod
-    def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide."""
-        return {"grids": read_grids(config.grids)} if config.grids else {}
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Return each label across its datasets, and each task whose dataset mixes several hospitals."""

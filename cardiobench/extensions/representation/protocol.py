@@ -16,7 +16,7 @@ from cardiobench.extensions.representation import geometry, maps, overlap, simil
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, ClassifierName
-from cardiobench.protocols.grid_search.grids import GRIDS, Grids, read_grids
+from cardiobench.protocols.grid_search.grids import GRIDS, Grids
 from cardiobench.protocols.options import Folds
 from cardiobench.protocols.sample import BalancedSample, draw
 from cardiobench.protocols.subjects import labels_across
@@ -74,10 +74,6 @@ class Representation(AnalysisProtocol):
         given: dict[str, Any] = {"profile": config.profile}
         if config.profile == "paper":
             given["folds"] = 15
-        if config.classifiers:
-            given["classifiers"] = config.classifiers
-        if config.grids:
-            given["grids"] = read_grids(config.grids)
         return given
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:

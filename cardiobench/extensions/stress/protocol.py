@@ -57,7 +57,7 @@ class Stress(AnalysisProtocol):
         """Return the options that the settings of a run decide; `--profile paper`: frames shuffled, of all patients."""
         if config.profile == "paper":
             return {"kinds": ("shuffle",), "patients": None}
-        return {"patients": config.stress_patients or None}
+        return {}
 
     def perturbations(self, tasks: Sequence[Task]) -> tuple[Perturbation, ...]:
         """Return every disturbance at every severity."""

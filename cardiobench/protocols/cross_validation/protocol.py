@@ -16,7 +16,7 @@ from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, ClassifierName, classifier
 from cardiobench.protocols.grid_search.folds import Split, balanced_folds
-from cardiobench.protocols.grid_search.grids import GRIDS, Grid, Grids, grid_lines, param_grid, read_grids
+from cardiobench.protocols.grid_search.grids import GRIDS, Grid, Grids, grid_lines, param_grid
 from cardiobench.protocols.grid_search.search import FoldScores, flat_search, median_and_iqr, nested_search
 from cardiobench.protocols.options import Folds
 
@@ -67,12 +67,6 @@ class CrossValidation(PredictionProtocol):
         given: dict[str, Any] = {"seed": config.seed}
         if config.profile == "paper":
             given |= {"search": "flat", "grouped": False, "one_a_patient": False}
-        if config.sizes:
-            given["sizes"] = config.sizes
-        if config.classifiers:
-            given["classifiers"] = config.classifiers
-        if config.grids:
-            given["grids"] = read_grids(config.grids)
         return given
 
     def plan_lines(self) -> list[str]:

@@ -1,14 +1,15 @@
 """Parameter grids of the classifiers. The paper gives none, so these are this benchmark's own, and small.
 
-Other grids come from a JSON file, `--grids FILE`: {"logistic": {"C": [0.1, 1.0]}, ...}. A classifier that the file leaves
-out keeps its own grid. Values go from the simplest model to the most complex one: of equal scores the first wins.
+Other grids are an option of a protocol, as JSON or the path of a JSON file: {"logistic": {"C": [0.1, 1.0]}, ...}. A
+classifier that is left out keeps its own grid. Values go from the simplest model to the most complex one: of equal scores the first wins.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError
 from sklearn.model_selection import ParameterGrid
 
 from cardiobench.core.errors import BadData
@@ -60,20 +61,31 @@ def complete_grids(given: Mapping[str, Grid]) -> dict[str, Grid]:
     return {**GRIDS, **given}
 
 
-Grids = Annotated[Mapping[str, Grid], AfterValidator(complete_grids), InFile]
-"""Classifier -> parameter -> values; a classifier that is left out keeps its own grid."""
+_CompleteGrids = Annotated[Mapping[str, Grid], AfterValidator(complete_grids)]
 
 
-def read_grids(path: Path) -> Mapping[str, Grid]:
-    """Return the grids of a JSON file; `BadData` names what is wrong with it."""
+def _read_file(given: Any) -> Any:
+    """Return the grids of a JSON file; anything but the path of one stays as it is.
+
+    Raises:
+        BadData: The file is no JSON file of grids.
+    """
+    if not isinstance(given, str):
+        return given
     try:
-        return TypeAdapter(Grids).validate_json(path.read_bytes())
+        content = Path(given).read_bytes()
+        TypeAdapter(_CompleteGrids).validate_json(content)  # names the file in what is wrong with it
     except OSError as error:
-        raise BadData(f"{path} cannot be read: {error}") from None
+        raise BadData(f"{given} cannot be read: {error}") from None
     except ValidationError as error:
-        raise BadData(f"{path} is no JSON file of grids: {error.errors()[0]['msg']}") from None
+        raise BadData(f"{given} is no JSON file of grids: {error.errors()[0]['msg']}") from None
     except BadData as error:
-        raise BadData(f"{path}: {error}") from None
+        raise BadData(f"{given}: {error}") from None
+    return json.loads(content)
+
+
+Grids = Annotated[_CompleteGrids, BeforeValidator(_read_file), InFile]
+"""Classifier -> parameter -> values, or the path of a JSON file with them; a classifier that is left out keeps its own grid."""
 
 
 def grid_lines(grids: Mapping[str, Grid]) -> list[str]:

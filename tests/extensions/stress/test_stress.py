@@ -238,9 +238,10 @@ def test_intervals_are_those_of_the_results_and_of_compare():
     assert (found.tables["scores"].iloc[0][columns] == 0).all(), "an undisturbed recording from itself"
 
 
-def test_the_run_says_how_many_patients_are_disturbed():
-    assert Stress.from_config(RunConfig(models=(), stress_patients=7)).patients == 7
-    assert Stress.from_config(RunConfig(models=(), stress_patients=0)).patients is None
+def test_the_paper_profile_disturbs_all_patients_by_another_order_of_frames():
+    assert Stress.from_config(RunConfig()).patients == 30
+    made = Stress.from_config(RunConfig(profile="paper"))
+    assert (made.patients, made.kinds) == (None, ("shuffle",))
 
 
 def test_a_model_that_nothing_can_ask_does_not_take_part():

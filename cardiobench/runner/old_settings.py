@@ -1,0 +1,120 @@
+"""Settings of the last release that have another spelling now: flags, keywords and fields of stored `run.yaml` files.
+
+They are translated for one release. To end that, empty `OLD`; nothing else names them.
+"""
+
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cardiobench.core.config import RunConfig, flag_of, make_config
+from cardiobench.core.config_file import merge
+from cardiobench.core.setting import parse_options
+from cardiobench.protocols import choose
+
+Spelled = Callable[[Any], dict[str, Any]]
+
+
+def _options(*names: str) -> Spelled:
+    """Return what gives a value to these options of protocols."""
+    return lambda value: {"options": parse_options([f"{name}={json.dumps(value)}" for name in names])}
+
+
+@dataclass(frozen=True)
+class OldSetting:
+    """A setting of the last release.
+
+    Attributes:
+        default: Value that a stored file has where nothing was set; it needs no translation.
+        metavar: Placeholder of the flag's value.
+        spelled: Value -> settings of today that mean the same.
+        several: Whether the flag takes several values.
+    """
+
+    default: Any
+    metavar: str
+    spelled: Spelled
+    several: bool = False
+
+
+GRIDS = _options("cross_validation.grids", "representation.grids", "confound.grids")
+CLASSIFIERS = _options("cross_validation.classifiers", "representation.classifiers")
+PATIENTS = _options("stress.patients")
+
+OLD: dict[str, OldSetting] = {
+    "share": OldSetting(0.2, "P", _options("zero_shot.share")),
+    "stress_patients": OldSetting(30, "N", lambda number: PATIENTS(number or None)),
+    "sizes": OldSetting([], "SIZE", _options("cross_validation.sizes"), several=True),
+    "classifiers": OldSetting([], "NAME", CLASSIFIERS, several=True),
+    "grids": OldSetting(None, "FILE", GRIDS),
+}
+
+
+def translate(values: Mapping[str, Any], request: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return settings in the spelling of today, and a line about each that had an older one.
+
+    An option goes to the protocols of the run alone, since those of others are refused; what is spelled as today wins.
+
+    Args:
+        values: Field -> value, unchecked.
+        request: Settings that name the suite or the protocols of the run.
+
+    Raises:
+        BadConfig: The protocols or options are none.
+    """
+    today = {name: value for name, value in values.items() if name not in OLD}
+    lines = []
+    for name in OLD.keys() & values.keys():
+        value = _plain(values[name])
+        if value == OLD[name].default:
+            continue
+        spelled = OLD[name].spelled(value)
+        if "options" in spelled:
+            run = _protocols(request)
+            spelled["options"] = {
+                protocol: chosen for protocol, chosen in spelled["options"].items() if protocol in run
+            }
+        flags = shlex.join(_as_flags(spelled)) or "nothing in this run, none of whose protocols takes it,"
+        lines.append(f"{flag(name)} {_text(value)} means {flags} now; the next release takes only that.")
+        today = merge(spelled, today)
+    return today, sorted(lines)
+
+
+def flag(name: str) -> str:
+    """Return the flag of an old setting."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _protocols(request: Mapping[str, Any]) -> tuple[str, ...]:
+    from cardiobench.scoring.suites import load_suite
+
+    named = {name: request[name] for name in ("suite", "protocols") if name in request}
+    config = make_config(RunConfig, named, flags=True)
+    return tuple(load_suite(config.suite).protocols) if config.suite else choose(config.protocols)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it; the text of a flag is JSON or a word."""
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError:
+        return value
+
+
+def _text(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _as_flags(settings: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in settings.items():
+        if name != "options":
+            yield from (flag_of(RunConfig, name), *map(str, value))
+            continue
+        for protocol, chosen in value.items():
+            for option, wanted in chosen.items():
+                one = wanted[0] if isinstance(wanted, list) and len(wanted) == 1 else wanted
+                yield from ("--option", f"{protocol}.{option}={one if isinstance(one, str) else json.dumps(one)}")

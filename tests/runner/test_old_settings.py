@@ -1,0 +1,130 @@
+"""Settings of the last release: the same options, and so the same keys, from old flags, keywords and stored files; each is said."""
+
+import json
+
+import pytest
+import yaml
+
+from cardiobench import api
+from cardiobench.cli.eval import build_parser, read_settings
+from cardiobench.core.config import RunConfig, settings_of
+from cardiobench.core.errors import BadConfig
+from cardiobench.core.io import sha256_of_json
+from cardiobench.protocols import list_protocols, protocol
+from cardiobench.runner.old_settings import OLD, OldSetting, translate
+from cardiobench.runner.run import apply_suite
+
+GRIDS = {"logistic": {"C": [0.01, 1.0]}}
+# Digests of all options of each protocol, which are what a key takes of them, as commit 40ef25b computed them from its fields.
+DEFAULT = {
+    "zero_shot": "50781b7ab6973f2a",
+    "cross_validation": "422e7642ea775f75",
+    "representation": "5c4f12d572aa76b9",
+    "confound": "d6d15f6f98b11d2d",
+    "stress": "3a46f365a385ad06",
+}
+BEFORE = [
+    ("", {}),
+    (
+        "--sizes XS --classifiers logistic tree",
+        {"cross_validation": "5f0d7165d06acfff", "representation": "7f73a6ad3f60b963"},
+    ),
+    (
+        "--sizes XS --classifiers logistic --grids grids.json",
+        {
+            "cross_validation": "2c67a075d81ffa48",
+            "representation": "5cc5cad5b6e975a8",
+            "confound": "97f5b4138d20dd8d",
+        },
+    ),
+    ("--stress-patients 7", {"stress": "7eed44529d49b3b7"}),
+    ("--stress-patients 0", {"stress": "c5e0423d41888504"}),
+    ("--share 0.5", {"zero_shot": "fab389217087be83"}),
+    ("--seed 3 --sizes L --share 1.0", {"zero_shot": "ca919657e447195d", "cross_validation": "a7baae55e9e6033e"}),
+]
+HERE = [name for name in DEFAULT if name in list_protocols()]
+
+
+def settings(*line):
+    return read_settings(build_parser().parse_args(["--model", "a/b", *line]))
+
+
+def digests(config):
+    return {name: sha256_of_json(protocol(name, config).get_params())[:16] for name in config.protocols}
+
+
+@pytest.fixture(autouse=True)
+def grids(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grids.json").write_text(json.dumps(GRIDS))
+
+
+@pytest.mark.parametrize(("flags", "changed"), BEFORE)
+def test_old_flags_and_stored_files_give_the_options_that_they_gave(flags, changed, tmp_path):
+    wanted = {name: digest for name, digest in {**DEFAULT, **changed}.items() if name in HERE}
+    given = settings(*flags.split(), "--protocols", *wanted)
+    assert digests(given) == wanted
+    words = {line.split()[0].replace("-", "_"): line.split()[1:] for line in flags.split("--")[1:]}
+    stored = {
+        "models": ["a/b"],
+        "protocols": list(wanted),
+        **{"share": 0.2, "stress_patients": 30, "sizes": [], "classifiers": [], "grids": None, "options": {}},
+        **{
+            name: values if name in ("sizes", "classifiers") else yaml.safe_load(values[0])
+            for name, values in words.items()
+        },
+    }
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump(stored))
+    again = read_settings(build_parser().parse_args(["--config", "run.yaml"]))
+    assert digests(again) == wanted and again.options == given.options
+
+
+def test_each_is_said_with_what_to_write_and_what_nothing_takes_is_left_out(capsys):
+    config = settings("--protocols", "zero_shot", "--share", "0.4", "--stress-patients", "0")
+    assert config.options == {"zero_shot": {"share": 0.4}}
+    assert capsys.readouterr().err.splitlines() == [
+        "--share 0.4 means --option zero_shot.share=0.4 now; the next release takes only that.",
+        "--stress-patients 0 means nothing in this run, none of whose protocols takes it, now; the next release takes only that.",
+    ]
+    assert settings("--share", "0.4").options == {"zero_shot": {"share": 0.4}}, "it runs by default"
+
+
+def test_a_line_that_is_said_means_the_same():
+    given = {"sizes": ["XS", "S"], "protocols": ["cross_validation"]}
+    translated, (line,) = translate(given, given)
+    assert line.startswith("""--sizes XS S means --option 'cross_validation.sizes=["XS", "S"]' now""")
+    assert translated["options"] == {"cross_validation": {"sizes": ["XS", "S"]}}
+
+
+def test_what_is_spelled_as_today_wins_and_flags_come_before_the_file(tmp_path):
+    line = ("--protocols", "zero_shot", "--share", "0.4")
+    assert settings(*line, "--option", "zero_shot.share=0.5").options == {"zero_shot": {"share": 0.5}}
+    (tmp_path / "run.yaml").write_text("protocols: [zero_shot]\noptions: {zero_shot: {share: 0.3}}\n")
+    assert settings("--config", "run.yaml", "--share", "0.4").options == {"zero_shot": {"share": 0.4}}
+
+
+def test_a_file_may_not_say_in_an_old_spelling_what_it_may_not_say_today(tmp_path, monkeypatch):
+    assert not OLD.keys() & settings_of(RunConfig).keys()
+    monkeypatch.setitem(OLD, "cache", OldSetting(None, "DIR", lambda folder: {"cache_dir": folder}))
+    assert str(settings("--cache", "mine").cache_dir) == "mine", "a row of the table is a flag"
+    (tmp_path / "run.yaml").write_text("models: [a/b]\ncache: theirs\n")
+    with pytest.raises(BadConfig, match="sets --cache-dir theirs"):
+        read_settings(build_parser().parse_args(["--config", "run.yaml"]))
+
+
+def test_a_keyword_of_python_is_translated_with_a_warning(monkeypatch):
+    monkeypatch.setattr("cardiobench.runner.run.run", lambda config, encoders: pytest.fail(str(config.options)))
+    with (
+        pytest.warns(FutureWarning, match=r"zero_shot\.share=0\.5"),
+        pytest.raises(BaseException, match=r"'share': 0\.5"),
+    ):
+        api.evaluate("a/b", protocols="zero_shot", share=0.5)
+
+
+@pytest.mark.skipif("cross_validation" not in list_protocols(), reason="its extension is not here")
+def test_a_suite_takes_options_that_only_select():
+    suite = "cardiobench_ecg_v1"
+    few = apply_suite(RunConfig(suite=suite, options=["cross_validation.sizes=XS"]))
+    assert few.options == {"probe": {"refits": 20}, "knn": {"refits": 20}, "cross_validation": {"sizes": "XS"}}
+    with pytest.raises(BadConfig, match=f"--suite {suite} fixes options"):
+        apply_suite(RunConfig(suite=suite, options=["cross_validation.folds=3"]))
