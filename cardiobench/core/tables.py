@@ -5,6 +5,7 @@ import csv
 import re
 import warnings
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +125,8 @@ def text_of(column: pd.Series) -> pd.Series:
     elif pd.api.types.is_float_dtype(column.dtype):
         text = column.map(lambda value: str(int(value)) if np.isfinite(value) and value == int(value) else repr(value))
     else:
-        text = column.astype(str).str.strip()
-    return text.astype(object).mask(empty, "")
+        text = column.astype(str).map(str.strip)
+    return text.astype(object).mask(empty, "") if empty.any() else text.astype(object)
 
 
 def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
@@ -136,8 +137,11 @@ def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
         ids: the rows' ids, for the message.
         what: how to call the column, file included.
     """
-    values = column.astype(object).mask(column.isna() | (column.astype(str).str.strip() == ""), np.nan)
-    odd = values.map(_is_no_number)  # float() takes 0_1 for 1
+    values = column.astype(object).mask(column.isna() | (column.astype(str).map(str.strip) == ""), np.nan)
+    if not _may_differ(values):  # A million cells one by one take a second.
+        with suppress(ValueError):
+            return values.to_numpy(dtype=np.float64)
+    odd = values.map(_is_no_number)
     try:
         if not odd.any():
             return values.to_numpy(dtype=np.float64)
@@ -147,6 +151,14 @@ def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
         rows = [f"{name} ({cell!r})" for name, cell in zip(ids[odd], column[odd], strict=True)]
         raise BadPredictions(f"{what}: {len(rows)} of {len(column)} cells are not numbers: {first_n(rows)}.")
     raise BadPredictions(f"{what}: its cells are not numbers.")
+
+
+def _may_differ(cells: pd.Series) -> bool:
+    """Return whether float() may read a cell that is no number: it takes 0_1, digits of other scripts and complex scalars."""
+    if not set(map(type, cells)) <= {str, float}:
+        return True
+    text = "".join(cell for cell in cells if isinstance(cell, str))
+    return "_" in text or not text.isascii()
 
 
 def _is_no_number(cell: Any) -> bool:

@@ -162,12 +162,15 @@ def read_references(source: str | Path | pd.DataFrame, task: Task) -> References
         raise BadData(f"{path} lacks the column {', '.join(absent)}; it has {', '.join(map(str, table.columns))}.")
     _refuse_other_task(table, task, path)
     for column in ("id", "patient_id", "split"):
-        table[column] = text_of(table[column]).map(unescape_formula)
+        cells = text_of(table[column])
+        table[column] = cells.map(unescape_formula) if "'" in "".join(cells) else cells
     labelled = _labelled(table, task)
     unlabelled = table.loc[~labelled, ["id", "patient_id", "split"]].reset_index(drop=True)
     release, digest, problem = _release(table, task)
-    table = _typed(table[labelled].reset_index(drop=True), task, path)
-    if len(both := set(unlabelled["id"]) & set(table["id"])):
+    if len(unlabelled):
+        table = table[labelled].reset_index(drop=True)
+    table = _typed(table, task, path)
+    if len(unlabelled) and (both := set(unlabelled["id"]) & set(table["id"])):
         raise BadData(f"{path}: {len(both)} units have a row with a label and one without: {first_n(sorted(both))}.")
     references = References(task, check_references(table, task, path), unlabelled, release, problem)
     if release is not None and references.digest != digest:
