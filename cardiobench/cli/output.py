@@ -84,7 +84,11 @@ def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
 def print_files(console: Console, files: Sequence[Path], folder: Path) -> None:
     """Print the files that were written: pages and tables by name, figures by count."""
     figures = {file.with_suffix("") for file in files if file.suffix in (".png", ".svg")}
-    pages = [file for file in files if file.suffix in (".md", ".html", ".csv") and file.with_suffix("") not in figures]
+    pages = [
+        file
+        for file in files
+        if file.suffix in (".md", ".html", ".csv", ".tex") and file.with_suffix("") not in figures
+    ]
     console.print("")
     for file in pages:
         console.print(f"wrote {file}")

@@ -33,6 +33,9 @@ class Extension:
         answers: Form of an answer (`TaskKind.answer`) -> protocol (its name, not a reference) that a run without `--protocols`
             takes for a named task of that form. A dataset's name stands for its tasks of that form where the protocol is run.
         examples: Form of an answer -> function (dataset, task, predictions) -> examples that the report shows with pictures.
+        tables: Name of a layout of `cardiobench report` -> `f(collection, folder)`, which writes it; returns files, problems.
+        anchors: `f(task)` -> `cardiobench.results.anchors.Anchors`: published scores and the agreement of people, set
+            beside the results of a task, `<dataset>/<target>`.
         tasks: Sequence of tasks put together from several datasets, named `<modality>/<target>`; their members are the
             tasks of datasets with the same target and classes.
         after_model: `f(cells, context)`, called on the main process when the cells of a model are finished; it adds results
@@ -47,6 +50,8 @@ class Extension:
     plans: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
     examples: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
+    anchors: str = ""
     tasks: str = ""
     after_model: str = ""
     after_run: str = ""

@@ -10,7 +10,7 @@ from cardiobench.report.page import naming
 from cardiobench.report.plots.draw import ReportFigures, draw_report
 from cardiobench.report.plots.figure import SavedFigure
 from cardiobench.results import formatting as tables
-from cardiobench.results.ceilings import human_ceilings
+from cardiobench.results.anchors import anchors
 from cardiobench.results.collect import Collection, Problem
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.verdict import Verdict
@@ -78,7 +78,7 @@ def _task_section(task: str, results: list[ScoreResult], figures: Sequence[Saved
     for figure in figures:
         image = next((file for file in figure.files if file.suffix == ".png"), figure.files[0])
         lines.append(f"![{figure.name}]({image.relative_to(out).as_posix()})")
-    ceilings = () if results[0].generated else human_ceilings(task)
+    ceilings = () if results[0].generated else anchors(task).ceilings
     if ceilings:
         rows = [(c.metric, c.text, c.n, c.setting, c.source) for c in ceilings]
         lines += [

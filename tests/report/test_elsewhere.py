@@ -127,8 +127,8 @@ def test_the_best_of_a_task_is_a_model_and_files_follow(folder):
 def test_the_figure_has_a_line_for_each_file(folder):
     results = collect([folder]).results
     with figure_style():
-        (axes,) = scores_figure(results, []).figure.axes
-        (alone,) = scores_figure([result for result in results if result.external], []).figure.axes
+        (axes,) = scores_figure(results).figure.axes
+        (alone,) = scores_figure([result for result in results if result.external]).figure.axes
     lines = {line.get_label(): line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == "-."}
     values = {result.model["name"]: result.score.value for result in results if result.external}
     assert lines == {f"{name} {value:.2f}": value for name, value in values.items()}

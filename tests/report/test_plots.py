@@ -58,7 +58,7 @@ def test_recordings_of_one_class_have_no_curve_that_needs_both(label, tmp_path):
 def test_scores_without_a_floor_have_no_legend(tmp_path):
     _, result = example_results.scored_example("phantom_echo/ef", 0.6, 1)
     with figure_style():
-        drawn = scores_figure([dataclasses.replace(result, floors={}, model={"name": "m"})], [])
+        drawn = scores_figure([dataclasses.replace(result, floors={}, model={"name": "m"})])
         save_figure(drawn.figure, tmp_path / "scores", png=False)
     assert drawn.figure.axes[0].get_legend() is None
 

@@ -12,7 +12,7 @@ from cardiobench.results.merge import merge
 from cardiobench.results.paths import predictions_path, result_path
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
-from tests.report.test_ecg_tables import result
+from tests.results.test_formatting import result
 
 
 def write(folder, task, key="1"):

@@ -32,7 +32,7 @@ from cardiobench.runner.eta import (
     variants_of_run,
 )
 from cardiobench.runner.run import run
-from tests.report.test_ecg_tables import result as made_up
+from tests.results.test_formatting import result as made_up
 
 CLASSIFIERS = ("tree", "logistic")
 
@@ -195,10 +195,10 @@ def test_an_unknown_backend_or_one_that_is_not_installed_is_said(monkeypatch):
 
 def finished(variant, seconds, records=None, model="a/b", protocol="cross_validation"):
     """The result of a cell that took so long."""
-    size, _, name = variant.partition(".")
-    result = made_up(model=model, size=size, classifier=name)
-    options = {**result.options, "records": records or max_records(size)}
-    return replace(result, protocol=protocol, options=options, stamp={"seconds": seconds})
+    options = {"records": records or max_records(variant.partition(".")[0])}
+    return replace(
+        made_up(model=model), protocol=protocol, variant=variant, options=options, stamp={"seconds": seconds}
+    )
 
 
 def test_a_cell_is_priced_by_those_most_like_it():

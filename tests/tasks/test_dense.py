@@ -7,13 +7,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog, open_dataset
-from cardiobench.metrics.load import load_metric
 from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.compare import compare
-from cardiobench.scoring.floor_table import task_floors
 from cardiobench.scoring.score import score as score_answers
 from cardiobench.tasks.dense_label import DenseLabel
 from cardiobench.tasks.frames import DenseScorer, FrameAnswers, unit_answers
@@ -252,12 +249,6 @@ def test_a_result_is_saved_and_read_again(tmp_path):
 def test_a_label_without_content_is_refused():
     with pytest.raises(ValueError, match="has no label to score: the mask is empty"):
         DenseScorer(SEGMENTATION).update(replace(label("p0"), mask=None, reason="the mask is empty"), BOX)
-
-
-def test_the_table_of_floors_says_where_those_of_dense_tasks_are():
-    with pytest.raises(MissingData, match="the protocol dense prints them"):
-        task_floors(SEGMENTATION)
-    assert load_metric("dice").higher_is_better and not load_metric("landmark_error").higher_is_better
 
 
 def test_two_models_are_compared_by_the_paired_differences_of_their_units():

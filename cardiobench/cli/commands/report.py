@@ -3,12 +3,13 @@
 import argparse
 from pathlib import Path
 
-HELP = "one page of results that people can read, or the papers' tables"
+from cardiobench.core.extensions import contributions, resolve
+
+HELP = "one page of results that people can read, or their tables in another layout"
 EXAMPLES = """\
 examples:
   cardiobench report results --out report              the page, its Markdown twin, pictures as SVG with CSV
   cardiobench report results more --png --examples     several folders; PNG too; the worst test items, on this machine only
-  cardiobench report results --layout paper            Tables 1-3 of the echo paper, 3-4 of the ECG paper
 """
 
 
@@ -16,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("results", type=Path, nargs="*", default=[Path("results")], metavar="RESULTS")
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: the first results folder itself")
-    parser.add_argument("--layout", choices=("page", "paper"), default="page", help="default: page")
+    parser.add_argument("--layout", choices=("page", *contributions("tables")), default="page", help="default: page")
     parser.add_argument("--suite", default="", metavar="NAME", help="rank the results of that suite only")
     parser.add_argument("--png", action="store_true", help="pictures as PNG too")
     parser.add_argument(
@@ -34,19 +35,16 @@ def execute(arguments: argparse.Namespace) -> int:
     """Write the report or the tables and print what was written; returns the exit code."""
     from cardiobench.cli.output import print_files, print_problems, print_results
     from cardiobench.core.console import Console
+    from cardiobench.results.collect import collect
     from cardiobench.scoring.suites import load_suite
 
     console, out = Console(), arguments.out or arguments.results[0]
     suite = load_suite(arguments.suite).name if arguments.suite else ""
-    if arguments.layout == "paper":
-        from cardiobench.report.paper.write import write_tables
-
-        files, problems = write_tables(arguments.results, out, suite)
-        print_problems(console, problems)
+    if arguments.layout != "page":
+        collection = collect(arguments.results, suite)
+        files, problems = resolve(contributions("tables")[arguments.layout])(collection, out)
+        print_problems(console, [*collection.problems, *problems])
         print_files(console, files, out)
-        for file in files:
-            if file.suffix == ".tex":
-                console.print(f"wrote {file}")
         return 0
     from cardiobench.report.page.write import write_report
 

@@ -14,9 +14,8 @@ from cardiobench.report.plots.draw import ReportFigures, side_by_side
 from cardiobench.report.plots.figure import SavedFigure
 from cardiobench.results import formatting as tables
 from cardiobench.results.analysis_result import AnalysisResult
-from cardiobench.results.ceilings import human_ceilings
+from cardiobench.results.anchors import anchors
 from cardiobench.results.collect import Collection, Entry
-from cardiobench.results.published import published_scores
 from cardiobench.results.verdict import Verdict
 
 
@@ -132,7 +131,7 @@ def task_part(
     results = tables.ordered([entry.result for entry in entries])
     by_result = {id(entry.result): entry for entry in entries}
     first = results[0]
-    task = find_task(first.task)
+    task, others = find_task(first.task), anchors(first.task)
     return {
         "name": first.task,
         "title": first.task
@@ -147,16 +146,14 @@ def task_part(
             if name != "best_uninformed"
         ],
         "floor": f"{tables.floor(first)} ({first.floor.reached_by or first.floor.reason}): {tables.FLOOR_MEANING}",
-        "ceilings": [] if first.generated else [(c, c.text) for c in human_ceilings(first.task)],
+        "ceilings": () if first.generated else others.ceilings,
         "metrics": naming.metric_table(results),
         "generated": first.generated,
         "data": f"{first.dataset.get('name')}, version {first.dataset.get('version') or 'unknown'}"
         + (", synthetic twin" if first.dataset.get("twin") else ""),
         "rows": [naming.score_row(by_result[id(result)]) for result in results],
         "elsewhere": tables.ELSEWHERE if {result.external for result in results} == {False, True} else "",
-        "published": [
-            naming.published_row(row, first) for row in published_scores(first.task) if row.metric == first.metric
-        ],
+        "published": [naming.published_row(row, first) for row in others.published if row.metric == first.metric],
         "figures": figures,
         "groups": naming.group_rows(results),
         "warnings": [(text, who) for _, text, who in tables.warnings(results)],

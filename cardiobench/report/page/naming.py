@@ -9,8 +9,8 @@ from typing import Any
 
 from cardiobench.report.overview import MARKS, ScoreCell, marks
 from cardiobench.results import formatting as tables
+from cardiobench.results.anchors import PublishedScore
 from cardiobench.results.collect import Entry
-from cardiobench.results.published import PublishedScore
 from cardiobench.results.score_result import Breakdown, Estimate, ScoreResult
 
 COVERS = {"test and training patients": " (test and training patients)"}

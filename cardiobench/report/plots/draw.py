@@ -17,7 +17,6 @@ from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Collection, Entry, Problem
 from cardiobench.results.formatting import ordered
 from cardiobench.results.predictions_file import load_predictions
-from cardiobench.results.published import published_scores
 from cardiobench.results.versions import data_version_key, describe_version
 
 FIGURES = "figures"
@@ -166,7 +165,7 @@ def _task_figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFram
     from cardiobench.report.plots.scores import scores_figure
 
     results = [entry.result for entry in job.entries]
-    yield scores_figure(results, [row for row in published_scores(job.name) if row.metric == results[0].metric])
+    yield scores_figure(results)
     if not predictions:
         return
     best, frame = next(((e, frame) for e, frame in predictions if not e.result.collapsed), predictions[0])

@@ -9,8 +9,7 @@ from cardiobench.report.plots.figure import ReportFigure
 from cardiobench.report.plots.intervals import ROW_HEIGHT, draw_intervals
 from cardiobench.report.plots.style import FLOOR, LINES, shorten, subplots
 from cardiobench.results import formatting as tables
-from cardiobench.results.ceilings import Ceiling, human_ceilings
-from cardiobench.results.published import PublishedScore
+from cardiobench.results.anchors import Ceiling, PublishedScore, anchors
 from cardiobench.results.score_result import ScoreResult
 
 PEOPLE, ELSEWHERE = LINES[2], LINES[4]
@@ -43,9 +42,12 @@ def score_table(results: Sequence[ScoreResult], published: Sequence[PublishedSco
     return pd.DataFrame(ours + others).astype({"published": bool})
 
 
-def scores_figure(results: Sequence[ScoreResult], published: Sequence[PublishedScore]) -> ReportFigure:
+def scores_figure(results: Sequence[ScoreResult]) -> ReportFigure:
     """Draw one row per result: filled = answers vary, hollow = collapsed, diamond = published by others."""
-    first, full = results[0], score_table(results, published)
+    first = results[0]
+    others = anchors(first.task)
+    published = [row for row in others.published if row.metric == first.metric]
+    full = score_table(results, published)
     shown, note = full, ""
     if len(full) > MAX_ROWS:
         shown = full[full["published"] | ~full.duplicated("model")]
@@ -64,7 +66,7 @@ def scores_figure(results: Sequence[ScoreResult], published: Sequence[PublishedS
         if floor is not None and not math.isnan(floor.value):
             value = factor * floor.value
             axes.axvline(value, color=FLOOR, linestyle=line, label=f"{text} {value:.2f}", zorder=1)
-    known = () if first.generated else human_ceilings(first.task)
+    known = () if first.generated else others.ceilings
     ceilings = [one for one in known if one.metric == first.metric]
     for ceiling in ceilings:
         low, high = factor * ceiling.low, factor * ceiling.high
@@ -80,7 +82,7 @@ def scores_figure(results: Sequence[ScoreResult], published: Sequence[PublishedS
     caption = (
         f"Scores on {first.task} with 95 % intervals over patients, n = {_range(full['n'])} "
         f"({_range(full['n_patients'])} patients); hollow circles: collapsed"
-        f"{'; diamonds: published by others, on their own runs' if len(published) else ''}"
+        f"{'; diamonds: published by others, on their own runs' if published else ''}"
         f"{'; dash-dotted lines: predictions from elsewhere, as references' if lines else ''}.{note}"
         + (
             f" Green: agreement of people in other studies and settings ({'; '.join(dict.fromkeys(c.n for c in ceilings))})."

@@ -11,7 +11,7 @@ from cardiobench.data.twin import write_twin
 from tests.models.tiny import tiny_open_clip
 
 ROW = re.compile(r"^\| (?P<item>[^|]+) \| `(?P<line>cardiobench eval [^`]+)` \| (?P<differs>[^|]+) \|$", re.MULTILINE)
-PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
+PAGE = Path(__file__).parents[3] / "docs" / "papers.md"
 LINES = {match["item"]: match["line"] for match in ROW.finditer(PAGE.read_text(encoding="utf-8"))}
 TWINS = ("camus", "cardiacnet", "hmc_qu", "tmed2", "georgia", "code15")
 QUICK = "--resamples 20 --limit 12 --workers 0 --jobs 1"

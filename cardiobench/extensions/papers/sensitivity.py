@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from cardiobench.report.paper.ecg_cells import all_cells, is_of_patients
+from cardiobench.extensions.papers.ecg_cells import all_cells, is_of_patients
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.score_result import ScoreResult
 

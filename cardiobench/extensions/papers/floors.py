@@ -29,7 +29,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print the tables; returns the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.core.tables import write_csv
-    from cardiobench.scoring.floor_table import floor_table, tasks_by_name
+    from cardiobench.extensions.papers.floor_table import floor_table, tasks_by_name
 
     console = Console()
     table = floor_table(tasks_by_name(arguments.tasks), arguments.data_dir, others=not arguments.tasks)
@@ -43,11 +43,11 @@ def print_floors(table: "pd.DataFrame", console: "Console") -> None:
     """Print the floors, what is missing for the others, the published numbers, and how many of them show nothing.
 
     Args:
-        table: as `cardiobench.scoring.floor_table.floor_table` makes it.
+        table: as `cardiobench.extensions.papers.floor_table.floor_table` makes it.
         console: where to.
     """
+    from cardiobench.extensions.papers.floor_table import counts_by_table
     from cardiobench.results.formatting import FLOOR_MEANING
-    from cardiobench.scoring.floor_table import counts_by_table
 
     tasks = table.drop_duplicates("task")
     console.table(

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from cardiobench.cli.main import main
-from cardiobench.report.paper import echo_tables
-from cardiobench.report.paper.grid import Grid, GridCell, latex_text, mark_best
+from cardiobench.extensions.papers import echo_tables
+from cardiobench.extensions.papers.grid import Grid, GridCell, latex_text, mark_best
 from cardiobench.results.score_result import Judgement
 from tests.report import example_results
 from tests.results.test_formatting import result

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from cardiobench.data.ecg_subsets import SIZES, SizeName
-from cardiobench.report.paper.contamination import contamination
-from cardiobench.report.paper.ecg_cells import ALWAYS_POSITIVE, CELL, REPORTED, best_cells, is_of_patients
-from cardiobench.report.paper.grid import NONE, Block, Grid, GridCell, mark_best
-from cardiobench.report.paper.sensitivity import order_changes
+from cardiobench.extensions.papers.anchors import published_scores
+from cardiobench.extensions.papers.contamination import contamination
+from cardiobench.extensions.papers.ecg_cells import ALWAYS_POSITIVE, CELL, REPORTED, best_cells, is_of_patients
+from cardiobench.extensions.papers.grid import NONE, Block, Grid, GridCell, mark_best
+from cardiobench.extensions.papers.sensitivity import order_changes
 from cardiobench.results.analysis_result import AnalysisResult
-from cardiobench.results.published import published_scores
 from cardiobench.results.score_result import ScoreResult
 
 MODELS = {

@@ -8,13 +8,12 @@ import pandas as pd
 
 from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog
+from cardiobench.extensions.papers.anchors import PublishedScore, human_ceilings, published_scores
+from cardiobench.extensions.papers.floor_table import task_floors
+from cardiobench.extensions.papers.grid import Block, Grid, GridCell, mark_best
 from cardiobench.report.overview import ranked
-from cardiobench.report.paper.grid import Block, Grid, GridCell, mark_best
-from cardiobench.results.ceilings import human_ceilings
 from cardiobench.results.formatting import FLOOR_MEANING
-from cardiobench.results.published import PublishedScore, published_scores
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.floor_table import task_floors
 
 MEASURED = tuple(
     [*(f"{name}/ef" for name in ("echonet_dynamic", "camus", "echonet_pediatric"))]

@@ -1,6 +1,5 @@
 """The tables of both papers as Markdown, LaTeX and CSV: `cardiobench report --layout paper`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -8,32 +7,29 @@ import pandas as pd
 from cardiobench.core.errors import MissingExtra
 from cardiobench.core.io import write_text
 from cardiobench.core.tables import write_csv
-from cardiobench.report.paper.ecg_cells import best_cells
-from cardiobench.report.paper.ecg_figure import ecg_figure, shared_dimensions
-from cardiobench.report.paper.ecg_tables import ecg_grids, ecg_numbers
-from cardiobench.report.paper.echo_tables import echo_grids, echo_numbers
+from cardiobench.extensions.papers.ecg_cells import best_cells
+from cardiobench.extensions.papers.ecg_figure import ecg_figure, shared_dimensions
+from cardiobench.extensions.papers.ecg_tables import ecg_grids, ecg_numbers
+from cardiobench.extensions.papers.echo_tables import echo_grids, echo_numbers
 from cardiobench.report.plots.style import figure_style, save_figure
-from cardiobench.results.collect import Problem, collect
+from cardiobench.results.collect import Collection, Problem
 
 PAGE, LATEX = "paper_tables.md", "paper_tables.tex"
 
 
-def write_tables(folders: Sequence[Path], out: Path, suite: str = "") -> tuple[list[Path], tuple[Problem, ...]]:
+def write_tables(collection: Collection, out: Path) -> tuple[list[Path], list[Problem]]:
     """Write every table that has a number of ours or a published one, and Figure 1 of the ECG paper.
 
     Args:
-        folders: of results.
-        out: folder of the tables.
-        suite: show the results of that suite only.
+        collection: Results and analyses.
+        out: Folder of the tables.
 
     Returns:
-        The files, and what is not in them.
+        The files, and what could not be drawn.
 
     Raises:
-        MissingData: no results there.
-        UnwritableOutput: the folder cannot be written to.
+        UnwritableOutput: The folder cannot be written to.
     """
-    collection = collect(folders, suite)
     records = [record for _, record in collection.analyses]
     echo, ecg = echo_grids(collection.results), ecg_grids(best_cells(collection.results), records)
     tables = {
@@ -52,7 +48,7 @@ def write_tables(folders: Sequence[Path], out: Path, suite: str = "") -> tuple[l
         *(write_csv(table, out / f"{name}.csv") for name, table in tables.items()),
     ]
     images, problems = _draw(overlap, out / "ecg_figure_1.png")
-    return [*files, *images], (*collection.problems, *problems)
+    return [*files, *images], problems
 
 
 def _draw(overlap: pd.DataFrame, path: Path) -> tuple[list[Path], list[Problem]]:

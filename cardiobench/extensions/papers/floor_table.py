@@ -13,13 +13,14 @@ from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.data.published_tasks import published_tasks
 from cardiobench.data.spec import Task
+from cardiobench.extensions.papers.anchors import FOLDER, published_scores
 from cardiobench.metrics.load import load_metric
-from cardiobench.results.published import PublishedScore, published_scores
+from cardiobench.results.anchors import PublishedScore
 from cardiobench.results.score_result import Floor
-from cardiobench.scoring.bundled_labels import bundled_references
 from cardiobench.tasks.floors import constant, floors
 from cardiobench.tasks.labels import label_values
 
+COUNTS = FOLDER / "class_counts.csv"
 BALANCED = "classes balanced: constant 0.33 macro, 0.67 F1"
 
 
@@ -100,6 +101,21 @@ def _references(task: Task, data_dir: Path | None) -> tuple[pd.DataFrame, str]:
         return known
     where = "generated data" if source.spec.generated else f"data in {source.raw}"
     return source.references(task), where + (" (synthetic twin)" if source.table.twin else "")
+
+
+def bundled_references(task: Task) -> tuple[pd.DataFrame, str] | None:
+    """Return references made of a task's class counts, and their source; None where no counts are known.
+
+    Ids and patients are empty: counts say how often each class occurs, and not whose it is.
+    """
+    name = f"{task.dataset}/view" if task.target == "view" else task.name
+    counts = pd.read_csv(COUNTS)
+    counts = counts[(counts["task"] == name) & counts["label"].isin(task.classes)]
+    if counts.empty:
+        return None
+    rows = counts.loc[counts.index.repeat(counts["count"])]
+    table = pd.DataFrame({"id": "", "patient_id": "", "split": rows["split"], "y_true": rows["label"]})
+    return table.reset_index(drop=True), f"class counts of the {counts['source'].iloc[0]}"
 
 
 BEATS = "above what guessing reaches"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cardiobench.report.paper.ecg_cells import is_of_patients
-from cardiobench.report.paper.ecg_tables import LABELS, MODELS
+from cardiobench.extensions.papers.ecg_cells import is_of_patients
+from cardiobench.extensions.papers.ecg_tables import LABELS, MODELS
 from cardiobench.report.plots.style import FLOOR, INK, LINES, MUTED, subplots
 from cardiobench.results.analysis_result import AnalysisResult
 

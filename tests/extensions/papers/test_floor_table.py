@@ -11,12 +11,13 @@ from sklearn.metrics import f1_score
 from cardiobench.cli.main import main
 from cardiobench.core.errors import MissingData, UnknownName
 from cardiobench.data import catalog
-from cardiobench.results.published import published_scores
-from cardiobench.scoring.bundled_labels import COUNTS, bundled_references
-from cardiobench.scoring.floor_table import (
+from cardiobench.extensions.papers.anchors import published_scores
+from cardiobench.extensions.papers.floor_table import (
     BALANCED,
     BEATS,
+    COUNTS,
     NO_BETTER,
+    bundled_references,
     compare_to_floor,
     counts_by_table,
     floor_table,
@@ -182,6 +183,11 @@ def test_an_error_is_better_when_smaller(tmp_path):
 def test_without_labels_it_says_what_is_missing():
     with pytest.raises(MissingData, match=r"labels are in the raw data only.*EchoNet-Dynamic was not found"):
         task_floors(catalog.task("echonet_dynamic/ef"))
+
+
+def test_the_floors_of_masks_are_beside_their_scores():
+    with pytest.raises(MissingData, match="the protocol dense prints them"):
+        task_floors(catalog.task("phantom_echo/lv_seg"))
 
 
 def test_names():

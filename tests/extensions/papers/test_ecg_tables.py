@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cardiobench.protocols.cross_validation.protocol import CrossValidation, summary
-from cardiobench.report.paper.contamination import contamination, seen_effect
-from cardiobench.report.paper.ecg_cells import all_cells, best_cells
-from cardiobench.report.paper.ecg_figure import ecg_figure, shared_dimensions
-from cardiobench.report.paper.ecg_tables import ecg_grids, ecg_numbers
-from cardiobench.report.paper.sensitivity import count_order_changes, order_changes
-from cardiobench.report.paper.write import write_tables
+from cardiobench.extensions.papers.contamination import contamination, seen_effect
+from cardiobench.extensions.papers.ecg_cells import all_cells, best_cells
+from cardiobench.extensions.papers.ecg_figure import ecg_figure, shared_dimensions
+from cardiobench.extensions.papers.ecg_tables import ecg_grids, ecg_numbers
+from cardiobench.extensions.papers.sensitivity import count_order_changes, order_changes
+from cardiobench.extensions.papers.write import write_tables
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
+from cardiobench.results.collect import collect
 from cardiobench.results.score_result import Estimate, Floor, Judgement, ScoreResult
 
 FOUNDER = "PKUDigitalHealth/ECGFounder"
@@ -93,12 +93,14 @@ def test_each_fold_takes_the_classifier_that_was_best_in_its_inner_folds():
 
 @pytest.mark.slow
 def test_of_random_features_the_best_on_the_reported_folds_beats_chance_and_the_best_of_the_inner_folds_does_not():
+    folds = pytest.importorskip("cardiobench.protocols.cross_validation.protocol")
     rng, labels, patients = np.random.default_rng(0), np.tile([1, 0], 30), np.arange(60)
     inside, reported = [], []
     for seed in range(8):
-        protocol = CrossValidation(folds=5, inner=2, grids={"logistic": {"C": (1e-2, 1.0)}}, seed=seed)
+        protocol = folds.CrossValidation(folds=5, inner=2, grids={"logistic": {"C": (1e-2, 1.0)}}, seed=seed)
         scores = [
-            summary(protocol.cross_validate("logistic", rng.normal(size=(60, 4)), labels, patients)) for _ in range(12)
+            folds.summary(protocol.cross_validate("logistic", rng.normal(size=(60, 4)), labels, patients))
+            for _ in range(12)
         ]
         cells = [result(pooling=str(number)) for number in range(12)]
         cells = [replace(cell, options={**cell.options, **one}) for cell, one in zip(cells, scores, strict=True)]
@@ -268,7 +270,7 @@ def test_figure_1_has_a_bar_per_model_and_label():
 def test_the_papers_layout_has_figure_1_with_the_numbers_behind_it(tmp_path):
     analysis = record(FOUNDER, "af", overlap_at_50=0.42, chance_at_50=0.05, shuffled_at_50=0.4)
     analysis.save(tmp_path / "m" / "r" / "representation" / "ecg__af.json")
-    files, problems = write_tables([tmp_path], tmp_path / "out")
+    files, problems = write_tables(collect([tmp_path]), tmp_path / "out")
     drawn = {file.name: file.stat().st_size for file in files if file.stem == "ecg_figure_1"}
     assert not problems and set(drawn) == {"ecg_figure_1.csv", "ecg_figure_1.png", "ecg_figure_1.svg"}
     assert drawn["ecg_figure_1.png"] > 5000

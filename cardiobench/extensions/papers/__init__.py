@@ -1,0 +1,9 @@
+"""The two papers: the published recipes, tables and scores, and the agreement of people."""
+
+from cardiobench.core.extensions import Extension
+
+EXTENSION = Extension(
+    commands={"floors": "cardiobench.extensions.papers.floors"},
+    tables={"paper": "cardiobench.extensions.papers.write:write_tables"},
+    anchors="cardiobench.extensions.papers.anchors:anchors",
+)

@@ -1,0 +1,89 @@
+"""What others reached on a task: scores that they published, and how well people agree; extensions know them."""
+
+from dataclasses import dataclass
+
+from cardiobench.core.extensions import hooks
+from cardiobench.metrics.load import find_number
+
+
+@dataclass(frozen=True)
+class PublishedScore:
+    """One printed number.
+
+    Attributes:
+        task: `<dataset>/<target>`; the target alone where the number is of several datasets.
+        model: as the paper calls it.
+        protocol: of this benchmark that it answers to; `fine-tuned` and `supervised` where the whole network was trained.
+        metric: of this benchmark where there is one; `f1_median` is the median F1 of 15 folds.
+        value: a fraction, or in the label's unit.
+        source: paper and table.
+        printed: the value as printed there.
+        percent: whether it is printed in percent.
+        condition: what else it depends on, such as the size of the sample.
+    """
+
+    task: str
+    model: str
+    protocol: str
+    metric: str
+    value: float
+    source: str
+    printed: str
+    percent: bool = False
+    condition: str = ""
+
+    @property
+    def decimals(self) -> int:
+        """Digits after the point, as printed."""
+        return len(self.printed.partition(".")[2])
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Agreement between people, as a study measured it; none is "the" ceiling.
+
+    Attributes:
+        metric: of this benchmark where there is one; a fraction, or in the label's unit.
+        low: smallest value of the study.
+        high: largest value; equal to `low` where there is one.
+        n: patients, studies or recordings.
+        setting: who was compared with whom, on what.
+        source: publication.
+    """
+
+    metric: str
+    low: float
+    high: float
+    n: str
+    setting: str
+    source: str
+
+    @property
+    def text(self) -> str:
+        """The value, or from the lowest to the highest."""
+        number = find_number(self.metric)
+        share = number.unit == "fraction"
+        low, high = (number.text(value, 1) if share else f"{value:.3g}" for value in (self.low, self.high))
+        return (low if low == high else f"{low} to {high}") + " %" * share
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """Values of others that a report sets beside the results of a task.
+
+    Attributes:
+        published: Published scores, in the order of their tables.
+        ceilings: Human ceilings.
+    """
+
+    published: tuple[PublishedScore, ...] = ()
+    ceilings: tuple[Ceiling, ...] = ()
+
+
+def anchors(task: str) -> Anchors:
+    """Return the values of others that extensions know of a task, `<dataset>/<target>`."""
+    found = [find(task) for find in hooks("anchors")]
+    return Anchors(
+        tuple(score for one in found for score in one.published),
+        tuple(one for other in found for one in other.ceilings),
+    )
