@@ -17,6 +17,7 @@ from cardiobench.core.config import (
 )
 from cardiobench.core.config_file import merge, read_config
 from cardiobench.core.errors import BadConfig
+from cardiobench.core.extensions import contributions
 from cardiobench.protocols import list_protocols
 from cardiobench.runner.old_settings import translate
 
@@ -41,10 +42,11 @@ running the same line again finishes what is missing; exit code 0 = done, 1 = so
 
 def build_parser(prog: str = "python -m cardiobench.eval") -> Parser:
     """Return the parser of a run's flags: one per field of `RunConfig` and `ScoreConfig`, and those about the call itself."""
+    conditions = contributions("conditions")
     parser = Parser(
         prog=prog,
         description="Evaluate frozen cardiology foundation models: every score with its floor, 95 % interval, n and coverage.",
-        epilog=f"{EXAMPLES}protocols: {', '.join(list_protocols())}\n",
+        epilog=f"{EXAMPLES}protocols: {', '.join(list_protocols())}\nconditions: {', '.join(conditions) or 'none'}\n",
         usage=f"{prog} --model ID [ID ...] [flags]",
     )
     parser.add_argument("--list", action="store_true", help="list tasks and models, and the data on this machine")

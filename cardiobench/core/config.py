@@ -161,12 +161,16 @@ class RunConfig(Settings):
         Literal["default", "paper"],
         Setting("paper: the published recipes, where a protocol has one", WHAT, in_file=True),
     ] = "default"
-    views: Annotated[
-        Literal["all", "own"],
+    conditions: Annotated[
+        Names,
         Setting(
-            "own: of a study in TMED-2, only the images that the model itself calls PLAX or PSAX", WHAT, in_file=True
+            "what changes the answers, beside the usual result; several allowed",
+            WHAT,
+            "NAME[=VALUE]",
+            flag="condition",
+            in_file=True,
         ),
-    ] = "all"
+    ] = ()
     poolings: Annotated[
         Names,
         Setting(

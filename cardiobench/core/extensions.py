@@ -36,6 +36,9 @@ class Extension:
         tables: Name of a layout of `cardiobench report` -> `f(collection, folder)`, which writes it; returns files, problems.
         anchors: `f(task)` -> `cardiobench.results.anchors.Anchors`: published scores and the agreement of people, set
             beside the results of a task, `<dataset>/<target>`.
+        conditions: Name of a condition (`--condition NAME[=VALUE]`) -> module with `VERSION`, which is part of the key of a
+            result; `check(config, value)`, called before any work to refuse settings; `applies(task, value)`; and
+            `apply(cell, data, output, value)`, which returns the answers of a cell under the condition.
         tasks: Sequence of tasks put together from several datasets, named `<modality>/<target>`; their members are the
             tasks of datasets with the same target and classes.
         after_model: `f(cells, context)`, called on the main process when the cells of a model are finished; it adds results
@@ -52,6 +55,7 @@ class Extension:
     examples: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, str] = field(default_factory=dict)
     anchors: str = ""
+    conditions: Mapping[str, str] = field(default_factory=dict)
     tasks: str = ""
     after_model: str = ""
     after_run: str = ""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from cardiobench.core import extensions
 from cardiobench.core.config import RESAMPLES, SEED
 from cardiobench.core.errors import BadData, UnknownName
 from cardiobench.core.io import to_plain
@@ -32,8 +33,8 @@ from cardiobench.stats.variability import BOTH
 
 EXTERNAL = "predictions"
 """Protocol of answers that were scored from a file: it has no options and answers the test units."""
-OWN_VIEWS, BEST = "own_views", "best"
-"""Ends of variants that a run adds to those of a protocol."""
+BEST = "best"
+"""End of variants that a run adds to those of a protocol."""
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,16 @@ def _has_variant(made: PredictionProtocol, task: Task, variant: str) -> bool:
     known = set(made.variants(task))
     if made.out_of_fold:
         known |= {f"{name.partition('.')[0]}.{BEST}" for name in known if name}
-    if task.paper_rows:
-        known |= {f"{name}.{OWN_VIEWS}".removeprefix(".") for name in known}
-    return variant in known
+    return _without_conditions(task, variant) in known
+
+
+def _without_conditions(task: Task, variant: str) -> str:
+    """Return a variant without the conditions of the run, which stand at its end."""
+    known = extensions.contributions("conditions")
+    rest, _, last = variant.rpartition(".")
+    name, _, value = last.partition("=")
+    applies = name in known and extensions.resolve(known[name]).applies(task, value)
+    return _without_conditions(task, rest) if applies else variant
 
 
 class Rebuilt(NamedTuple):

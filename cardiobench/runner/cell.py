@@ -30,15 +30,13 @@ from cardiobench.results.predictions_file import load_cached_score
 from cardiobench.results.record import Record
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner import references
+from cardiobench.runner.condition import Condition, conditions
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.plan import DatasetPlan, TaskPlan
 from cardiobench.scoring.metrics import metrics_of, narrow_metrics
 
 KEY_DIGITS = 16
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-OWN_VIEWS = "own_views"
-OWN_VIEWS_VERSION = 1
-"""Version of `own_views.py`; count it up when its answers change."""
 SCORED = "scored"
 """Option of an analysis: (task, variant) of each result that was scored beside it."""
 
@@ -204,14 +202,14 @@ class Cell(TaskCell):
     unreadable: frozenset[str]
 
     @property
-    def own_views(self) -> bool:
-        """Tell whether units are answered from the recordings of the views that the model itself recognises."""
-        return self.config.views == "own" and bool(self.task.paper_rows)
+    def conditions(self) -> tuple[Condition, ...]:
+        """Conditions of the run that apply to the task."""
+        return tuple(one for one in conditions(self.config) if one.module.applies(self.task, one.value))
 
     @property
     def result_variant(self) -> str:
-        """The variant as the result is called: that of the protocol, and whether views were the model's own."""
-        return ".".join(filter(None, (self.variant, OWN_VIEWS if self.own_views else "")))
+        """The variant as the result is called: that of the protocol, and the conditions."""
+        return ".".join(filter(None, (self.variant, *(one.label for one in self.conditions))))
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -219,11 +217,11 @@ class Cell(TaskCell):
         return references.first_patients(self.dataset.task_rows(self.task), self.config.limit)
 
     def inputs(self) -> Mapping[str, Any]:
-        """Return dataset, embeddings, variant and what could not be read."""
+        """Return dataset, embeddings, variant, what could not be read, and the versions of the conditions."""
         return {
             **super().inputs(),
             "unreadable": sorted(self.unreadable & set(self.rows["id"])),
-            **({"own_views": OWN_VIEWS_VERSION} if self.own_views else {}),
+            **{one.name: one.module.VERSION for one in self.conditions},
         }
 
 

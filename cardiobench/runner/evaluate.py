@@ -20,7 +20,6 @@ from cardiobench.runner.cell import Cell, FrameCell, TaskCell, load_or_compute
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.frame_answers import answer_frames
 from cardiobench.runner.members import NOTHING, Members, Trained, answers_of
-from cardiobench.runner.own_views import keep_own_views
 from cardiobench.runner.parallel import applicable, run_parallel
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.recent import RecentData
@@ -91,8 +90,8 @@ def evaluate_cell(
         output = protocol.combine(data, answers_of(members))
     else:
         output = protocol.predict(data, cell.model.encoder, cell.variant)
-    if cell.own_views:
-        output = keep_own_views(cell, data, output)
+    for condition in cell.conditions:
+        output = condition.module.apply(cell, data, output, condition.value)
     return save_answered(cell, answer_recordings(cell, data, output), started)
 
 

@@ -49,6 +49,7 @@ OLD: dict[str, OldSetting] = {
     "sizes": OldSetting([], "SIZE", _options("cross_validation.sizes"), several=True),
     "classifiers": OldSetting([], "NAME", CLASSIFIERS, several=True),
     "grids": OldSetting(None, "FILE", GRIDS),
+    "views": OldSetting("all", "WHICH", lambda which: {"conditions": [f"{which}_views"]}),
 }
 
 

@@ -33,6 +33,7 @@ from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.runner.analyze import analyze_model, compare_models
 from cardiobench.runner.best_classifier import score_best_classifiers
 from cardiobench.runner.cell import AnalysisCell, Cell
+from cardiobench.runner.condition import check_conditions
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
@@ -174,13 +175,8 @@ def resolve(config: RunConfig) -> Request:
     if config.shard:
         parse_shard(config.shard)
         if config.push_to_hub:
-            raise BadConfig(
-                "--push-to-hub does not go with --shard: push from the run without --shard that ends the whole."
-            )
-    if config.views == "own" and config.profile == "paper":
-        raise BadConfig(
-            "--views own does not go with --profile paper, which takes the images of the true views. Leave one out."
-        )
+            raise BadConfig("--push-to-hub does not go with --shard: push from the last run, which has no --shard.")
+    check_conditions(config)
     if config.max_recording_mb is not None:
         set_limit(config.max_recording_mb)
     protocols = make_protocols(config)

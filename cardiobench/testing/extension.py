@@ -15,7 +15,12 @@ from cardiobench.testing.protocol import check_protocol
 from cardiobench.testing.require import require
 
 HEAVY = ("matplotlib", "numpy", "pandas", "scipy", "sklearn", "torch")
-ATTRIBUTES = {"figures": ("draw",), "commands": ("HELP", "configure", "execute"), "after_run": ("check", "execute")}
+ATTRIBUTES = {
+    "figures": ("draw",),
+    "commands": ("HELP", "configure", "execute"),
+    "after_run": ("check", "execute"),
+    "conditions": ("VERSION", "check", "applies", "apply"),
+}
 """Field of a manifest -> attributes of the modules that it refers to."""
 
 

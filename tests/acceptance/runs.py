@@ -151,7 +151,7 @@ RUNS: dict[str, Run | Scoring] = {
     "few_shot": Run(ECG, {**ON_SAMPLE, "protocols": ("few_shot",)}),
     "representation": Run(ECG, {**ON_SAMPLE, "protocols": ("representation",)}, slow=True),
     "across": Run(ECG, {"tasks": ("georgia/cd", "code15/cd"), "protocols": ACROSS}, {"georgia": 60, "code15": 60}, slow=True),
-    "own_views": Run(ECHO, {"tasks": ("tmed2/as", "tmed2/view"), "protocols": ("knn",), "views": "own"}, {"tmed2": 12}, slow=True),
+    "own_views": Run(ECHO, {"tasks": ("tmed2/as", "tmed2/view"), "protocols": ("knn",), "conditions": ("own_views",)}, {"tmed2": 12}, slow=True, extension="own_views"),
     "pooled_views": Run(ECHO, {"tasks": ("tmed2/view", "hmc_qu/view"), "protocols": ("knn",)}, {"tmed2": 12, "hmc_qu": 12}, slow=True, extension="pooled_views"),
     "predictions_binary": Scoring("ptb_xl_sample/cd"),
     "predictions_multiclass": Scoring("phantom_echo/view"),

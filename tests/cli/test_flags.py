@@ -11,7 +11,7 @@ from cardiobench.core.config import RunConfig, ScoreConfig, flag_of
 # What users have in their scripts; a spelling never goes away unsaid.
 SPELLINGS = """--model --tasks --protocols --prompts --profile --pooling --share --stress-patients --option --revision --weights
 --variant --trust-remote-code --list --data-dir --allow-missing --limit --output-dir --cache-dir --batch-size --workers
---precision --seed --resamples --overwrite --push-to-hub --sizes --classifiers --grids --backend --jobs --predictions --task
+--precision --seed --resamples --overwrite --views --push-to-hub --sizes --classifiers --grids --backend --jobs --predictions --task
 --references --metrics""".split()
 
 

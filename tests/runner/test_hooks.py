@@ -1,29 +1,34 @@
 """What the runner does for extensions, with toy manifests: whatever is installed takes no part."""
 
 import sys
+from dataclasses import replace
 from types import ModuleType
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from cardiobench.core.config import RunConfig
-from cardiobench.core.errors import BadConfig
+from cardiobench.core.errors import BadConfig, CardioBenchError
 from cardiobench.core.extensions import Extension
 from cardiobench.runner.run import run
 
-FUNCTIONS = {"after_model": ["derive"]}
-"""Field of a manifest that refers to a function -> the function's name."""
+REFERENCES = {"after_model": "toy_{}:derive"}
+"""Field of a manifest -> reference, where it is not that of a module."""
 
 
 @pytest.fixture
 def install(monkeypatch):
-    """Install a toy extension in place of all others: fields of its manifest -> attributes of the module they name."""
+    """Install a toy extension in place of all others: fields of its manifest -> attributes of the module that they name."""
 
     def make(**parts):
         for field, attributes in parts.items():
             module = ModuleType(f"toy_{field}")
             vars(module).update(attributes)
             monkeypatch.setitem(sys.modules, module.__name__, module)
-        manifest = Extension(**{field: ":".join([f"toy_{field}", *FUNCTIONS.get(field, [])]) for field in parts})
+        references = {field: REFERENCES.get(field, "toy_{}").format(field) for field in parts}
+        named = {field: {"toy": text} if field == "conditions" else text for field, text in references.items()}
+        manifest = Extension(**named)
         monkeypatch.setattr("cardiobench.core.extensions.extensions", lambda: {"toy": manifest} if parts else {})
 
     return make
@@ -66,3 +71,56 @@ def test_finished_cells_are_handed_over_for_what_is_derived_from_them(install, c
     install(after_model={"derive": lambda cells, context: seen.append([cell.load_cached() for cell in cells])})
     summary = run(config())
     assert [[cached.to_json() for cached in found] for found in seen] == [[one.to_json() for one in summary.results]]
+
+
+def condition(calls, **attributes):
+    """A condition that answers the class that is named after `=`."""
+
+    def apply(cell, data, output, value):
+        calls.append((cell.task.name, value))
+        codes = np.full(len(output.indices), data.task.classes.index(value))
+        return replace(output, values=np.eye(len(data.task.classes))[codes])
+
+    module = {"VERSION": 1, "check": lambda config, value: None, "applies": lambda task, value: bool(task.classes)}
+    return {"conditions": {**module, "apply": apply, **attributes}}
+
+
+def test_a_condition_is_a_result_of_its_own(install, config, tmp_path):
+    calls = []
+    install(**condition(calls))
+    (plain,) = run(config()).results
+    (one,) = run(config(conditions="toy=CD")).results
+    assert calls == [("ptb_xl_sample/cd", "CD")]
+    assert (plain.variant, one.variant) == ("", "toy=CD")
+    folders = {
+        path.parent.name: set(pd.read_parquet(path)["y_pred"]) for path in tmp_path.rglob("*cd.predictions.parquet")
+    }
+    assert folders.keys() == {"probe", "probe.toy=CD"} and folders["probe.toy=CD"] == {"CD"}
+
+
+def test_a_condition_that_does_not_apply_changes_nothing(install, config):
+    install(**condition([], applies=lambda task, value: False))
+    run(config())
+    again = run(config(conditions="toy"))
+    assert len(again.earlier) == 1 and again.results[0].variant == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("toys", "no condition 'toys'. Did you mean 'toy'"),
+        ("toy=", "--condition 'toy=': expected NAME or NAME=VALUE"),
+        ("toy=../x", "expected NAME or NAME=VALUE"),
+        (("toy", "toy=1"), "'toy' is given twice"),
+        ("toy=no", "no is no answer"),
+    ],
+)
+def test_a_condition_is_refused_before_any_work(install, config, tmp_path, given, message):
+    def check(config, value):
+        if value:
+            raise BadConfig(f"{value} is no answer")
+
+    install(**condition([], check=check))
+    with pytest.raises(CardioBenchError, match=message):
+        run(config(conditions=given))
+    assert not list(tmp_path.rglob("*.json"))

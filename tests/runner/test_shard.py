@@ -71,7 +71,6 @@ def test_the_shares_of_a_run_are_the_run(tmp_path):
     ("given", "message"),
     [
         ({"shard": "1/2", "push_to_hub": True}, "--push-to-hub does not go with --shard"),
-        ({"views": "own", "profile": "paper"}, "--views own does not go with --profile paper"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused_before_any_work(given, message, tmp_path):

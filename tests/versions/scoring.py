@@ -18,7 +18,7 @@ from tests.versions.datasets import ROUNDED
 from tests.versions.sketch import numbers
 
 TABLES = ("ptb_xl_sample/cd", "phantom_echo/ef", "phantom_echo/view", "phantom_ecg/findings")
-WHOLE = ("segmentation", "landmarks", "cross_validation", "pooled_views")
+WHOLE = ("segmentation", "landmarks", "cross_validation", "pooled_views", "own_views")
 """Runs of `tests.acceptance` that stand for what has no smaller test."""
 
 
@@ -88,7 +88,7 @@ def whole(name: str) -> Case:
         output = [part for path in sorted(found) for part in fields(found[path])]
         return output, set().union(*(components_of(record["stamp"]["code"]) for record in found.values()))
 
-    extra = {"cross_validation": ("best classifier",), "pooled_views": ("pooled views",)}
+    extra = {"cross_validation": ("best classifier",), "pooled_views": ("pooled views",), "own_views": ("own views",)}
     drawn = ("phantoms", "adapter pixel-patches", "adapter random-vit", "frame tokens")
     return Case(make, (*drawn, *extra.get(name, ())), slow=True, tolerance=ROUNDED)
 

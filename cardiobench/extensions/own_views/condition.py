@@ -1,28 +1,56 @@
 """Study-level answers from the images whose view the model itself recognises, as it could be used without view labels."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import NotApplicable
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import BadConfig, NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import ProtocolOutput, TaskData
-from cardiobench.runner.cell import Cell
+
+if TYPE_CHECKING:
+    from cardiobench.runner.cell import Cell
+
+COMPONENT = "own views"
+VERSION = 1
 
 
-def keep_own_views(cell: Cell, data: TaskData, output: ProtocolOutput) -> ProtocolOutput:
+def check(config: RunConfig, value: str) -> None:
+    """Refuse settings that the condition contradicts.
+
+    Raises:
+        BadConfig: A value was given, or the profile takes the images of the true views.
+    """
+    if value:
+        raise BadConfig(f"--condition own_views takes no value, got '{value}'. Leave it out.")
+    if config.profile == "paper":
+        raise BadConfig(
+            "--condition own_views does not go with --profile paper, which takes the images of the true views. "
+            "Leave one out."
+        )
+
+
+def applies(task: Task, value: str) -> bool:
+    """Return whether the paper answers the units of a task from images of some views."""
+    return bool(task.paper_rows) and not value
+
+
+def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> ProtocolOutput:
     """Keep the answers to the images that the model calls one of the published views; all of a study that has none.
 
     Views are answered by the same protocol as the task, trained on the same patients.
 
     Args:
-        cell: of the task.
-        data: its recordings.
-        output: the answers to them.
+        cell: Cell of the task.
+        data: Recordings of the task.
+        output: Answers to them.
+        value: Not used; the condition has no value.
 
     Raises:
-        NotApplicable: the protocol cannot answer views.
+        NotApplicable: The protocol cannot answer views.
     """
     ((target, preferred),) = cell.task.paper_rows.items()
     views = _view_task(cell, target)
@@ -50,7 +78,7 @@ def keep_own_views(cell: Cell, data: TaskData, output: ProtocolOutput) -> Protoc
     )
 
 
-def _view_task(cell: Cell, target: str) -> Task:
+def _view_task(cell: "Cell", target: str) -> Task:
     for task in cell.dataset.spec.tasks:
         if task.target == target:
             return task
