@@ -168,6 +168,8 @@ def load_references(task: str, data_dir: str | Path | None = None) -> "pd.DataFr
     """
     from cardiobench.runner.external_predictions import task_references
 
+    if not isinstance(data_dir, str | Path | None):
+        raise BadConfig(f"data_dir {data_dir!r}: expected a folder, got {type(data_dir).__name__}.")
     return task_references(task, None if data_dir is None else Path(data_dir))[0].to_frame()
 
 

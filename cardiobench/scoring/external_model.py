@@ -39,6 +39,9 @@ def describe_model(
         BadConfig: A name that no table can show, or a statement that contradicts the model's card.
         UnknownName: A dataset that does not exist.
     """
+    for what, given in (("model_name", model_name), ("protocol_name", protocol_name)):
+        if not isinstance(given, str):
+            raise BadConfig(f"{what} {given!r}: expected a text, got {type(given).__name__}.")
     name = model_name.strip()
     if len(name) > LONGEST or not name.isprintable():
         raise BadConfig(
@@ -67,6 +70,8 @@ def _saw(dataset: str, datasets: bool | str | Sequence[str] | None) -> bool | No
     """Return whether a dataset is among those that were seen; None where nothing is said."""
     if datasets is None or isinstance(datasets, bool):
         return datasets
+    if not isinstance(datasets, Sequence) or not all(isinstance(one, str) for one in datasets):
+        raise BadConfig(f"seen_in_pretraining {datasets!r}: expected names of datasets, true or false.")
     names = [datasets] if isinstance(datasets, str) else list(datasets)
     if NOTHING in names and len(names) > 1:
         raise BadConfig(
