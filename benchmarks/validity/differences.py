@@ -111,8 +111,8 @@ def _pair(truth: np.ndarray, other: float, rng: np.random.Generator, seed: int) 
     right = u < 0.8, np.where(same, u, v) < other
     a, b = (ScoringInput(truth, np.where(x, truth, 1 - truth)) for x in right)
     clusters = Clusters.of(np.arange(len(truth)))
-    ends, inner, _, _ = paired_difference(load_metric("f1_macro"), "f1_macro", a, b, clusters, 2, DRAWS, seed)
-    return ends, inner
+    low, high, *inner, _, _ = paired_difference(load_metric("f1_macro"), "f1_macro", a, b, clusters, 2, DRAWS, seed)
+    return (low, high), tuple(inner)
 
 
 def label_comparisons(repetitions: int) -> Iterator[Promise]:
@@ -133,7 +133,9 @@ def label_comparisons(repetitions: int) -> Iterator[Promise]:
                 scores = (common + np.sqrt(1 - related) * rng.normal(size=truth.shape) + shift * truth for _ in "ab")
                 a, b = (ScoringInput(truth, one) for one in scores)
                 clusters = Clusters.of(np.arange(people))
-                different.append(paired_difference(metric, "auroc_macro", a, b, clusters, 0, DRAWS, seed)[3] < 0.05)
+                different.append(
+                    paired_difference(metric, "auroc_macro", a, b, clusters, 0, DRAWS, seed).p_value < 0.05
+                )
             found.append(100 * float(np.mean(different)))
         rarest = f"the rarest {100 * min(shares):.0f} %"
         print(f"| {people} patients, {rarest} | {found[0]:.1f} / {found[1]:.1f} |")

@@ -9,7 +9,7 @@ import numpy as np
 from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 
-OPTIONAL = ("compute_resamples", "from_tables", "influence", "support", "floor", "per_row", "per_class")
+OPTIONAL = ("compute_resamples", "from_tables", "influence", "support", "floor", "per_row", "per_class", "worst")
 """Functions that a formula may have beside `compute`."""
 
 
@@ -45,6 +45,7 @@ class Metric:
     floor: Callable[..., dict[str, tuple[float, str]]] | None = None
     per_row: Callable[..., dict[str, np.ndarray]] | None = None
     per_class: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None
+    worst: Callable[..., dict[str, float]] | None = None
 
     @property
     def primary_key(self) -> str:

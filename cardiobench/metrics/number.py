@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from types import ModuleType
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ class Number:
         constant: Constant answer to choose from the train labels of a regression: their "mean" or "median".
         one_class: Whether the number is defined on a test set of one class.
         by_structure: Whether `<key>_<structure>` are numbers of the same kind, such as `dice_cavity`.
+        failed: Unit of the value -> value beyond which the answers to a patient count as failed, of a mean of errors.
     """
 
     key: str
@@ -41,6 +42,7 @@ class Number:
     constant: Literal["mean", "median"] = "mean"
     one_class: bool = False
     by_structure: bool = False
+    failed: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @property
     def higher_is_better(self) -> bool:
@@ -141,12 +143,14 @@ def _number(name: str, key: str, facts: Mapping[str, Any]) -> Number:
     if odd := sorted(set(facts) - set(FIELDS)):
         raise BadConfig(f"{where}: no field {', '.join(odd)}. Fields: {', '.join(FIELDS)}.")
     choices = {"better": ("higher", "lower", None), "constant": ("mean", "median")}
-    for field, allowed in choices.items():
-        if field in facts and facts[field] not in allowed:
-            raise BadConfig(f"{where}: {field} is {facts[field]!r}; give {' or '.join(map(repr, allowed))}.")
-    for field in ("unit", "interval"):
-        if not isinstance(facts.get(field, ""), str):
-            raise BadConfig(f"{where}: {field} is {facts[field]!r}; give text.")
+    for choice, allowed in choices.items():
+        if choice in facts and facts[choice] not in allowed:
+            raise BadConfig(f"{where}: {choice} is {facts[choice]!r}; give {' or '.join(map(repr, allowed))}.")
+    for text in ("unit", "interval"):
+        if not isinstance(facts.get(text, ""), str):
+            raise BadConfig(f"{where}: {text} is {facts[text]!r}; give text.")
+    if not isinstance(facts.get("failed", {}), Mapping):
+        raise BadConfig(f"{where}: failed is {facts['failed']!r}; give a table {{unit: limit}}.")
     return Number(key, **{**facts, "range": _range(where, facts.get("range", Number.range))})
 
 

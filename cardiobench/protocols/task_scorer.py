@@ -17,6 +17,7 @@ from cardiobench.scoring.unit_ids import match_units
 from cardiobench.stats.bootstrap import FEW, MIN_PATIENTS, resample, resampled_counts
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric
+from cardiobench.stats.paired import UNKNOWN, comparable_labels
 from cardiobench.tasks.floors import best_constant, best_uninformed
 from cardiobench.tasks.labels import label_values
 
@@ -129,12 +130,13 @@ class RecordingsScorer:
         """Return the score of predictions minus that of others, with the interval by which `compare` judges two models."""
         scorer, clusters = self._scorer, Clusters.of(self._patients)
         metric, key, first, second = scorer.metric, scorer.key, self._sample(values), self._sample(others)
-        value, ends = metric.value(first)[key] - metric.value(second)[key], (np.nan, np.nan)
-        few = clusters.count < MIN_PATIENTS
+        if first.multilabel and (chosen := comparable_labels(first.y_true, clusters)).any():
+            first, second = first.take_classes(chosen), second.take_classes(chosen)
+        value, found, few = metric.value(first)[key] - metric.value(second)[key], UNKNOWN, clusters.count < MIN_PATIENTS
         if not few and not np.isnan(value):
             classes = len(self._task.classes)
-            ends, *_ = paired_difference(metric, key, first, second, clusters, classes, scorer.resamples, scorer.seed)
-        return Estimate(float(value), *ends, len(first), clusters.count, FEW if few else "")
+            found = paired_difference(metric, key, first, second, clusters, classes, scorer.resamples, scorer.seed)
+        return Estimate(float(value), found.low, found.high, len(first), clusters.count, FEW if few else "")
 
     def _sample(self, values: np.ndarray) -> ScoringInput:
         """Return the rows that are scored with what they were answered."""

@@ -190,6 +190,8 @@ class ClassScore(Part):
         patients: with such a row.
         auroc: against the rows without it, with its interval.
         auprc: average precision; NaN where it is undefined.
+        auprc_low: Lower end of its interval; NaN below 50 patients with the class.
+        auprc_high: Upper end.
     """
 
     n: Count
@@ -197,6 +199,8 @@ class ClassScore(Part):
     patients: Count
     auroc: Estimate
     auprc: Number
+    auprc_low: Number = math.nan
+    auprc_high: Number = math.nan
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import BadPredictions, first_n
@@ -20,10 +19,12 @@ from cardiobench.results.printing import text_table
 from cardiobench.results.verdict import LEVEL
 from cardiobench.scoring.families import margin
 from cardiobench.scoring.missing_answers import fill_missing
-from cardiobench.scoring.verdict import DETECTABLE
+from cardiobench.scoring.verdict import DETECTABLE, SURE
 from cardiobench.stats.bootstrap import MIN_PATIENTS, patient_weights
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import made_up_answers, smoothed_cells, standard_error
+from cardiobench.stats.paired import UNKNOWN, Difference, comparable_labels, label_difference, students
+from cardiobench.stats.unequal import stretch_of_mean, stretch_of_tables, stretch_of_weights
 from cardiobench.tasks.answers import TableAnswers
 
 Outcome = Literal["better", "worse", "equivalent", "undecided", "too few to say"]
@@ -53,6 +54,7 @@ class Comparison:
         unit: Unit of the task's label; empty for classes.
         number: Direction, range and unit of the metric.
         p_adjusted: p corrected for the family of comparisons; the p-value itself where there is no family.
+        labels: Sentence on the labels that the comparison is over; empty but for a task of several labels.
     """
 
     task: str
@@ -74,6 +76,7 @@ class Comparison:
     unit: str
     number: Number = field(repr=False)
     p_adjusted: float = np.nan
+    labels: str = ""
 
     def __str__(self) -> str:
         first, second = self.names
@@ -87,7 +90,8 @@ class Comparison:
         if not np.isnan(self.p_adjusted) and self.p_adjusted != self.p_value:
             p += f", {p_value(self.p_adjusted)} after the correction for its family"
         table = text_table((self.metric_name, "score", "95 % CI"), rows)
-        return f"{self.task}, {units}\n{table}\n{p}: {self._words}"
+        labels = f", {self.labels}" if self.labels else ""
+        return f"{self.task}, {units}{labels}\n{table}\n{p}: {self._words}"
 
     @property
     def outcome(self) -> Outcome:
@@ -123,6 +127,8 @@ class Comparison:
             case "undecided":
                 seen = f"{self.text(self.detectable)} {self._unit}".rstrip()
                 return f"undecided, only differences above about {seen} are usually seen with these {self.n_patients} patients"
+        if self.n_patients >= MIN_PATIENTS and self.labels:
+            return f"too few to say: {self.labels}"
         return f"too few to say: {self.n_patients} patients, {MIN_PATIENTS} needed"
 
     @property
@@ -173,35 +179,38 @@ def compare(
     name = metric or a.task.metrics[0]
     loaded = a.task.rules.compared(load_metric(name))
     key = loaded.primary_key
-    first, second, clusters = a.sample(), other.sample(), Clusters.of(a.patients)
+    first, second, clusters, labels = a.sample(), other.sample(), Clusters.of(a.patients), ""
+    if first.multilabel and (chosen := comparable_labels(first.y_true, clusters)).any():
+        first, second = first.take_classes(chosen), second.take_classes(chosen)
+        labels = f"over {chosen.sum()} of {len(chosen)} labels, which {SURE} patients have and {SURE} have not"
+    elif first.multilabel:
+        labels = f"no label that {SURE} patients have and {SURE} have not"
     scores = float(loaded.value(first)[key]), float(loaded.value(second)[key])
-    difference = scores[0] - scores[1]
-    ends, inner, se, p = (np.nan, np.nan), (np.nan, np.nan), np.nan, np.nan
-    if clusters.count >= MIN_PATIENTS and not np.isnan(difference):
-        ends, inner, se, p = paired_difference(
-            loaded, key, first, second, clusters, len(a.task.classes), resamples, seed
-        )
-    low, high, inner_low, inner_high = map(float, (*ends, *inner))
+    difference, found = scores[0] - scores[1], UNKNOWN
+    enough = clusters.count >= MIN_PATIENTS and not labels.startswith("no ")
+    if enough and not np.isnan(difference):
+        found = paired_difference(loaded, key, first, second, clusters, len(a.task.classes), resamples, seed)
     return Comparison(
         task=a.task.name,
         metric=key,
         a=scores[0],
         b=scores[1],
         difference=difference,
-        low=low,
-        high=high,
-        inner_low=inner_low,
-        inner_high=inner_high,
-        p_value=float(p),
+        low=found.low,
+        high=found.high,
+        inner_low=found.inner_low,
+        inner_high=found.inner_high,
+        p_value=found.p_value,
         margin=margin(key, a.task.unit),
-        detectable=float(DETECTABLE * se),
+        detectable=DETECTABLE * found.se,
         higher_is_better=loaded.higher_is_better,
         n=len(first),
         n_patients=clusters.count,
         names=_names(a.source, b.source),
         unit=a.task.unit,
         number=loaded.numbers[key],
-        p_adjusted=float(p),
+        p_adjusted=found.p_value,
+        labels=labels,
     )
 
 
@@ -225,9 +234,6 @@ def _names(first: str, second: str) -> tuple[str, str]:
     return (first, second) if first != second else (f"{first} (a)", f"{second} (b)")
 
 
-Ends = tuple[float, float]
-
-
 def paired_difference(
     metric: Metric,
     key: str,
@@ -237,30 +243,33 @@ def paired_difference(
     classes: int,
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> tuple[Ends, Ends, float, float]:
+) -> Difference:
     """Judge the difference of two answers to the same rows.
 
     A score of confusion tables is drawn with one made-up patient per class over all pairs of answers, so that two models
-    are compared in the same smoothed draws; a score with an influence function takes Student's t over patients; any other
-    percentiles of a patient bootstrap.
+    are compared in the same smoothed draws; a mean over labels as `label_difference` says; a score with an influence
+    function takes Student's t over patients; any other percentiles of a patient bootstrap. All are stretched for unequal
+    patients.
 
     Returns:
-        Its 95 % interval, its 90 % interval, its standard error, and the two-sided p of no difference.
+        Its intervals, standard error and p.
     """
+    if metric.numbers[key].method == "class_mean":
+        return label_difference(first, second, clusters)
     if metric.from_tables is not None and classes and metric.numbers[key].method == "smoothed":
-        drawn = _table_differences(metric, key, first, second, clusters, classes, resamples, seed)
+        drawn, factor = _table_differences(metric, key, first, second, clusters, classes, resamples, seed)
     elif metric.influence is not None:
         return _by_t(metric, key, first, second, clusters)
     else:
-        chunks = patient_weights(clusters.of_row, resamples, seed)
-        drawn = np.concatenate(
-            [metric.resamples(first, chunk)[key] - metric.resamples(second, chunk)[key] for chunk in chunks]
-        )
+        drawn, factor = _weighted_differences(metric, key, first, second, clusters, resamples, seed)
     defined = drawn[~np.isnan(drawn)]
     if not len(defined):
-        return (np.nan, np.nan), (np.nan, np.nan), np.nan, np.nan
+        return UNKNOWN
+    if factor != 1:
+        observed = metric.value(first)[key] - metric.value(second)[key]
+        defined = observed + factor * (defined - observed)
     low, inner_low, inner_high, high = map(float, np.quantile(defined, [0.025, 0.05, 0.95, 0.975]))
-    return (low, high), (inner_low, inner_high), float(defined.std()), two_sided(defined)
+    return Difference(low, high, inner_low, inner_high, float(defined.std()), two_sided(defined))
 
 
 def _table_differences(
@@ -272,31 +281,49 @@ def _table_differences(
     classes: int,
     resamples: int,
     seed: int,
-) -> np.ndarray:
-    """Compute differences in the same smoothed draws of the cells (true class, answer of a, answer of b), (B,)."""
+) -> tuple[np.ndarray, float]:
+    """Compute differences in the same smoothed draws of the cells (true class, answer of a, answer of b), (B,).
+
+    Returns:
+        The differences, and the factor of their spread for unequal patients.
+    """
     if metric.from_tables is None:
         raise ValueError(f"{metric.name} is no function of a confusion table")
+    from_tables, shape = metric.from_tables, (-1, classes, classes, classes)
     pair = first.y_pred * classes + second.y_pred
     answers = made_up_answers(first.y_true, classes)
     both = np.einsum("ka,kb->kab", answers, answers).reshape(classes, classes**2)
     cells, _ = smoothed_cells(first.y_true, pair, clusters, both, resamples, seed)
-    cells = cells.reshape(resamples, classes, classes, classes)
     present = np.bincount(first.y_true, minlength=classes) > 0
-    of_first, of_second = (metric.from_tables(cells.sum(axis=axis), present)[key] for axis in (3, 2))
-    return of_first - of_second
+
+    def differences(counts: np.ndarray) -> dict[str, np.ndarray]:
+        of_first, of_second = (from_tables(counts.reshape(shape).sum(axis=axis), present)[key] for axis in (3, 2))
+        return {key: of_first - of_second}
+
+    factors = stretch_of_tables(first.y_true * classes**2 + pair, classes**3, clusters, differences)
+    return differences(cells)[key], factors.get(key, 1.0)
 
 
-def _by_t(
-    metric: Metric, key: str, first: ScoringInput, second: ScoringInput, clusters: Clusters
-) -> tuple[Ends, Ends, float, float]:
+def _weighted_differences(
+    metric: Metric, key: str, first: ScoringInput, second: ScoringInput, clusters: Clusters, resamples: int, seed: int
+) -> tuple[np.ndarray, float]:
+    """Compute differences in resamples of the patients, (B,), and the factor of their spread for unequal patients."""
+
+    def differences(weights: np.ndarray) -> np.ndarray:
+        return metric.resamples(first, weights)[key] - metric.resamples(second, weights)[key]
+
+    drawn = np.concatenate([differences(chunk) for chunk in patient_weights(clusters.of_row, resamples, seed)])
+    observed = metric.value(first)[key] - metric.value(second)[key]
+    return drawn, stretch_of_weights(differences, observed, float(np.nanstd(drawn)), clusters)
+
+
+def _by_t(metric: Metric, key: str, first: ScoringInput, second: ScoringInput, clusters: Clusters) -> Difference:
     if metric.influence is None:
         raise ValueError(f"{metric.name} has no influence function")
     influence = metric.influence(**metric.inputs(first))[key] - metric.influence(**metric.inputs(second))[key]
-    difference = metric.value(first)[key] - metric.value(second)[key]
-    se, freedom = standard_error(influence, clusters), clusters.count - 1
-    outer, inner = (stats.t.ppf(level, freedom) * se for level in (0.975, 0.95))
-    p = float(2 * stats.t.sf(abs(difference) / se, freedom)) if se > 0 else float(difference == 0)
-    return (difference - outer, difference + outer), (difference - inner, difference + inner), se, p
+    difference = float(metric.value(first)[key] - metric.value(second)[key])
+    se = standard_error(influence, clusters)
+    return students(difference, se, clusters.count - 1, stretch_of_mean(influence, clusters))
 
 
 def same_rows(a: TableAnswers, b: TableAnswers) -> pd.DataFrame:

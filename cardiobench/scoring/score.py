@@ -39,7 +39,7 @@ def score(
     verdict = judge(evidence, scored.number(scored.key), task.unit, family, out_of_fold=answers.out_of_fold)
     groups, skipped, notes = scored.groups()
     collapsed, patients = scored.collapsed(), evidence.n_patients
-    few = MIN_PATIENTS <= patients < FEW_PATIENTS
+    rough = _rough(patients, evidence.patients.effective)
     return ScoreResult(
         task=task.name,
         metric=scored.key,
@@ -70,9 +70,17 @@ def score(
             *scored.coverage_sentences(),
             *([f"collapsed: {collapsed}"] if collapsed else []),
             *([f"{verdict.word}: {verdict.sentence}"] if verdict.word.rank is not Rank.WINS else []),
-            *([f"rests on {patients} patients: the interval is rough below {FEW_PATIENTS}"] if few else []),
+            *([rough] if rough else []),
             *scored.sentences(estimate),
             *notes,
         ),
         stamp=stamp(seed=context.seed, resamples=context.resamples),
     )
+
+
+def _rough(patients: int, effective: float) -> str:
+    """Say that the interval is rough, since it rests on few patients or most rows are those of few; empty where it is not."""
+    if patients < MIN_PATIENTS or effective >= FEW_PATIENTS:
+        return ""
+    unequal = f", who by their shares of the rows count as {effective:.0f}" if round(effective) < patients else ""
+    return f"rests on {patients} patients{unequal}: the interval is rough below {FEW_PATIENTS}"

@@ -41,6 +41,11 @@ class Clusters:
         return np.bincount(self.of_row, minlength=self.count)
 
     @property
+    def equal(self) -> bool:
+        """Return whether all patients have equally many rows."""
+        return self.one_row_each or int(np.ptp(self.rows)) == 0
+
+    @property
     def effective(self) -> float:
         """Return the number of patients if each counts by the share of rows: (sum n)² / sum n², n rows of a patient.
 

@@ -8,6 +8,7 @@ from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import BadConfig
 from cardiobench.metrics.load import load_formula
 from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import ClassScore, Estimate
 from cardiobench.stats.bootstrap import FEW, MIN_PATIENTS, NO_WIDTH, patient_weights
@@ -19,11 +20,19 @@ from cardiobench.stats.intervals import (
     auroc_interval,
     made_up_answers,
     mean_interval,
+    placements,
     quantile_interval,
     smoothed_cells,
     standard_error,
     t_interval,
     wilson_interval,
+)
+from cardiobench.stats.unequal import (
+    stretch_of_mean,
+    stretch_of_ranking,
+    stretch_of_tables,
+    stretch_of_weights,
+    stretched,
 )
 
 SCALES: Mapping[str, Scale] = {
@@ -36,15 +45,23 @@ METHODS: Mapping[str, str] = {
     "smoothed": "smoothed patient bootstrap: every class also counts one made-up patient, right in half of the answers",
     "newcombe": "Newcombe's method 5 with class sizes divided by the patients' design effect",
     "wilson": "Wilson's interval with the number of patients that the standard error stands for",
+    "average_precision": "Wilson's interval, from 50 patients with the finding",
     "t": "Student's t over patients",
     "log_t": "Student's t over patients on the log scale",
     "log_t_complement": "Student's t over patients on the log scale of 1 minus the score",
     "fisher_z": "Student's t over patients on Fisher's z",
-    "class_mean": "the intervals of the classes, Newcombe's and Wilson's, with their correlations over patients (Zou and Donner)",
+    "class_mean": "Newcombe's intervals of the classes with their correlations over patients (Zou and Donner)",
     "percentile": "percentiles of a bootstrap over patients",
     "none": "no interval",
 }
 ONE_CLASS = "one class in the test set: see the share answered right"
+ENOUGH_POSITIVES = 50
+"""Patients with a finding from which its average precision has an interval; in fewer it comes out too high."""
+FEW_POSITIVES = f"no interval: too high where fewer than {ENOUGH_POSITIVES} patients have the finding"
+MEAN_PRECISION = "no interval: too high where few patients have a label"
+
+Found = Mapping[str, Interval | str]
+"""Key -> interval, or the reason why there is none."""
 
 
 class Sampler:
@@ -119,9 +136,8 @@ def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) 
     intervals = _intervals(metric, values, wanted, sampler) if sampler.clusters.count >= MIN_PATIENTS else {}
     found = {}
     for key in wanted:
-        number = metric.numbers[key]
-        interval = intervals.get(key, NONE)
-        reason = ""
+        number, given = metric.numbers[key], intervals.get(key, NONE)
+        interval, reason = (NONE, given) if isinstance(given, str) else (given, "")
         if sampler.one_class and number.method == "smoothed" and not number.one_class:
             values[key], interval, reason = np.nan, NONE, ONE_CLASS
         elif np.isnan(values[key]):
@@ -130,6 +146,8 @@ def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) 
             reason = FEW
         elif number.method == "none":
             reason = f"no interval: {number.method_detail}"
+        elif reason:
+            pass
         elif np.isnan(interval.low):
             reason = "no interval: the score does not vary with the patients"
         elif interval.low == interval.high:
@@ -177,40 +195,54 @@ def _class_score(sampler: Sampler, code: int, auroc: float, auprc: float) -> Cla
     known = np.flatnonzero(~np.isnan(truth))
     clusters, positive = sampler.clusters.take(known), truth[known] == 1
     interval, reason = NONE, "" if clusters.count >= MIN_PATIENTS else FEW
+    precision: Interval | str = NONE
     if np.isnan(auroc):
         reason = "no row has it" if not positive.any() else "all rows have it"
     elif not reason:
-        interval = auroc_interval(positive, scores[known], clusters)
+        interval = _auroc(positive, scores[known], clusters)
+        of_rows = load_formula("classification_report").area_influence(scores[known], positive)
+        precision = _average_precision(auprc, of_rows[1], positive, clusters)
     method = "" if reason else "newcombe"
     estimate = Estimate(
         auroc, interval.low, interval.high, len(known), clusters.count, reason, se=interval.se, method=method
     )
-    return ClassScore(len(known), int(positive.sum()), clusters.count_in(positive), estimate, auprc)
+    low, high, _ = NONE if isinstance(precision, str) else precision
+    patients = clusters.count_in(positive)
+    return ClassScore(len(known), int(positive.sum()), patients, estimate, auprc, low, high)
 
 
-def _intervals(
-    metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
-) -> dict[str, Interval]:
-    """Compute the intervals of a metric's values, by the method that each names."""
+def _intervals(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
+    """Compute the intervals of a metric's values, by the method that each names, inside the range of the number."""
     by_method: dict[str, list[str]] = {}
     for key in keys:
         if not np.isnan(values[key]):
             by_method.setdefault(metric.numbers[key].method, []).append(key)
-    found: dict[str, Interval] = {}
+    found: dict[str, Interval | str] = {}
     for method, names in by_method.items():
         if method != "none":
             found |= _METHODS[method](metric, values, names, sampler)
     return found
 
 
-def _smoothed(
-    metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
-) -> dict[str, Interval]:
+def _smoothed(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
     if metric.from_tables is None:
         raise ValueError(f"{metric.name} names the interval 'smoothed' and has no from_tables; name 'percentile'.")
-    several = sampler.present.sum() > 2
-    drawn = [metric.from_tables(tables, sampler.present) for tables in sampler.tables[: 2 if several else 1]]
-    return {key: _union([quantile_interval(one[key], values[key]) for one in drawn]) for key in keys}
+    from_tables, present, size = metric.from_tables, sampler.present, sampler.classes
+    drawn = [from_tables(tables, present) for tables in sampler.tables[: 2 if present.sum() > 2 else 1]]
+    codes = sampler.sample.y_true * size + sampler.sample.y_pred
+    factors = stretch_of_tables(
+        codes, size**2, sampler.clusters, lambda counts: from_tables(counts.reshape(-1, size, size), present)
+    )
+    found = {key: _union([quantile_interval(one[key], values[key]) for one in drawn]) for key in keys}
+    return {key: _stretched(metric, key, values, one, factors.get(key, 1.0)) for key, one in found.items()}
+
+
+def _stretched(metric: Metric, key: str, values: Mapping[str, float], interval: Interval, factor: float) -> Interval:
+    """Stretch the arms of an interval, but not beyond the range of the number."""
+    if factor == 1:
+        return interval
+    (low, high), wide = metric.numbers[key].range, stretched(interval, values[key], factor)
+    return wide._replace(low=float(max(low, wide.low)), high=float(min(high, wide.high)))
 
 
 def _union(intervals: Sequence[Interval]) -> Interval:
@@ -222,104 +254,138 @@ def _union(intervals: Sequence[Interval]) -> Interval:
     return Interval(min(one.low for one in known), max(one.high for one in known), known[0].se) if known else NONE
 
 
-def _of_influence(
-    metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
-) -> dict[str, Interval]:
+def _of_influence(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
     if metric.influence is None:
         raise ValueError(f"{metric.name} names an interval that needs an influence function; name 'percentile'.")
-    given, patients = metric.inputs(sampler.sample), sampler.clusters.count
+    given, clusters = metric.inputs(sampler.sample), sampler.clusters
     influence = metric.influence(**given)
     support = metric.support(**given) if metric.support else {}
-    found = {}
+    worst = metric.worst(**given) if metric.worst else {}
+    found: dict[str, Interval | str] = {}
     for key in keys:
-        se = standard_error(influence[key], sampler.clusters)
+        se, method = standard_error(influence[key], clusters), metric.numbers[key].method
+        rows = support.get(key, np.ones(len(clusters), dtype=bool))
         if np.isnan(se):
             continue
-        method = metric.numbers[key].method
-        if method in SCALES:
-            found[key] = t_interval(values[key], se, patients, SCALES[method])
+        if method == "average_precision":
+            found[key] = _average_precision(values[key], influence[key], rows, clusters)
+            continue
+        if method == "wilson":
+            interval = _wilson(values[key], se, rows, clusters)
         else:
-            found[key] = wilson_interval(values[key], se, sampler.clusters.count_in(support[key]))
+            interval = t_interval(values[key], se, clusters.count, SCALES[method])
+            if key in worst and se > 0:
+                interval = _with_worst(metric.numbers[key], values[key], worst[key], interval, clusters.count)
+        found[key] = _stretched(metric, key, values, interval, stretch_of_mean(influence[key], clusters))
     return found
 
 
-def _newcombe(
-    metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
-) -> dict[str, Interval]:
+def _with_worst(number: Number, mean: float, worst: float, interval: Interval, patients: int) -> Interval:
+    """Let the pessimistic end of a mean of errors count one made-up patient who is as wrong as can be.
+
+    Data without a failure look the same whether no patient or three in a hundred fail. The made-up patient moves the mean of
+    that end, and not its width.
+    """
+    moved = t_interval((patients * mean + worst) / (patients + 1), interval.se, patients, SCALES[number.method])
+    if number.higher_is_better:
+        return interval._replace(low=min(interval.low, moved.low))
+    return interval._replace(high=max(interval.high, moved.high))
+
+
+def _wilson(share: float, se: float, rows: np.ndarray, clusters: Clusters) -> Interval:
+    """Compute Wilson's interval of a share that is taken over some rows, bool (n,)."""
+    plain = se * np.sqrt(1 - 1 / clusters.count)  # So that n patients of one row stand for n, as Wilson has them.
+    return wilson_interval(share, plain, clusters.count_in(rows))._replace(se=se)
+
+
+def _average_precision(value: float, influence: np.ndarray, positive: np.ndarray, clusters: Clusters) -> Interval | str:
+    """Compute Wilson's interval of the average precision of one class, or say why it has none."""
+    if clusters.count_in(positive) < ENOUGH_POSITIVES:
+        return FEW_POSITIVES
+    interval = _wilson(value, standard_error(influence, clusters), positive, clusters)
+    wide = stretched(interval, value, stretch_of_mean(influence, clusters))
+    return wide._replace(low=max(wide.low, 0.0), high=min(wide.high, 1.0))
+
+
+def _auroc(positive: np.ndarray, scores: np.ndarray, clusters: Clusters) -> Interval:
+    """Compute Newcombe's interval of an AUROC, stretched for unequal patients."""
+    interval = auroc_interval(positive, scores, clusters)
+    if clusters.equal:
+        return interval
+    value, share = placements(positive, scores)
+    influence = (share - value) / np.where(positive, positive.sum(), (~positive).sum())
+    wide = stretched(interval, value, stretch_of_ranking(positive, influence, clusters))
+    return wide._replace(low=max(wide.low, 0.0), high=min(wide.high, 1.0))
+
+
+def _of_area(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
+    """Compute the interval of the area under a curve of two classes, or of the mean over several."""
     table = sampler.sample.probabilities
     if table is None or table.shape[1] != 2:
-        return _wilson(metric, values, keys, sampler)
-    found = auroc_interval(sampler.sample.y_true == 1, table[:, 1], sampler.clusters)
-    return dict.fromkeys(keys, found)
+        mean = metric.per_class is not None and table is not None
+        return (_class_mean if mean else _of_influence)(metric, values, keys, sampler)
+    return dict.fromkeys(keys, _auroc(sampler.sample.y_true == 1, table[:, 1], sampler.clusters))
 
 
-def _wilson(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> dict[str, Interval]:
+def _of_precision(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
+    """Compute the interval of an average precision; a mean over classes has none."""
     table = sampler.sample.probabilities
-    if table is None or table.shape[1] == 2 or metric.per_class is None:
-        return _of_influence(metric, values, keys, sampler)
-    each = _areas_of_classes(*metric.per_class(**metric.inputs(sampler.sample)), sampler.clusters)
-    return {key: each[metric.numbers[key].method] for key in keys}
+    if table is not None and table.shape[1] != 2:
+        return dict.fromkeys(keys, MEAN_PRECISION)
+    return _of_influence(metric, values, keys, sampler)
 
 
-def _class_mean(
-    metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
-) -> dict[str, Interval]:
+def _class_mean(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
     del values
     if metric.per_class is None:
         raise ValueError(f"{metric.name} names the interval 'class_mean' and has no per_class; name 'percentile'.")
-    each = _areas_of_classes(*metric.per_class(**metric.inputs(sampler.sample)), sampler.clusters)
-    return {key: each[metric.numbers[key].method_detail] for key in keys}
+    truth, scores = metric.per_class(**metric.inputs(sampler.sample))
+    return dict.fromkeys(keys, _mean_auroc(truth, scores, sampler.clusters))
 
 
-def _areas_of_classes(truth: np.ndarray, scores: np.ndarray, clusters: Clusters) -> dict[str, Interval]:
-    """Compute the intervals of mean AUROC and mean average precision from those of the classes.
+def _mean_auroc(truth: np.ndarray, scores: np.ndarray, clusters: Clusters) -> Interval:
+    """Compute the interval of a mean AUROC from those of the classes.
 
     Args:
         truth: 1, 0 or NaN for unmeasured, (n, K).
         scores: (n, K).
         clusters: patients of the rows.
-
-    Returns:
-        The interval of mean AUROC by Newcombe's method ("newcombe"), of mean average precision by Wilson's ("wilson").
     """
-    values = load_formula("auroc_macro").compute(truth, scores, average=None)
-    ranked = np.flatnonzero(~np.isnan(values["auroc"]))
-    influence = {key: np.zeros((clusters.count, len(ranked))) for key in values}
-    ends: dict[str, list[Interval]] = {key: [] for key in values}
+    values = np.array(load_formula("auroc_macro").compute(truth, scores, average=None)["auroc"])
+    ranked = np.flatnonzero(~np.isnan(values))
+    influence = np.zeros((clusters.count, len(ranked)))
+    ends = []
     for column, code in enumerate(ranked):
         known = np.flatnonzero(~np.isnan(truth[:, code]))
-        own, positive = clusters.take(known), truth[known, code] == 1
-        of_rows = load_formula("classification_report").area_influence(scores[known, code], positive)
-        for key, rows in zip(values, of_rows, strict=True):
-            influence[key][:, column] = np.bincount(clusters.of_row[known], rows, clusters.count)
-        ends["auroc"].append(auroc_interval(positive, scores[known, code], own))
-        se = standard_error(of_rows[1], own)
-        ends["auprc"].append(wilson_interval(values["auprc"][code], se, own.count_in(positive)))
-    return {
-        method: mean_interval(
-            np.array(values[key])[ranked],
-            np.array([one.low for one in ends[key]]),
-            np.array([one.high for one in ends[key]]),
-            influence[key],
-            clusters.count,
-        )
-        for method, key in (("newcombe", "auroc"), ("wilson", "auprc"))
-    }
+        positive = truth[known, code] == 1
+        of_rows, _ = load_formula("classification_report").area_influence(scores[known, code], positive)
+        influence[:, column] = np.bincount(clusters.of_row[known], of_rows, clusters.count)
+        ends.append(_auroc(positive, scores[known, code], clusters.take(known)))
+    lows, highs = (np.array([getattr(one, end) for one in ends]) for end in ("low", "high"))
+    return mean_interval(values[ranked], lows, highs, influence, clusters.count)
 
 
-def _percentile(
-    metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler
-) -> dict[str, Interval]:
+def _percentile(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
     weights = patient_weights(sampler.clusters.of_row, sampler.resamples, sampler.seed)
     drawn = [metric.resamples(sampler.sample, chunk) for chunk in weights]
-    return {key: quantile_interval(np.concatenate([chunk[key] for chunk in drawn]), values[key]) for key in keys}
+    found = {}
+    for key in keys:
+        interval = quantile_interval(np.concatenate([chunk[key] for chunk in drawn]), values[key])
+
+        def scores(weights: np.ndarray, key: str = key) -> np.ndarray:
+            return metric.resamples(sampler.sample, weights)[key]
+
+        factor = stretch_of_weights(scores, values[key], interval.se, sampler.clusters)
+        found[key] = _stretched(metric, key, values, interval, factor)
+    return found
 
 
-_METHODS: Mapping[str, Callable[[Metric, Mapping[str, float], Sequence[str], Sampler], dict[str, Interval]]] = {
+_METHODS: Mapping[str, Callable[[Metric, Mapping[str, float], Sequence[str], Sampler], Found]] = {
     "smoothed": _smoothed,
-    "newcombe": _newcombe,
+    "newcombe": _of_area,
+    "average_precision": _of_precision,
     "class_mean": _class_mean,
     "percentile": _percentile,
-    "wilson": _wilson,
+    "wilson": _of_influence,
     **dict.fromkeys(SCALES, _of_influence),
 }

@@ -160,7 +160,7 @@ def wilson_interval(score: float, se: float, patients: int, level: float = LEVEL
 
     Args:
         score: in [0, 1].
-        se: over patients.
+        se: over patients, the root of score (1 - score) / n where n patients have one row each.
         patients: those that the share is taken over: the most that it may stand for, and all where `se` is 0.
         level: of the interval.
     """

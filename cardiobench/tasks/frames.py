@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from cardiobench.metrics.number import Number
 from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor
 from cardiobench.stats.estimates import estimate_metric
+from cardiobench.stats.failures import FAILED, failures_sentence, share_failed
 from cardiobench.tasks.answers import TableAnswers
 from cardiobench.tasks.dense_information import dealt_test
 from cardiobench.tasks.dense_label import DenseLabel
@@ -32,11 +34,13 @@ class Measured(NamedTuple):
         numbers: Column -> number of the frame.
         truth: Small picture of the true mask, or the true points, for the information test.
         answer: The same of the prediction.
+        diagonal: Diagonal of the picture as far as it is known, mm: the largest error that a distance in it can have.
     """
 
     numbers: dict[str, float]
     truth: np.ndarray
     answer: np.ndarray
+    diagonal: float = np.nan
 
 
 class FrameKind(TaskKind):
@@ -118,6 +122,7 @@ class DenseScorer:
         rows: One dict per frame: id, patient_id, split, recording, frame, view, phase and its numbers.
         truths: `Measured.truth` of each row.
         answers: `Measured.answer` of each row.
+        diagonal: Largest `Measured.diagonal`, mm; NaN where none is known.
         volumes: Discs of the true and of the predicted masks.
     """
 
@@ -126,6 +131,7 @@ class DenseScorer:
     rows: list[dict[str, Any]] = field(default_factory=list)
     truths: list[np.ndarray] = field(default_factory=list)
     answers: list[np.ndarray] = field(default_factory=list)
+    diagonal: float = np.nan
     volumes: MaskVolumes = field(default_factory=MaskVolumes)
 
     def update(self, label: DenseLabel, prediction: np.ndarray) -> None:
@@ -143,6 +149,7 @@ class DenseScorer:
         self.rows.append(row | measured.numbers)
         self.truths.append(measured.truth)
         self.answers.append(measured.answer)
+        self.diagonal = float(np.fmax(self.diagonal, measured.diagonal))
         if self.with_volumes and label.mask is not None:
             self.volumes.update(label, label.mask == 1, prediction == 1)
 
@@ -239,22 +246,36 @@ class ScoredFrames(Scored):
         self.key = self.task.metrics[0]
         self.table = self.scorer.unit_scores
         self.patients = self.table.pop("patient_id")
-        self.metric = mean_metric(number_of(self.task, self.key))
+        self.metric = mean_metric(number_of(self.task, self.key), self.worst(self.key))
         self.floor_scores = {name: floor.unit_scores[self.key] for name, floor in answers.floors.items()}
         self.frames = FrameCoverage.of(references, answers.expected, self.scorer.frame)
 
     def overall(self) -> dict[str, Estimate]:
         """Return the mean of each number over units, and the error of ejection fractions where these are listed."""
         found = {
-            str(name): estimate_mean(number_of(self.task, str(name)), self.table[name], self.patients)
+            str(name): estimate_mean(
+                number_of(self.task, str(name)), self.table[name], self.patients, self.worst(str(name))
+            )
             for name in self.table
         }
+        found |= {} if self.failed is None else {FAILED.key: self.failed}
         ef = self.answers.ef
         return found if ef is None else found | self.scorer.volumes.estimates(ef, self.patients)
 
+    @cached_property
+    def failed(self) -> Estimate | None:
+        """Share of patients whose answers failed; None where the ranking number states no limit."""
+        sampler = mean_sampler(self.table[self.key], self.patients)
+        return share_failed(sampler.sample.y_pred, sampler.clusters, self.metric.primary, self.task.unit)
+
+    def worst(self, key: str) -> float:
+        """Return the score of a unit that is as wrong as can be: none of the overlap, or the diagonal of the picture."""
+        number = number_of(self.task, key)
+        return number.range[0] if number.higher_is_better else self.scorer.diagonal
+
     def number(self, key: str) -> Number:
         """Return the number as the metrics of frames declare it."""
-        return number_of(self.task, key)
+        return FAILED if key == FAILED.key else number_of(self.task, key)
 
     def floors(self) -> dict[str, Floor]:
         """Return the mean score of each floor."""
@@ -314,5 +335,6 @@ class ScoredFrames(Scored):
         return self.frames.sentences()
 
     def sentences(self, estimate: Estimate) -> list[str]:
-        """Return what kept masks from having a volume."""
-        return self.scorer.volumes.sentences()
+        """Return how many patients failed, and what kept masks from having a volume."""
+        failed = [] if self.failed is None else [failures_sentence(self.failed, self.metric.primary, self.task.unit)]
+        return [*failed, *self.scorer.volumes.sentences()]

@@ -37,7 +37,10 @@ class Landmarks(FrameKind):
             if {one, other} <= set(place):
                 spans = [(ends[place[other]] - ends[place[one]]) * sides[::-1] for ends in (points, prediction)]
                 numbers[LENGTH_ERRORS[length].key] = abs(float(np.hypot(*spans[1]) - np.hypot(*spans[0])))
-        return Measured(numbers, points * sides[::-1], prediction * sides[::-1])
+        truth, answer = points * sides[::-1], prediction * sides[::-1]
+        # The picture reaches at least from its corner, 0, to the farthest point in it.
+        diagonal = float(np.hypot(*np.nanmax(np.concatenate([truth, answer]), axis=0)))
+        return Measured(numbers, truth, answer, diagonal)
 
     def fit(self, truth: np.ndarray, answer: np.ndarray, structures: int) -> float:
         """Return minus the sum of all distances between labelled points and answers."""

@@ -87,7 +87,7 @@ class MaskVolumes:
         for (name, one_step), number in EF_ERRORS.items():
             if self.measured and (biplane or not one_step):
                 errors = (self.fractions(name, one_step=one_step) - ef).abs().reindex(patients.index)
-                found[number.key] = estimate_mean(number, errors, patients)
+                found[number.key] = estimate_mean(number, errors, patients, float((ef - ef.median()).abs().max()))
         return found
 
     def sentences(self) -> list[str]:

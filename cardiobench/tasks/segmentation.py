@@ -27,10 +27,12 @@ class Segmentation(FrameKind):
         names = task.structures
         values = load_formula("dice").dice_of_frame(label.mask, prediction, len(names))
         numbers = {f"dice_{name}": value for name, value in zip(names, values, strict=True)}
+        diagonal = np.nan
         if label.spacing is not None:
+            diagonal = float(np.hypot(*np.multiply(label.mask.shape, label.spacing)))
             values = load_formula("hausdorff95").hausdorff95_of_frame(label.mask, prediction, len(names), label.spacing)
             numbers |= {f"hausdorff95_{name}": value for name, value in zip(names, values, strict=True)}
-        return Measured(numbers, shrunk(label.mask), shrunk(prediction))
+        return Measured(numbers, shrunk(label.mask), shrunk(prediction), diagonal)
 
     def fit(self, truth: np.ndarray, answer: np.ndarray, structures: int) -> float:
         """Return the sum over frames of the Dice of their structures."""

@@ -1,6 +1,7 @@
 """Kinds of task with one answer per unit: what regression, classification and several labels have in common."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric, estimate_metrics
+from cardiobench.stats.failures import FAILED, failures_sentence, share_failed
 from cardiobench.stats.information import information_test
 from cardiobench.stats.variability import training_spread, widen
 from cardiobench.tasks.answers import TableAnswers
@@ -69,11 +71,21 @@ class ScoredTable(Scored):
     def overall(self) -> dict[str, Estimate]:
         """Return every number of the metrics; the interval of the ranking one covers refits where there are some."""
         found = estimate_metrics(self.metrics, self.sampler)
-        return {**found, self.key: self._widened(found[self.key])}
+        failed = {} if self.failed is None else {FAILED.key: self.failed}
+        return {**failed, **found, self.key: self._widened(found[self.key])}
+
+    @cached_property
+    def failed(self) -> Estimate | None:
+        """Share of patients whose answers failed; None where the ranking number is no mean of errors with a limit."""
+        sampler, number = self.sampler, self.metric.numbers[self.key]
+        if not number.failed or self.metric.per_row is None:
+            return None
+        errors = self.metric.per_row(**self.metric.inputs(sampler.sample))[self.key]
+        return share_failed(errors, sampler.clusters, number, self.task.unit)
 
     def number(self, key: str) -> Number:
         """Return the number as its metric declares it."""
-        return next(metric.numbers[key] for metric in self.metrics if key in metric.numbers)
+        return next((metric.numbers[key] for metric in self.metrics if key in metric.numbers), FAILED)
 
     def floors(self) -> dict[str, Floor]:
         """Return the closed form, the best constant, the constant of the train labels, and chance."""
@@ -167,7 +179,8 @@ class ScoredTable(Scored):
 
     def sentences(self, estimate: Estimate) -> list[str]:
         """Return sentences on classes with few patients, and why the score has no number or no interval."""
-        return [*self.class_sentences(), *([estimate.reason] if estimate.reason else [])]
+        failed = [] if self.failed is None else [failures_sentence(self.failed, self.number(self.key), self.task.unit)]
+        return [*self.class_sentences(), *([estimate.reason] if estimate.reason else []), *failed]
 
     def class_sentences(self) -> list[str]:
         """Return sentences on classes that few patients have; by default none."""

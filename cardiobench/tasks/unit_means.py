@@ -12,10 +12,14 @@ from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric
 
 
-def mean_metric(number: Number) -> Metric:
+def mean_metric(number: Number, worst: float = np.nan) -> Metric:
     """Return the metric whose value is the mean of scores that are computed already, one per unit.
 
     Its sample holds them as answers; the truth is 0.
+
+    Args:
+        number: What the scores are.
+        worst: Score of a patient who is as wrong as can be (`Metric.worst`); NaN where none is known.
     """
     key = number.key
 
@@ -30,7 +34,18 @@ def mean_metric(number: Number) -> Metric:
     def influence(references: np.ndarray, predictions: np.ndarray) -> dict[str, np.ndarray]:
         return {key: (predictions - predictions.mean()) / len(predictions)}
 
-    return Metric(key, compute, {key: number}, compute_resamples=compute_resamples, influence=influence)
+    def as_wrong_as_can_be(references: np.ndarray, predictions: np.ndarray) -> dict[str, float]:
+        return {} if np.isnan(worst) else {key: worst}
+
+    return Metric(
+        key,
+        compute,
+        {key: number},
+        compute_resamples=compute_resamples,
+        influence=influence,
+        support=lambda references, predictions: {},
+        worst=as_wrong_as_can_be,
+    )
 
 
 def mean_sampler(values: pd.Series, patients: pd.Series, seed: int = 0) -> Sampler:
@@ -41,9 +56,16 @@ def mean_sampler(values: pd.Series, patients: pd.Series, seed: int = 0) -> Sampl
     return Sampler(ScoringInput(np.zeros(len(numbers)), numbers), clusters, np.zeros(0, dtype=bool), RESAMPLES, seed)
 
 
-def estimate_mean(number: Number, values: pd.Series, patients: pd.Series) -> Estimate:
-    """Return the mean of per-unit scores with its interval over patients; units without a value are left out."""
+def estimate_mean(number: Number, values: pd.Series, patients: pd.Series, worst: float = np.nan) -> Estimate:
+    """Return the mean of per-unit scores with its interval over patients; units without a value are left out.
+
+    Args:
+        number: What the scores are.
+        values: Score of each unit.
+        patients: Patient of each unit.
+        worst: As of `mean_metric`.
+    """
     sampler = mean_sampler(values, patients)
     if not len(sampler.sample):
         return Estimate(np.nan, np.nan, np.nan, 0, 0, "no unit has this number")
-    return estimate_metric(mean_metric(number), sampler)[number.key]
+    return estimate_metric(mean_metric(number, worst), sampler)[number.key]

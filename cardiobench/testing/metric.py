@@ -18,7 +18,8 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "smoothed": ("from_tables",),
     "class_mean": ("per_class",),
     "newcombe": ("influence", "support"),
-    "wilson": ("influence", "support"),
+    "wilson": ("influence",),
+    "average_precision": ("influence", "support"),
     **dict.fromkeys(SCALES, ("influence",)),
 }
 """Method of an interval -> functions that a formula needs for it."""

@@ -15,7 +15,7 @@ NUMBERS = {
     "ppv": {**_SHARE, "interval": "smoothed"},
     "npv": {**_SHARE, "interval": "smoothed"},
     "auroc": {**_SHARE, "interval": "newcombe"},
-    "auprc": {**_SHARE, "interval": "wilson"},
+    "auprc": {**_SHARE, "interval": "average_precision"},
     "brier": {"better": "lower", "range": (0, 2), "interval": "log_t"},
     "nll": {"better": "lower", "range": (0, np.inf), "interval": "log_t"},
     "ece": {
@@ -25,6 +25,7 @@ NUMBERS = {
     },
 }
 BINS = 15
+MEAN = "too high where few patients have a label: read the mean AUROC"
 ALONE = "always yes or always no reaches 1: read it with its partner"
 
 
@@ -212,7 +213,7 @@ def floor(references, classes):
         "ppv": (positive, "any guessing"),
         "npv": (1 - positive, "any guessing"),
         "auroc": (0.5, "any order"),
-        "auprc": (positive, "any order"),
+        "auprc": (positive, "any order") if classes == 2 else (np.nan, MEAN),
         "brier": (variance / (2 if classes == 2 else 1), "the class rates as probabilities"),
         "nll": (-(known * np.log(known)).sum(), "the class rates as probabilities"),
         "ece": (np.nan, "the class rates as probabilities are calibrated perfectly and say nothing"),

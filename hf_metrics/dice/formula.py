@@ -9,6 +9,7 @@ NUMBERS = {
         "unit": "fraction",
         "interval": "log_t_complement",
         "by_structure": True,
+        "failed": {"": 0.5},
     },
 }
 

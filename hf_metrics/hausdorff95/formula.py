@@ -4,7 +4,14 @@ import numpy as np
 from scipy import ndimage
 
 NUMBERS = {
-    "hausdorff95": {"better": "lower", "range": (0, np.inf), "unit": "mm", "interval": "log_t", "by_structure": True},
+    "hausdorff95": {
+        "better": "lower",
+        "range": (0, np.inf),
+        "unit": "mm",
+        "interval": "log_t",
+        "by_structure": True,
+        "failed": {"mm": 20},
+    },
 }
 PERCENTILE = 95
 

@@ -4,7 +4,7 @@ import numpy as np
 
 RADII = (2.0, 5.0, 10.0)
 """Radii in mm within which a landmark counts as found."""
-_WITHIN = {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "t", "by_structure": True}
+_WITHIN = {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "wilson", "by_structure": True}
 NUMBERS = {
     "landmark_error": {
         "better": "lower",
@@ -12,6 +12,7 @@ NUMBERS = {
         "unit": "mm",
         "interval": "log_t",
         "by_structure": True,
+        "failed": {"mm": RADII[-1]},
     },
     **dict.fromkeys((f"within_{radius:g}" for radius in RADII), _WITHIN),
 }

@@ -5,7 +5,14 @@ import numbers
 import numpy as np
 
 NUMBERS = {
-    "mae": {"better": "lower", "range": (0, np.inf), "unit": "label", "interval": "log_t", "constant": "median"},
+    "mae": {
+        "better": "lower",
+        "range": (0, np.inf),
+        "unit": "label",
+        "interval": "log_t",
+        "constant": "median",
+        "failed": {"%": 15, "mm": 10, "cm": 1, "years": 20},
+    },
 }
 
 
@@ -49,6 +56,12 @@ def per_row(references, predictions):
     """Compute the absolute error of each row, (n,)."""
     truth, guess = _pair(references, predictions)
     return {"mae": np.abs(guess - truth)}
+
+
+def worst(references, predictions):
+    """Return the error of a patient who is as wrong as can be: the distance of the farthest reference from the median."""
+    truth, _ = _pair(references, predictions)
+    return {"mae": float(np.abs(truth - np.median(truth)).max())}
 
 
 def influence(references, predictions):

@@ -79,17 +79,18 @@ def test_two_classifiers_are_compared_in_the_same_smoothed_draws():
     clusters, metric, called = Clusters.of(np.arange(48)), load_metric("f1_macro"), []
     for seed in range(150):
         one, two = (ScoringInput(truth, np.where(rng.random(48) < 0.8, truth, 1 - truth)) for _ in range(2))
-        ends, _, se, p = paired_difference(metric, "f1_macro", one, two, clusters, 2, 300, seed)
-        assert ends[0] < ends[1] and se > 0 and 0 < p <= 1
-        called.append(not ends[0] <= 0 <= ends[1])
+        found = paired_difference(metric, "f1_macro", one, two, clusters, 2, 300, seed)
+        assert found.low < found.high and found.se > 0 and 0 < found.p_value <= 1
+        called.append(not found.low <= 0 <= found.high)
     assert np.mean(called) <= 0.08
 
 
 def test_a_difference_that_is_the_same_for_every_patient_is_no_chance():
     truth, clusters, metric = np.arange(20.0), Clusters.of(np.arange(20)), load_metric("mae")
     two, four = (ScoringInput(truth, truth + error) for error in (2.0, 4.0))
-    assert paired_difference(metric, "mae", two, four, clusters, 0)[0::3] == ((-2, -2), 0)
-    assert paired_difference(metric, "mae", two, two, clusters, 0)[3] == 1
+    found = paired_difference(metric, "mae", two, four, clusters, 0)
+    assert (found.low, found.high, found.p_value) == (-2, -2, 0)
+    assert paired_difference(metric, "mae", two, two, clusters, 0).p_value == 1
 
 
 def test_members_that_were_not_run_count():

@@ -153,6 +153,42 @@ def test_wilson_against_scipy():
     )
 
 
+@pytest.mark.parametrize("hits, people", [(57, 60), (60, 60), (9, 12)])
+def test_a_share_of_patients_has_wilsons_interval_as_scipy_has_it(hits, people):
+    truth = np.full(people + 3, 35.0)
+    truth[people:] = 60.0
+    answers = np.where(np.arange(people + 3) < hits, 30.0, 55.0)
+    rows = Sampler(ScoringInput(truth, answers), one_row_each(people + 3), np.zeros(0, bool))
+    found = estimate_metric(load_metric("ejection_fraction_report"), rows)["sensitivity_le_40"]
+    expected = stats.binomtest(hits, people).proportion_ci(method="wilson")
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_pessimistic_end_of_a_mean_error_counts_one_who_is_as_wrong_as_can_be():
+    """By hand: 29 patients and one more at the distance of the farthest from the median; the width stays."""
+    rng = np.random.default_rng(3)
+    truth = rng.normal(55, 12, 29)
+    errors = np.abs(rng.normal(0, 6, 29))
+    rows = Sampler(ScoringInput(truth, truth + errors), one_row_each(29), np.zeros(0, bool))
+    found = estimate_metric(load_metric("mae"), rows)["mae"]
+    moved = (errors.sum() + np.abs(truth - np.median(truth)).max()) / 30
+    reach = stats.t.ppf(0.975, 28) * stats.sem(errors)
+    assert found.high == pytest.approx(moved * np.exp(reach / moved))
+    assert found.low == pytest.approx(errors.mean() * np.exp(-reach / errors.mean())), "the other end stays"
+
+
+def test_average_precision_has_an_interval_from_fifty_patients_with_the_finding():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], (150, 50))
+    share = np.clip(0.3 * truth + 0.7 * rng.random(200), 0.01, 0.99)
+    sample = ScoringInput(truth, (share > 0.5).astype(int), np.stack([1 - share, share], axis=1))
+    report = load_metric("classification_report")
+    enough = estimate_metric(report, Sampler(sample, one_row_each(200), BOTH), ["auprc"])["auprc"]
+    assert enough.low < enough.value < enough.high
+    few = estimate_metric(report, Sampler(sample.take(np.arange(1, 199)), one_row_each(198), BOTH), ["auprc"])["auprc"]
+    assert np.isnan(few.low) and "50 patients" in few.reason
+
+
 @pytest.mark.parametrize("name", [n for n in list_metrics() if hasattr(load_formula(n), "influence")])
 def test_influence_is_the_derivative_in_the_weight_of_a_row(name):
     """Against weights by finite differences; where a formula takes none, against a row counted twice."""
@@ -201,5 +237,7 @@ def test_every_number_of_a_binary_report_lies_in_its_interval():
         for key, found in estimate_metric(load_metric(name), rows).items():
             if key == "ece":
                 assert np.isnan(found.low) and "biased" in found.reason
+            elif key == "auprc":
+                assert np.isnan(found.low) and "fewer than 50 patients have the finding" in found.reason
             else:
                 assert found.low < found.value < found.high and found.method, key

@@ -1,0 +1,43 @@
+"""How many patients were answered badly, and how many more may be: what a mean of errors does not show."""
+
+import math
+
+import numpy as np
+
+from cardiobench.metrics.number import Number
+from cardiobench.results.score_result import Estimate
+from cardiobench.stats.bootstrap import MIN_PATIENTS
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.intervals import wilson_interval
+
+FAILED = Number("failed", "lower", (0, 1), unit="fraction", interval="wilson")
+"""Share of patients whose mean error is beyond the limit of the number that ranks models (`Number.failed`)."""
+
+
+def share_failed(values: np.ndarray, clusters: Clusters, number: Number, label_unit: str) -> Estimate | None:
+    """Compute the share of patients whose answers failed, with Wilson's interval; None where no limit is stated.
+
+    Args:
+        values: Error or share of overlap of each row, (n,).
+        clusters: Patients of the rows.
+        number: The number that is their mean.
+        label_unit: Unit of the task's label.
+    """
+    limit = number.failed.get(number.value_unit(label_unit), math.nan)
+    if math.isnan(limit) or clusters.count < MIN_PATIENTS:
+        return None
+    means = clusters.sum(values) / clusters.rows
+    share = float(np.mean(means < limit if number.higher_is_better else means > limit))
+    low, high, se = wilson_interval(share, math.sqrt(share * (1 - share) / clusters.count), clusters.count)
+    return Estimate(share, low, high, len(values), clusters.count, se=se, method=FAILED.method)
+
+
+def failures_sentence(failed: Estimate, number: Number, label_unit: str) -> str:
+    """Say how many patients failed, and how many in a hundred may: none seen is not none."""
+    unit = number.value_unit(label_unit)
+    limit = f"{number.failed[unit]:g}"
+    beyond = (
+        f"{number.key} < {limit}" if number.higher_is_better else f"off by > {limit} {unit}".replace(" %", " points")
+    )
+    count = round(failed.value * failed.n_patients)
+    return f"{count or 'none'} of {failed.n_patients} patients failed ({beyond}): up to {100 * failed.high:.0f} % may"

@@ -1,0 +1,63 @@
+"""Differences over several labels against DeLong's variance, written out."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import roc_auc_score
+
+from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.paired import comparable_labels, label_difference
+
+
+def placements(positive, scores):
+    """Share of the other class that each row is ranked correctly against, by counting."""
+    wins = (scores[positive][:, None] > scores[~positive]) + 0.5 * (scores[positive][:, None] == scores[~positive])
+    return wins.mean(axis=1), wins.mean(axis=0)
+
+
+def test_one_label_has_delongs_variance_and_the_freedom_of_its_positives():
+    rng = np.random.default_rng(0)
+    truth = (np.arange(80) < 12).astype(float)[:, None]
+    first, second = (rng.normal(size=(80, 1)) + shift * truth for shift in (1.5, 0.8))
+    found = label_difference(ScoringInput(truth, first), ScoringInput(truth, second), Clusters.of(np.arange(80)))
+    positive = truth[:, 0] == 1
+    (v, w), (other_v, other_w) = placements(positive, first[:, 0]), placements(positive, second[:, 0])
+    of_ill, of_well = np.var(v - other_v, ddof=1) / 12, np.var(w - other_w, ddof=1) / 68
+    freedom = (of_ill + of_well) ** 2 / (of_ill**2 / 11 + of_well**2 / 79)
+    difference = roc_auc_score(positive, first) - roc_auc_score(positive, second)
+    se = np.sqrt(of_ill + of_well)
+    assert found.se == pytest.approx(se)
+    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(difference) / se, freedom))
+    reach = stats.t.ppf(0.975, freedom) * se
+    assert (found.low, found.high) == pytest.approx((difference - reach, difference + reach))
+
+
+def test_labels_of_fewer_than_five_patients_are_left_out():
+    rng = np.random.default_rng(1)
+    truth = np.stack([np.arange(60) < 20, np.arange(60) < 5, np.arange(60) < 4, np.arange(60) < 56], axis=1).astype(
+        float
+    )
+    clusters = Clusters.of(np.arange(60))
+    assert comparable_labels(truth, clusters).tolist() == [True, True, False, False]
+    assert comparable_labels(truth, Clusters.of(np.arange(60) // 2)).tolist() == [True, False, False, False]
+    first, second = (rng.normal(size=truth.shape) for _ in range(2))
+    whole = label_difference(ScoringInput(truth, first), ScoringInput(truth, second), clusters)
+    part = label_difference(
+        ScoringInput(truth[:, :2], first[:, :2]), ScoringInput(truth[:, :2], second[:, :2]), clusters
+    )
+    assert whole == part
+    none = label_difference(
+        ScoringInput(truth[:, 2:], first[:, 2:]), ScoringInput(truth[:, 2:], second[:, 2:]), clusters
+    )
+    assert np.isnan(none.p_value)
+
+
+def test_copies_of_rows_add_no_evidence():
+    rng = np.random.default_rng(2)
+    truth = (rng.random((70, 3)) < 0.3).astype(float)
+    first, second = (rng.normal(size=truth.shape) + truth for _ in range(2))
+    once = label_difference(ScoringInput(truth, first), ScoringInput(truth, second), Clusters.of(np.arange(70)))
+    twice = [ScoringInput(np.repeat(truth, 2, axis=0), np.repeat(one, 2, axis=0)) for one in (first, second)]
+    copies = label_difference(*twice, Clusters.of(np.repeat(np.arange(70), 2)))
+    assert copies == pytest.approx(once)
