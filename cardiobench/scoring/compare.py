@@ -19,11 +19,11 @@ from cardiobench.results.printing import text_table
 from cardiobench.results.verdict import LEVEL
 from cardiobench.scoring.families import margin
 from cardiobench.scoring.missing_answers import fill_missing
-from cardiobench.scoring.verdict import DETECTABLE, SURE
+from cardiobench.scoring.verdict import DETECTABLE
 from cardiobench.stats.bootstrap import MIN_PATIENTS, patient_weights
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import made_up_answers, smoothed_cells, standard_error
-from cardiobench.stats.paired import UNKNOWN, Difference, comparable_labels, label_difference, students
+from cardiobench.stats.paired import MIN_PER_LABEL, UNKNOWN, Difference, comparable_labels, label_difference, students
 from cardiobench.stats.unequal import stretch_of_mean, stretch_of_tables, stretch_of_weights
 from cardiobench.tasks.answers import TableAnswers
 
@@ -182,9 +182,9 @@ def compare(
     first, second, clusters, labels = a.sample(), other.sample(), Clusters.of(a.patients), ""
     if first.multilabel and (chosen := comparable_labels(first.y_true, clusters)).any():
         first, second = first.take_classes(chosen), second.take_classes(chosen)
-        labels = f"over {chosen.sum()} of {len(chosen)} labels, which {SURE} patients have and {SURE} have not"
+        labels = f"over {chosen.sum()} of {len(chosen)} labels, which {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} have not"
     elif first.multilabel:
-        labels = f"no label that {SURE} patients have and {SURE} have not"
+        labels = f"no label that {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} have not"
     scores = float(loaded.value(first)[key]), float(loaded.value(second)[key])
     difference, found = scores[0] - scores[1], UNKNOWN
     enough = clusters.count >= MIN_PATIENTS and not labels.startswith("no ")

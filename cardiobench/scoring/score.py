@@ -82,5 +82,5 @@ def _rough(patients: int, effective: float) -> str:
     """Say that the interval is rough, since it rests on few patients or most rows are those of few; empty where it is not."""
     if patients < MIN_PATIENTS or effective >= FEW_PATIENTS:
         return ""
-    unequal = f", who by their shares of the rows count as {effective:.0f}" if round(effective) < patients else ""
+    unequal = f", who by their shares of the rows count as {effective:.0f}" if effective < patients / 2 else ""
     return f"rests on {patients} patients{unequal}: the interval is rough below {FEW_PATIENTS}"
