@@ -10,10 +10,22 @@ import sys
 
 from benchmarks.validity.differences import comparisons, gaps, label_comparisons
 from benchmarks.validity.every_metric import every_metric
+from benchmarks.validity.frames import dealt_frames
 from benchmarks.validity.intervals import coverage
 from benchmarks.validity.verdicts import correlation, false_alarms, missing, power
 
-PARTS = (false_alarms, power, coverage, every_metric, gaps, comparisons, label_comparisons, missing, correlation)
+PARTS = (
+    false_alarms,
+    power,
+    coverage,
+    every_metric,
+    gaps,
+    comparisons,
+    label_comparisons,
+    missing,
+    correlation,
+    dealt_frames,
+)
 
 
 def broken(part, repetitions: int) -> list[str]:

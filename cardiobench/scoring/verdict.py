@@ -60,8 +60,8 @@ def judge(
 def _word(low: float, p: float, reversed_: bool, evidence: Evidence) -> Verdict:
     if math.isnan(evidence.floor.value):
         return Verdict.INCOMPARABLE
-    patients = evidence.patients
-    if math.isnan(low) or patients.effective < MIN_PATIENTS or patients.others < SURE:
+    patients, dealt = evidence.patients, evidence.information.n_patients
+    if math.isnan(low) or min(patients.effective, dealt) < MIN_PATIENTS or patients.others < SURE:
         return Verdict.FEW
     if p < LEVEL:
         return Verdict.ABOVE if low > 0 else Verdict.INFORMED
@@ -141,6 +141,11 @@ class Reason:
             return (
                 f"the rows are so unequally shared that {patients.total} patients count as {patients.effective:.1f}, and "
                 f"{MIN_PATIENTS} are needed"
+            )
+        if (dealt := self.evidence.information.n_patients) < MIN_PATIENTS:
+            return (
+                f"{dealt} of {patients.total} patients share their views and phases with another, so that answers can be "
+                f"exchanged, and {MIN_PATIENTS} are needed"
             )
         if patients.others < ENOUGH:
             return f"{patients.others:.3g} patients who are not {patients.frequent}: a good model would often not be recognised"

@@ -1,17 +1,23 @@
-"""Do masks and points know the patient? The same answers, dealt to frames of other patients, would fit as well by chance."""
+"""Do masks and points know the patient? The same answers, dealt to other patients, would fit as well by chance."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.information import Dealer, Information, tails_of
+from cardiobench.stats.information import DRAWS, NOTHING_DEALT, Dealer, Information, tails_of
 from cardiobench.tasks.task import Task
 
-DRAWS = 199
 SIDE = 64
 """Rows and columns of the small picture of a mask that dealings are scored on."""
+MOST_PATIENTS = 2000
+"""Patients above which the test is made on a random selection of so many: each view holds the fit of each pair."""
+GRID = 2.0**20
+"""Steps of fit: whole numbers have exact sums, so that dealings that fit alike are equal."""
+
+Closeness = Callable[[np.ndarray, np.ndarray, int], npt.NDArray[np.float64]]
 
 
 def shrunk(mask: np.ndarray) -> np.ndarray:
@@ -21,7 +27,7 @@ def shrunk(mask: np.ndarray) -> np.ndarray:
 
 
 def dealt_test(
-    fit: Callable[[np.ndarray, np.ndarray, int], float],
+    closeness: Closeness,
     task: Task,
     frame: pd.DataFrame,
     truths: Sequence[np.ndarray],
@@ -29,44 +35,106 @@ def dealt_test(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Information:
-    """Test whether answers fit the patients they were given for better than others of the same view and phase.
+    """Test whether answers fit the patients they were given for better than they fit others.
+
+    Whole patients are exchanged once, with all their views and phases, among patients who have the same views and phases;
+    patients with a set that no other has take no part. Several recordings of one view are dealt in turn, from a random start.
 
     Args:
-        fit: Sum over frames of how well answers fit, from truths, answers and the number of structures; more is better.
-        task: of the labels.
+        closeness: Fit of each truth with each answer (`FrameKind.closeness`).
+        task: Task of the labels.
         frame: patient_id, view and phase of each frame.
-        truths: small masks, or points in mm.
-        answers: the same of the predictions.
-        draws: B of the dealings.
-        seed: of the draws.
+        truths: Small masks, or points in mm.
+        answers: The same of the predictions.
+        draws: Number of dealings.
+        seed: Seed of the draws.
 
     Returns:
-        The outcome, by the ranking metric.
+        The outcome by the ranking metric; `n_patients` counts the patients who can be exchanged.
     """
-    truth, answer = np.stack(truths), np.stack(answers)
     rng = np.random.default_rng(seed)
-    patients = Clusters.of(frame["patient_id"].to_numpy()).count
-    dealt = np.zeros(draws)
-    for _, rows in frame.reset_index(drop=True).fillna("").groupby(["view", "phase"], sort=True):
-        dealer = Dealer(Clusters.of(rows["patient_id"].to_numpy()), rng)
-        chosen = rows.index.to_numpy()[dealer.rows]
-        every = (source for sources in dealer.deal(draws) for source in sources)
-        for draw, source in enumerate(every):
-            dealt[draw] += fit(truth[chosen], answer[chosen[source]], len(task.structures))
-    observed = fit(truth, answer, len(task.structures))
-    return Information.of(tails_of(observed, dealt), task.metrics[0], patients)
+    clusters = Clusters.of(frame["patient_id"].to_numpy())
+    slots = frame[["view", "phase"]].fillna("").groupby(["view", "phase"], sort=True).ngroup().to_numpy()
+    sets = np.unique(clusters.cells(slots, slots.max() + 1) > 0, axis=0, return_inverse=True)[1].ravel()
+    members = np.flatnonzero(np.bincount(sets)[sets] > 1)
+    if len(members) > MOST_PATIENTS:
+        members = rng.permutation(members)[:MOST_PATIENTS]
+    if not len(members):
+        return Information.of(NOTHING_DEALT, task.metrics[0], 0)
+    kept = np.flatnonzero(np.isin(clusters.of_row, members))
+    patients = np.searchsorted(members := np.sort(members), clusters.of_row[kept])
+    dealer = Dealer(Clusters(np.arange(len(members)), len(members)), rng, sets[members])
+    views = [
+        _View.of(closeness, kept[slots[kept] == slot], patients[slots[kept] == slot], truths, answers, task, rng)
+        for slot in np.unique(slots[kept])
+    ]
+    donors = np.empty(len(members), np.int64)
+    dealt = []
+    for source in (one for block in dealer.deal(draws) for one in block):
+        donors[dealer.rows] = dealer.rows[source]
+        dealt.append(sum(view.fit(donors, rng) for view in views))
+    observed = sum(float(np.trace(view.fits)) for view in views)
+    tails = NOTHING_DEALT if set(dealt) == {observed} else tails_of(observed, np.array(dealt))
+    if len(members) < clusters.count and tails.test:
+        tails = tails._replace(
+            test=f"{tails.test} among the {len(members)} of {clusters.count} patients who can be exchanged"
+        )
+    return Information.of(tails, task.metrics[0], len(members))
 
 
-def overlap(truth: np.ndarray, answer: np.ndarray, structures: int) -> float:
-    """Return the sum over frames of the Dice of their structures."""
-    total = 0.0
+class _View:
+    """Frames of one view and phase, in the order of patients, with the fit of each truth (rows) with each answer (columns)."""
+
+    def __init__(self, patients: np.ndarray, fits: npt.NDArray[np.float64]) -> None:
+        self.fits, self.patients = fits, patients
+        self._members, first, size = np.unique(patients, return_index=True, return_counts=True)
+        count = int(patients.max()) + 1
+        self._first, self._size = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        self._first[self._members], self._size[self._members] = first, size
+        self._turn = np.arange(len(patients)) - self._first[patients]
+        self._rows = np.arange(len(patients))
+
+    @classmethod
+    def of(
+        cls,
+        closeness: Closeness,
+        rows: np.ndarray,
+        patients: np.ndarray,
+        truths: Sequence[np.ndarray],
+        answers: Sequence[np.ndarray],
+        task: Task,
+        rng: np.random.Generator,
+    ) -> "_View":
+        """Compute all fits of the frames at `rows`; the recordings of a patient come in a random order."""
+        order = np.lexsort((rng.random(len(rows)), patients))
+        truth, answer = (np.stack([values[row] for row in rows[order]]) for values in (truths, answers))
+        return cls(patients[order], np.rint(closeness(truth, answer, len(task.structures)) * GRID))
+
+    def fit(self, donors: np.ndarray, rng: np.random.Generator) -> float:
+        """Return the fit where each patient receives the answers of its donor, (P,)."""
+        donor = donors[self.patients]
+        size, turn = self._size[donor], self._turn
+        if len(self._members) < len(self.patients):
+            start = np.zeros(len(self._size), np.int64)
+            start[self._members] = rng.integers(self._size[donors[self._members]])
+            turn = (start[self.patients] + turn) % size
+        return float(self.fits[self._rows, self._first[donor] + turn].sum())
+
+
+def overlap(truth: np.ndarray, answer: np.ndarray, structures: int) -> npt.NDArray[np.float64]:
+    """Return the sum of the Dice of all structures of each mask (n, pixels) with each other one (m, pixels), (n, m)."""
+    total = np.zeros((len(truth), len(answer)))
     for label in range(1, structures + 1):
-        one, other = truth == label, answer == label
-        pixels = one.sum(axis=1) + other.sum(axis=1)
-        total += float((2 * (one & other).sum(axis=1) / np.maximum(pixels, 1)).sum())
+        one, other = (truth == label).astype(np.float32), (answer == label).astype(np.float32)
+        pixels = one.sum(axis=1)[:, None] + other.sum(axis=1)
+        total += 2 * (one @ other.T) / np.maximum(pixels, 1)  # counts of pixels, exact in float32
     return total
 
 
-def closeness(truth: np.ndarray, answer: np.ndarray) -> float:
-    """Return minus the sum of all distances between labelled points and answers."""
-    return -float(np.nansum(np.sqrt(((truth - answer) ** 2).sum(axis=-1))))
+def distances(truth: np.ndarray, answer: np.ndarray) -> npt.NDArray[np.float64]:
+    """Return minus the sum of the distances of labelled points (n, k, 2) and answers (m, k, 2) of each two frames, (n, m)."""
+    total = np.zeros((len(truth), len(answer)))
+    for points, others in zip(truth.swapaxes(0, 1), answer.swapaxes(0, 1), strict=True):
+        apart = points[:, None] - others
+        total -= np.nan_to_num(np.hypot(apart[..., 0], apart[..., 1]))
+    return total

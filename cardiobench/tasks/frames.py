@@ -86,12 +86,12 @@ class FrameKind(TaskKind):
         """
 
     @abstractmethod
-    def fit(self, truth: np.ndarray, answer: np.ndarray, structures: int) -> float:
-        """Return how well some answers fit their frames, for the information test; more is better.
+    def closeness(self, truth: np.ndarray, answer: np.ndarray, structures: int) -> np.ndarray:
+        """Return how well each answer fits each frame, (n, m) float64, for the information test; more is better.
 
         Args:
-            truth: `Measured.truth` of each frame, stacked.
-            answer: `Measured.answer` of each frame, stacked.
+            truth: `Measured.truth` of n frames, stacked.
+            answer: `Measured.answer` of m frames, stacked.
             structures: Number of structures.
         """
 
@@ -291,7 +291,9 @@ class ScoredFrames(Scored):
         if self.frames.missing:
             estimate, bounds = self._worst_case()
         scorer = self.scorer
-        information = dealt_test(self.kind.fit, self.task, scorer.frame, scorer.truths, scorer.answers, seed=self.seed)
+        information = dealt_test(
+            self.kind.closeness, self.task, scorer.frame, scorer.truths, scorer.answers, seed=self.seed
+        )
         clusters = mean_sampler(self.table[self.key], self.patients).clusters
         patients = Patients(clusters.count, clusters.effective)
         return Evidence(estimate, floor, information, estimate.n_patients, patients, bounds)

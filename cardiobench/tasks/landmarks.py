@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cardiobench.metrics.load import load_formula
-from cardiobench.tasks.dense_information import closeness
+from cardiobench.tasks.dense_information import distances
 from cardiobench.tasks.dense_label import LENGTHS, DenseLabel
 from cardiobench.tasks.floors import COLLAPSED_SPREAD
 from cardiobench.tasks.frame_numbers import LENGTH_ERRORS
@@ -42,9 +42,9 @@ class Landmarks(FrameKind):
         diagonal = float(np.hypot(*np.nanmax(np.concatenate([truth, answer]), axis=0)))
         return Measured(numbers, truth, answer, diagonal)
 
-    def fit(self, truth: np.ndarray, answer: np.ndarray, structures: int) -> float:
-        """Return minus the sum of all distances between labelled points and answers."""
-        return closeness(truth, answer)
+    def closeness(self, truth: np.ndarray, answer: np.ndarray, structures: int) -> np.ndarray:
+        """Return minus the sum of the distances between labelled points and answers."""
+        return distances(truth, answer)
 
     def all_same(self, truths: Sequence[np.ndarray], answers: Sequence[np.ndarray]) -> bool:
         """Tell whether the points hardly vary, compared with the labelled ones."""

@@ -34,8 +34,8 @@ class Segmentation(FrameKind):
             numbers |= {f"hausdorff95_{name}": value for name, value in zip(names, values, strict=True)}
         return Measured(numbers, shrunk(label.mask), shrunk(prediction), diagonal)
 
-    def fit(self, truth: np.ndarray, answer: np.ndarray, structures: int) -> float:
-        """Return the sum over frames of the Dice of their structures."""
+    def closeness(self, truth: np.ndarray, answer: np.ndarray, structures: int) -> np.ndarray:
+        """Return the sum of the Dice of the structures."""
         return overlap(truth, answer, structures)
 
     def all_same(self, truths: Sequence[np.ndarray], answers: Sequence[np.ndarray]) -> bool:

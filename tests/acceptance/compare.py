@@ -52,6 +52,11 @@ OF_FILES = {
 }
 """Fields that may differ on another machine."""
 
+OF_FRAMES = {
+    "verdict.p_value": "rules 3 exchange whole patients, with all their views and phases, and deal 1,999 times"
+}
+"""Fields of masks and points that may differ."""
+
 
 def machine() -> dict[str, str]:
     """Describe what decides the last bits of a number."""
@@ -87,7 +92,8 @@ def differences(old: Any, new: Any, *, exact: bool, rtol: float) -> list[str]:
     Returns:
         One line per field, with both values.
     """
-    skipped = {**CHANGING, **({} if exact else OF_FILES)}
+    dense = isinstance(old, dict) and old.get("metric") in ("dice", "landmark_error")
+    skipped = {**CHANGING, **({} if exact else OF_FILES), **(OF_FRAMES if dense else {})}
     return [
         f"{field}: {was!r} -> {now!r}"
         for field, was, now in _pairs(*map(_without_reason, (old, new)))

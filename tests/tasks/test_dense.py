@@ -82,6 +82,19 @@ def test_scores_are_means_and_no_medians():
     assert result.floor.value == pytest.approx(0.1)
 
 
+def test_fewer_than_ten_patients_with_the_same_views_are_too_few():
+    """Nine of twelve have one view and two phases; the others have other views or phases, each a set of its own."""
+    odd = {"p9": (("A2C", "ED"),), "p10": (("A2C", "ES"),), "p11": (("A4C", "ED"), ("A2C", "ES"))}
+    scorer, (_, references) = DenseScorer(SEGMENTATION, with_volumes=False), boxes()
+    for number, name in enumerate(references["id"]):
+        for view, phase in odd.get(name, (("A4C", "ED"), ("A4C", "ES"))):
+            scorer.update(label(name, view=view, phase=phase), np.roll(BOX, number % 3, axis=0))
+    result = score_answers(FrameAnswers(scorer, {"best_uninformed": floor_of(scorer)}, 12), references, CONTEXT)
+    assert result.verdict.word == "too few to say"
+    assert result.verdict.sentence.startswith("9 of 12 patients share their views and phases with another")
+    assert result.score.value > result.floor.value
+
+
 def test_patients_with_more_units_are_one_cluster():
     scorer = DenseScorer(SEGMENTATION, with_volumes=False)
     for number in range(24):

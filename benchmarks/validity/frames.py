@@ -1,0 +1,72 @@
+"""Masks and points: coins and a weak model, judged by the test that exchanges whole patients."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.validity.simulated import Promise, noise
+from cardiobench.data import catalog
+from cardiobench.tasks.dense_information import dealt_test
+from cardiobench.tasks.frames import frame_kind
+
+TASK = catalog.task("phantom_echo/landmarks")
+MEAN = np.array([[10.0, 20], [30, 40], [15, 60], [50, 50]])
+DRAWS = 199
+SLOTS = 4
+"""Views and phases."""
+TEST_SETS = {  # name -> patients, share of views that each lacks, whether the large hearts alone lack them, most recordings
+    "50 patients, all have all four": (50, 0.0, False, 1),
+    "50 patients, each lacks 30 %": (50, 0.3, False, 1),
+    "50 patients, the large hearts lack 60 %": (50, 0.6, True, 1),
+    "24 patients, each lacks 30 %": (24, 0.3, False, 1),
+    "50 patients, 1-4 recordings of each": (50, 0.0, False, 4),
+}
+
+
+def frames(
+    rng: np.random.Generator, coin: str, patients: int, lack: float, large: bool, most: int
+) -> tuple[pd.DataFrame, list[np.ndarray], list[np.ndarray]]:
+    """Return frames, true points and answers of one test set.
+
+    Args:
+        rng: Generator of everything.
+        coin: "patient": the mean points with an error that a patient keeps; "frame": one that each frame draws anew;
+            "model": the former, moved by a tenth of the way to the truth.
+        patients: Number of patients.
+        lack: Share of the views that a patient lacks.
+        large: Whether only patients with large hearts lack some.
+        most: Largest number of recordings of one view.
+    """
+    rows, truths, answers = [], [], []
+    for patient in range(patients):
+        size, shift, error = rng.normal(0, 0.15), rng.normal(0, 5, 2), rng.normal(0, 2, 2)
+        has = rng.random(SLOTS) >= (lack if size > 0 or not large else 0)
+        has[rng.integers(SLOTS)] = True
+        for slot in np.flatnonzero(has):
+            for _ in range(rng.integers(1, most + 1)):
+                own = rng.normal(0, 2, 2) if coin == "frame" else error
+                rows.append((f"p{patient}", f"view {slot // 2}", f"phase {slot % 2}"))
+                truths.append(MEAN * (1 + size) + shift + rng.normal(0, 1, MEAN.shape))
+                answers.append(MEAN + own + (0.1 * shift if coin == "model" else 0))
+    return pd.DataFrame(rows, columns=["patient_id", "view", "phase"]), truths, answers
+
+
+def dealt_frames(repetitions: int) -> Iterator[Promise]:
+    """Print how often p < .05 for answers that ignore the recording, and the power of a weak model."""
+    print("\n| masks and points, p <= .05 | error per patient | error per frame | weak model | can be exchanged |")
+    print("|---|---|---|---|---|")
+    closeness = frame_kind(TASK).closeness
+    for name, settings in TEST_SETS.items():
+        found = {coin: np.zeros(2) for coin in ("patient", "frame", "model")}
+        for coin, total in found.items():
+            for seed in range(repetitions):
+                made = frames(np.random.default_rng([1, seed]), coin, *settings)
+                outcome = dealt_test(closeness, TASK, *made, draws=DRAWS, seed=seed)
+                total += outcome.p_value <= 0.05, outcome.n_patients
+        rates = {coin: 100 * total[0] / repetitions for coin, total in found.items()}
+        print(
+            f"| {name} | {rates['patient']:.1f} | {rates['frame']:.1f} | {rates['model']:.0f} | "
+            f"{found['patient'][1] / repetitions:.0f} |"
+        )
+        yield name, max(rates["patient"], rates["frame"]), 5 + noise(5, repetitions, 3)
