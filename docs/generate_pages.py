@@ -1,9 +1,10 @@
-"""A Sphinx extension that makes a page of every dataset, model, metric, protocol and command from the repository."""
+"""A Sphinx extension that makes a page of every dataset, model, metric, protocol, feature and command from the repository."""
 
 import inspect
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -25,15 +26,18 @@ def index(title: str, intro: str, names: list[str]) -> str:
 
 def pages() -> dict[str, str]:
     """Return path below the generated folder -> Markdown text; parts of packages that happen to be installed have none."""
+    from cardiobench.core.extensions import PACKAGE, contributions, extensions
     from cardiobench.core.plugins import entry_points
     from cardiobench.core.resources import folder
     from cardiobench.data.catalog import is_own, list_datasets
     from cardiobench.metrics.load import own_metrics
-    from cardiobench.protocols import list_protocols, protocol
+    from cardiobench.protocols import list_protocols, protocol_class
 
     made = {}
     datasets, metrics = list(filter(is_own, list_datasets())), own_metrics()
-    protocols = [name for name in list_protocols() if name not in entry_points("protocols")]
+    elsewhere = {*entry_points("protocols"), *contributions("protocols")}
+    protocols = [name for name in list_protocols() if name not in elsewhere]
+    features = [name for name in extensions() if name not in entry_points("extensions")]
     for name in datasets:
         made[f"datasets/{name}"] = body(folder("hf_datasets") / name / "README.md")
     cards = sorted(folder("model_cards").glob("*.md"))
@@ -42,17 +46,26 @@ def pages() -> dict[str, str]:
     for name in metrics:
         made[f"metrics/{name}"] = body(folder("hf_metrics") / name / "README.md")
     for name in protocols:
-        kind = type(protocol(name))
-        made[f"protocols/{name}"] = (
-            f"# {name}\n\n{inspect.getdoc(sys.modules[kind.__module__])}\n\n"
-            f"## Options\n\n```{{eval-rst}}\n.. autoclass:: {kind.__module__}.{kind.__qualname__}\n```\n"
-        )
+        kind = protocol_class(name)
+        made[f"protocols/{name}"] = f"# {name}\n\n{inspect.getdoc(sys.modules[kind.__module__])}\n\n{options(name)}"
+    for name in features:
+        page = Path(str(import_module(f"{PACKAGE}.{name}").__file__)).with_name("docs.md").read_text(encoding="utf-8")
+        made[f"features/{name}"] = "\n".join([page, *map(options, extensions()[name].protocols)])
     made["datasets/index"] = index("Datasets", "What is measured on, and what is wrong with it.", datasets)
     made["models/index"] = index("Models", "Every registered model and baseline.", [card.stem for card in cards])
     made["metrics/index"] = index("Metrics", "Each is a module of `evaluate`.", metrics)
     made["protocols/index"] = index("Protocols", "How predictions come about.", protocols)
+    made["features/index"] = index("Features", "Each is a folder that can be taken away.", features)
     made["commands"] = commands()
     return made
+
+
+def options(name: str) -> str:
+    """Return the section of a protocol's options."""
+    from cardiobench.protocols import protocol_class
+
+    kind = protocol_class(name)
+    return f"## Options of {name}\n\n```{{eval-rst}}\n.. autoclass:: {kind.__module__}.{kind.__qualname__}\n```\n"
 
 
 def commands() -> str:
@@ -75,9 +88,13 @@ def _plain() -> dict[str, str]:
 
 
 def write_pages(app: Sphinx) -> None:
-    """Write the pages that have changed, so that a second build is quick."""
-    for name, text in pages().items():
-        path = Path(app.srcdir) / FOLDER / f"{name}.md"
+    """Write the pages that have changed, so that a second build is quick, and remove those of what is gone."""
+    folder, made = Path(app.srcdir) / FOLDER, pages()
+    for path in folder.rglob("*.md"):
+        if path.relative_to(folder).with_suffix("").as_posix() not in made:
+            path.unlink()
+    for name, text in made.items():
+        path = folder / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
