@@ -92,7 +92,11 @@ class ProtocolOutput:
             scores is added to the interval.
         repeats: values of each of several trainings by other seeds, whose mean `values` is; their scores are in the result.
         validation: Predictions of the validation recordings of a protocol that trains, for what is chosen on them later; None
-            where there are none. They take no part in the score.
+            where there are none. They take no part in the score; classes are cut by them (`cut.py`).
+        inner: Predictions of train and validation recordings by folds of their patients, for a cut where validation
+            patients are few; None where there are none.
+        cut: Weights by which class probabilities are multiplied before the largest is the answer, (classes,) or, of answers
+            by several models, (n, classes); None for no weights.
     """
 
     indices: np.ndarray
@@ -102,6 +106,8 @@ class ProtocolOutput:
     refits: tuple[np.ndarray, ...] = ()
     repeats: tuple[np.ndarray, ...] = ()
     validation: HeldOut | None = None
+    inner: HeldOut | None = None
+    cut: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -304,11 +310,14 @@ def aggregate(data: TaskData, output: ProtocolOutput) -> pd.DataFrame:
     """Average the predictions of the recordings of each unit of scoring, then decide its class.
 
     Returns:
-        id, y_pred and, for classification, p_<class>. The class is the most probable one; of two, the positive one on a
-        tie; of a multilabel task every class with a probability of at least 0.5.
+        id, y_pred and, for classification, p_<class>. The class is the most probable one after the cut; of two, the
+        positive one on a tie; of a multilabel task every class with a probability of at least 0.5.
     """
     task, units = data.task, Units.of(data, output.indices)
-    means = units.mean(output.values)
+    means, cut = units.mean(output.values), output.cut
     frame = task.rules.unit_answers(means, task)
+    if cut is not None:
+        weighted = means * (cut if cut.ndim == 1 else units.mean(cut))
+        frame["y_pred"] = task.rules.unit_answers(weighted, task)["y_pred"]
     frame.insert(0, "id", units.ids)
     return frame

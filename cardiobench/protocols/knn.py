@@ -23,7 +23,7 @@ from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.scoring.metrics import macro_auroc
 
 COMPONENT = "protocol knn"
-VERSION = 1
+VERSION = 2
 
 PAPER_SEED = 42
 
@@ -112,8 +112,11 @@ class NearestNeighbours(PredictionProtocol):
         held = np.concatenate([held for _, held in folds])
         of_validation = np.isin(held, data.indices("validation"))
         validation = HeldOut(held[of_validation], self._predictions(data, rows[of_validation, :best]))
-        by_patient = self.profile != "paper" and len(validation.indices)
-        return ProtocolOutput(test, values, details, refits=refits, validation=validation if by_patient else None)
+        if self.profile == "paper":
+            return ProtocolOutput(test, values, details)
+        inner = HeldOut(held, self._predictions(data, rows[:, :best]))
+        found = validation if len(validation.indices) else None
+        return ProtocolOutput(test, values, details, refits=refits, validation=found, inner=inner)
 
     def _folds(self, data: TaskData, train: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield (indices to find neighbours in, indices to predict)."""

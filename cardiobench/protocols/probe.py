@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 from pydantic import NonNegativeInt, PositiveInt
-from sklearn.model_selection import GroupShuffleSplit
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 from threadpoolctl import threadpool_limits
 
 from cardiobench.core.config import RunConfig
@@ -13,6 +13,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import HeldOut, PredictionProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.cut import FEWEST
 from cardiobench.protocols.learnable import check_has_paper_recipe, check_learnable, two_answers
 from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, multilabel_path, predict_all
 from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE, TOLERANCE
@@ -21,8 +22,10 @@ from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.scoring.metrics import macro_auroc
 
 COMPONENT = "protocol probe"
-VERSION = 1
+VERSION = 2
 
+INNER = 5
+"""Folds of the patients whose answers give the cut where validation patients are too few."""
 TIE = 1e-4
 """Share of the stiffest penalty's loss; losses nearer than that are equal, and the stiffer penalty is chosen.
 
@@ -95,7 +98,8 @@ class LinearProbe(PredictionProtocol):
         model, details, validation = self._fit_and_hold_out(data)
         refits = self._refits(data, test, details["penalty"])
         values = model.predict(data.features, test)
-        return ProtocolOutput(test, values, details, refits=refits, validation=validation)
+        inner = self._inner_folds(data, details["penalty"])
+        return ProtocolOutput(test, values, details, refits=refits, validation=validation, inner=inner)
 
     def fit(self, data: TaskData) -> tuple[LinearModel, dict[str, Any]]:
         """Choose the penalty and fit the probe.
@@ -147,6 +151,21 @@ class LinearProbe(PredictionProtocol):
             (model,) = self._fit(data, train, (penalty,), SEARCH_TOLERANCE)
             values = model.predict(data.features, validation)
         return None if values is None else HeldOut(validation, values)
+
+    def _inner_folds(self, data: TaskData, penalty: float) -> HeldOut | None:
+        """Return predictions of train and validation recordings by folds, where validation patients are too few for a cut."""
+        both = data.indices("train", "validation")
+        several = data.task.rules.answer == "class" and len(np.unique(data.patients[both])) >= FEWEST
+        if not several or len(np.unique(data.patients[data.indices("validation")])) >= FEWEST:
+            return None
+        groups, values = data.patients[both], np.zeros((len(both), len(data.task.classes)))
+        with threadpool_limits(1):
+            for fit, held in GroupKFold(INNER).split(both, groups=groups):
+                if not two_answers(data.labels[both[fit]]):
+                    return None
+                (model,) = self._fit(data, both[fit], (penalty,), SEARCH_TOLERANCE)
+                values[held] = model.predict(data.features, both[held])
+        return HeldOut(both, values)
 
     def _multilabel_details(self, data: TaskData, losses: np.ndarray) -> dict[str, Any]:
         """Return what differs for a multilabel task: no weights, and perhaps penalties that were never tried."""

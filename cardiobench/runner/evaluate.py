@@ -14,6 +14,7 @@ from cardiobench.core.libraries import as_text, library_warnings
 from cardiobench.metrics.load import load_metric
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import EnsembleProtocol, PredictionProtocol, ProtocolOutput, TaskData, aggregate
+from cardiobench.protocols.cut import cut_by_validation
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.answered import Answered, save_answered
 from cardiobench.runner.cell import Cell, FrameCell, TaskCell, load_or_compute
@@ -92,6 +93,7 @@ def evaluate_cell(
         output = protocol.predict(data, cell.model.encoder, cell.variant)
     for condition in cell.conditions:
         output = condition.module.apply(cell, data, output, condition.value)
+    output = cut_by_validation(data, output)
     return save_answered(cell, answer_recordings(cell, data, output), started)
 
 

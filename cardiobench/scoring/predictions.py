@@ -11,7 +11,7 @@ from cardiobench.data.references import class_names_of
 from cardiobench.data.spec import Task
 from cardiobench.scoring.unit_ids import count_unlabelled, match_units, units_text
 from cardiobench.tasks.answers import TableAnswers, probability_columns
-from cardiobench.tasks.labels import label_cells, label_values, strange_labels
+from cardiobench.tasks.labels import label_values, strange_labels
 
 ID_COLUMNS = ("FileName", "HashedFileName", "unique_id", "study_id", "patient_id", "query_key", "patient_view_id")
 SUM_TOLERANCE = 1e-3
@@ -37,7 +37,7 @@ class Predictions(TableAnswers):
         Args:
             references: id, patient_id, split, y_true and columns of groups, all splits.
             answers: id with y_pred (class name or number) or `p_<class>` for every class, or both; with probabilities
-                alone the first most probable class is the answer. A multilabel task needs the probabilities.
+                alone the most probable class is the answer (of two the positive one on a tie). A multilabel task needs the probabilities.
             task: the question.
             source: how messages call the answers, such as a file name.
             split: which rows are scored.
@@ -139,13 +139,12 @@ def _completed(answers: pd.DataFrame, task: Task) -> pd.DataFrame:
     columns = [column for column in probability_columns(task) if column in answers]
     if "y_pred" not in answers:
         table = answers[columns].to_numpy(np.float64)
-        best = np.array(task.classes, dtype=object)[table.argmax(axis=1)]
-        answers = answers.assign(y_pred=label_cells(table, task.classes) if task.rules.answer == "labels" else best)
+        answers = answers.assign(y_pred=task.rules.unit_answers(table, task)["y_pred"].to_numpy())
     return answers[["y_pred", *columns]]
 
 
 def _disagreement(frame: pd.DataFrame, task: Task) -> list[str]:
-    """Warn about rows where y_pred is not a most probable class; both are used as given."""
+    """Say in how many rows y_pred is not a most probable class, as after a cut of one's own; both are used as given."""
     columns = probability_columns(task)
     if task.rules.answer == "labels" or not columns or not set(columns) <= set(frame.columns):
         return []

@@ -29,6 +29,7 @@ CHANGING = {
     "tables_sha256.curve": "the intervals of few_shot are stretched for unequal patients",
     "verdict.low": "from the interval of the score",
     "verdict.high": "from the interval of the score",
+    "options.cut*": "what is said of the cut; the records are those of the most probable class",
     "seal": "the checksum of the file itself",
     "stamp.key": "composed of versions",
     "stamp.code": "versions of the components",

@@ -74,6 +74,7 @@ def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> P
         refits=tuple(values[kept] for values in output.refits),
         repeats=tuple(values[kept] for values in output.repeats),
         validation=None,  # Their views are not asked.
+        inner=None,
         details={**output.details, **facts},
     )
 

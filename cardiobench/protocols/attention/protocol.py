@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cardiobench.protocols.attention.training import AttentionTraining
 
 COMPONENT = "protocol attention_probe"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)

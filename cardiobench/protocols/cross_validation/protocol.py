@@ -14,6 +14,7 @@ from cardiobench.data.ecg_subsets import SIZES, SizeName, draw_subset
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.cut import cut_facts
 from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, ClassifierName, classifier
 from cardiobench.protocols.grid_search.folds import Split, balanced_folds
 from cardiobench.protocols.grid_search.grids import GRIDS, Grid, Grids, grid_lines, param_grid
@@ -21,7 +22,7 @@ from cardiobench.protocols.grid_search.search import FoldScores, flat_search, me
 from cardiobench.protocols.options import Folds
 
 COMPONENT = "protocol cross_validation"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,18 @@ class CrossValidation(PredictionProtocol):
             scores = self.cross_validate(name, features, data.labels[indices], data.patients[indices])
         details = {"size": size, "classifier": name, "records": len(indices), **summary(scores)}
         details["grid"] = {key: list(values) for key, values in self.grids[name].items()}
-        return ProtocolOutput(indices, scores.probabilities, details, out_of_fold=self.out_of_fold)
+        cut = None
+        if scores.cuts is not None:
+            cut = np.empty_like(scores.probabilities)
+            for (_, held), weights in zip(
+                self.outer_folds(data.labels[indices], data.patients[indices]), scores.cuts, strict=True
+            ):
+                cut[held] = weights
+            details |= {
+                "cut": [cut_facts(weights, data.task) for weights in scores.cuts],
+                "cut_chosen_on": "inner folds",
+            }
+        return ProtocolOutput(indices, scores.probabilities, details, out_of_fold=self.out_of_fold, cut=cut)
 
     def cross_validate(self, name: str, features: np.ndarray, labels: np.ndarray, patients: np.ndarray) -> FoldScores:
         """Search and predict with one classifier in all folds.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from cardiobench.protocols.cut import rate_cut
 from cardiobench.protocols.grid_search.classifiers import Classifier
 from cardiobench.protocols.grid_search.folds import Split, balanced_folds
 from cardiobench.protocols.grid_search.grids import Params
@@ -23,6 +24,7 @@ class FoldScores:
         auroc: (folds,); macro, one class against the rest, where there are more than two.
         f1_inner: mean F1 in the inner folds of the parameters that each fold was predicted with, (folds,), by which
             classifiers may be chosen without a look at the fold; None where parameters were chosen on the folds themselves.
+        cuts: Cut of each fold by the answers in its inner folds (`rate_cut`), (folds, classes); None as above.
     """
 
     probabilities: np.ndarray
@@ -31,6 +33,7 @@ class FoldScores:
     f1_macro: np.ndarray
     auroc: np.ndarray
     f1_inner: np.ndarray | None = None
+    cuts: np.ndarray | None = None
 
 
 def f1(labels: np.ndarray, probabilities: np.ndarray) -> float:
@@ -117,7 +120,13 @@ def nested_search(
         for (_, valid), table in zip(folds, tables, strict=True):
             probabilities[valid] = table[0]
     chosen = tuple(params[index] for index in best.tolist())
-    return replace(_fold_scores(labels, probabilities, outer, chosen), f1_inner=scores.max(axis=1))
+    cuts = []
+    for fold, index in enumerate(best.tolist()):
+        own = range(fold * inner, (fold + 1) * inner)
+        held = np.concatenate([splits[split][1] for split in own])
+        cuts.append(rate_cut(np.concatenate([predicted[split][index] for split in own]), labels[held]))
+    found = _fold_scores(labels, probabilities, outer, chosen)
+    return replace(found, f1_inner=scores.max(axis=1), cuts=np.array(cuts))
 
 
 def flat_search(

@@ -1,0 +1,146 @@
+"""The rate cut: the threshold of a quantile, answers as frequent as the classes, and nothing from the test split."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.preprocessing import label_binarize
+
+from cardiobench.data.spec import Task
+from cardiobench.protocols.base import HeldOut, ProtocolOutput, aggregate
+from cardiobench.protocols.cut import ARGMAX, cut_by_validation, rate_cut
+from cardiobench.protocols.grid_search.classifiers import classifier
+from cardiobench.protocols.grid_search.folds import balanced_folds
+from cardiobench.protocols.grid_search.search import flat_search, nested_search
+from cardiobench.protocols.knn import NearestNeighbours
+from cardiobench.protocols.probe import LinearProbe
+from cardiobench.scoring.predictions import Predictions
+from tests.protocols.conftest import BINARY, task_data
+
+
+def two(scores):
+    return np.stack([1 - np.asarray(scores), scores], axis=1)
+
+
+def test_two_classes_are_cut_at_the_quantile_of_their_rate():
+    rng = np.random.default_rng(0)
+    for share in (0.1, 0.3, 0.5, 0.9):
+        labels, scores = (rng.random(200) < share).astype(int), rng.beta(2, 5, 200)
+        threshold, rest = rate_cut(two(scores), labels)
+        assert (scores >= threshold).sum() == labels.sum() and threshold + rest == 1
+        order = np.sort(scores)[::-1]
+        assert order[labels.sum() - 1] > threshold > order[labels.sum()]
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "threshold"),
+    [
+        ([0.1, 0.2, 0.6, 0.8], [0, 0, 1, 1], 0.4),  # the middle between the second and the third
+        ([0.1, 0.2, 0.3, 0.8], [1, 0, 1, 1], 0.15),
+        ([0.2, 0.2, 0.2, 0.2], [0, 0, 0, 1], 0.6),  # nobody: one is nearer to none than to all
+        ([0.0, 0.0, 1.0, 1.0], [0, 1, 0, 1], 0.5),
+        ([0.4, 0.4, 0.4, 0.9], [0, 1, 0, 1], 0.65),  # one answer is nearer to two than four are
+    ],
+)
+def test_equal_probabilities_stay_together(scores, labels, threshold):
+    assert rate_cut(two(scores), np.array(labels))[0] == pytest.approx(threshold)
+
+
+def test_several_classes_are_answered_as_often_as_the_labels_have_them():
+    rng, shares = np.random.default_rng(1), np.array([0.5, 0.3, 0.12, 0.04, 0.04])
+    labels = rng.choice(5, 400, p=shares)
+    logits = rng.normal(size=(400, 5)) + 1.5 * label_binarize(labels, classes=range(5)) + 2 * rng.normal(size=5)
+    table = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    weights, wanted = rate_cut(table, labels), np.bincount(labels)
+    answered, plain = (np.bincount(t.argmax(axis=1), minlength=5) for t in (table * weights, table))
+    assert np.abs(answered - wanted).max() <= 2 < np.abs(plain - wanted).max()
+    assert weights.max() == 1 and (weights > 0).all()
+    np.testing.assert_array_equal(rate_cut(np.eye(5)[labels], labels), 1)  # They are as frequent already.
+
+
+@pytest.fixture
+def binary():
+    """60 patients to learn from, 60 to choose by, 40 to be asked; a third of them ill."""
+    rng = np.random.default_rng(2)
+    ill = rng.random(160) < 0.33
+    split = ["train"] * 60 + ["validation"] * 60 + ["test"] * 40
+    return task_data(BINARY, rng.normal(size=(160, 5)) + ill[:, None], np.where(ill, "yes", "no"), split)
+
+
+def held_out(data, values, indices):
+    test = data.indices("test")
+    return ProtocolOutput(test, np.full((len(test), 2), 0.5), {}, validation=HeldOut(indices, values))
+
+
+def test_the_cut_comes_from_validation_patients_and_is_stamped(binary):
+    validation = binary.indices("validation")
+    labels = binary.labels[validation]
+    scores = np.linspace(0.01, 0.4, len(validation))
+    output = cut_by_validation(binary, held_out(binary, two(scores), validation))
+    assert output.details["cut"] == {f"p_{BINARY.classes[1]} from": pytest.approx(output.cut[0])}
+    assert (scores >= output.cut[0]).sum() == labels.sum()
+    changed = replace(binary, rows=binary.rows.copy())
+    test = changed.indices("test")
+    changed.rows.loc[test, BINARY.target] = BINARY.classes[0]
+    np.testing.assert_array_equal(
+        cut_by_validation(changed, held_out(changed, two(scores), validation)).cut, output.cut
+    )
+    low, high = output.cut[0] - 1e-9, output.cut[0] + 1e-9
+    asked = replace(output, indices=test[:2], values=two([low, high]))
+    frame = aggregate(binary, asked)
+    assert list(frame["y_pred"]) == [BINARY.classes[0], BINARY.classes[1]]
+    np.testing.assert_allclose(frame[f"p_{BINARY.classes[1]}"], [low, high])
+
+
+def test_few_validation_patients_or_none_leave_the_most_probable_class(binary, regression):
+    plain = replace(held_out(binary, None, None), validation=None)
+    assert cut_by_validation(binary, plain).details["cut"] == ARGMAX and cut_by_validation(binary, plain).cut is None
+    few = held_out(binary, two([0.1, 0.2, 0.3]), binary.indices("validation")[:3])
+    assert cut_by_validation(binary, few).details["cut"] == f"{ARGMAX}: fewer than 50 patients to choose a cut on"
+    both = binary.indices("train", "validation")
+    inner = replace(few, inner=HeldOut(both, two(np.linspace(0.1, 0.6, len(both)))))
+    assert cut_by_validation(binary, inner).details["cut_chosen_on"] == "120 patients of inner folds"
+    assert "cut" not in cut_by_validation(regression, replace(plain, values=np.zeros(3))).details
+
+
+@pytest.mark.parametrize("protocol", [LinearProbe(), NearestNeighbours()], ids=lambda one: one.name)
+def test_a_protocol_with_few_validation_patients_answers_for_inner_folds(binary, protocol):
+    """Each by a model that never saw the patient: another label of the patient moves nothing of what is answered for it."""
+    few = replace(binary, rows=binary.rows.assign(split=["train"] * 100 + ["validation"] * 20 + ["test"] * 40))
+    fixed = replace(protocol, **({"penalties": (1.0,)} if protocol.name == "probe" else {"neighbours": (5,)}))
+    before = fixed.predict(few, None, "").inner
+    assert sorted(before.indices) == list(range(120))
+    rows = few.rows.copy()
+    rows.loc[7, BINARY.target] = "no" if rows.loc[7, BINARY.target] == "yes" else "yes"
+    after = fixed.predict(replace(few, rows=rows), None, "").inner
+    own = before.indices == 7
+    np.testing.assert_array_equal(before.values[own], after.values[own])
+    assert not np.array_equal(before.values[~own], after.values[~own])
+
+
+def test_each_fold_is_cut_by_its_inner_folds():
+    rng = np.random.default_rng(0)
+    labels, patients = (rng.random(120) < 0.3).astype(int), np.arange(120)
+    features = rng.normal(size=(120, 3)) + labels[:, None]
+    outer, module = balanced_folds(labels, patients, 4, 0), classifier("logistic")
+    found = nested_search(module, features, labels, patients, outer, [{"C": 1.0}], inner=3, seed=0)
+    assert found.cuts.shape == (4, 2)
+    for (train, _), weights in zip(outer, found.cuts, strict=True):
+        inner = [(train[a], train[b]) for a, b in balanced_folds(labels[train], patients[train], 3, 0)]
+        tables = module.predict_proba_grid(features, labels, inner, [{"C": 1.0}], 0)
+        held = np.concatenate([b for _, b in inner])
+        expected = rate_cut(np.concatenate([t[0] for t in tables]), labels[held])
+        np.testing.assert_allclose(weights, expected, atol=1e-4)
+    assert flat_search(module, features, labels, outer, [{"C": 1.0}], seed=0).cuts is None
+
+
+def test_a_table_of_probabilities_is_decided_like_a_protocol():
+    """Of two classes the positive one on a tie, of several the first."""
+    for task, tie in (
+        (BINARY, BINARY.classes[1]),
+        (Task("t/v", "multiclass", "v", ("f1_macro",), ("a", "b", "c")), "a"),
+    ):
+        references = pd.DataFrame({"id": ["u"], "patient_id": ["p"], "split": ["test"], "y_true": [task.classes[0]]})
+        answers = pd.DataFrame({"id": ["u"], **{f"p_{name}": [1 / len(task.classes)] for name in task.classes}})
+        assert Predictions.join(references, answers, task).frame["y_pred"].tolist() == [tie]
