@@ -158,8 +158,8 @@ class RunConfig(Settings):
         ),
     ] = None
     profile: Annotated[
-        Literal["default", "paper"],
-        Setting("paper: the published recipes, where a protocol has one", WHAT, in_file=True),
+        Name,
+        Setting("settings of an extension; paper: the published recipes, where a protocol has one", WHAT, in_file=True),
     ] = "default"
     conditions: Annotated[
         Names,

@@ -33,6 +33,8 @@ class Extension:
         answers: Form of an answer (`TaskKind.answer`) -> protocol (its name, not a reference) that a run without `--protocols`
             takes for a named task of that form. A dataset's name stands for its tasks of that form where the protocol is run.
         examples: Form of an answer -> function (dataset, task, predictions) -> examples that the report shows with pictures.
+        profiles: Name of a profile -> subclass of `cardiobench.protocols.profile.RunProfile`.
+        definitions: `f(spec)` -> further tasks of a dataset with definitions of their own, which are run when named.
         tables: Name of a layout of `cardiobench report` -> `f(collection, folder)`, which writes it; returns files, problems.
         anchors: `f(task)` -> `cardiobench.results.anchors.Anchors`: published scores and the agreement of people, set
             beside the results of a task, `<dataset>/<target>`.
@@ -53,6 +55,8 @@ class Extension:
     plans: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
     examples: Mapping[str, str] = field(default_factory=dict)
+    profiles: Mapping[str, str] = field(default_factory=dict)
+    definitions: str = ""
     tables: Mapping[str, str] = field(default_factory=dict)
     anchors: str = ""
     conditions: Mapping[str, str] = field(default_factory=dict)

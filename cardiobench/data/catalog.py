@@ -12,7 +12,6 @@ from cardiobench.core import extensions, plugins, resources
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.registry import check_text, unknown_name
 from cardiobench.core.user_code import user_code
-from cardiobench.data.published_tasks import published_tasks
 from cardiobench.data.spec import DatasetSpec, Modality, Task
 
 if TYPE_CHECKING:
@@ -110,9 +109,14 @@ def list_dense_tasks() -> tuple[str, ...]:
     return tuple(sorted(task.name for name in list_datasets() for task in spec(name).dense_tasks))
 
 
-def list_published_tasks() -> tuple[str, ...]:
-    """Return the names of the tasks with the papers' own definitions, in alphabetical order."""
-    return tuple(sorted(task.name for name in list_datasets() for task in published_tasks(spec(name))))
+def defined_tasks(spec: DatasetSpec) -> tuple[Task, ...]:
+    """Return the further tasks that extensions define on a dataset."""
+    return tuple(task for define in extensions.hooks("definitions") for task in define(spec))
+
+
+def list_defined_tasks() -> tuple[str, ...]:
+    """Return the names of the further tasks that extensions define, in alphabetical order."""
+    return tuple(sorted(task.name for name in list_datasets() for task in defined_tasks(spec(name))))
 
 
 def pooled_tasks() -> tuple[Task, ...]:
@@ -139,14 +143,14 @@ def modality(task: Task) -> Modality:
 
 
 def task(name: str) -> Task:
-    """Return the task of that name, own, published or pooled; `UnknownName` with the nearest name otherwise."""
+    """Return the task of that name, own, pooled or defined by an extension; `UnknownName` with the nearest name otherwise."""
     check_text("task", name)
     for pooled in pooled_tasks():
         if pooled.name == name:
             return pooled
     dataset = name.partition("/")[0]
     if dataset in list_datasets():
-        for candidate in (*spec(dataset).all_tasks, *published_tasks(spec(dataset))):
+        for candidate in (*spec(dataset).all_tasks, *defined_tasks(spec(dataset))):
             if candidate.name == name:
                 return candidate
-    raise unknown_name("task", name, sorted([*list_tasks(), *list_dense_tasks(), *list_published_tasks()]))
+    raise unknown_name("task", name, sorted([*list_tasks(), *list_dense_tasks(), *list_defined_tasks()]))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,6 @@ from cardiobench.data.rows import FileIndex, RowTable
 from cardiobench.data.spec import ROWS, DatasetSpec, Task
 from cardiobench.tasks.dense_label import DenseLabel
 
-Profile = Literal["default", "paper"]
-
 
 @dataclass(frozen=True)
 class OpenDataset:
@@ -31,14 +29,14 @@ class OpenDataset:
         spec: what is known of it.
         raw: its raw folder; None for generated data.
         table: its checked rows and the count of what is missing.
-        profile: "paper" represents the units of a task by the rows that the published benchmark chose (`Task.paper_rows`).
+        paper_rows: Whether units of a task are represented by the rows that a published benchmark chose (`Task.paper_rows`).
         masked: text and graphics in the pictures of videos are made black (`media.overlays`).
     """
 
     spec: DatasetSpec
     raw: Path | None
     table: RowTable
-    profile: Profile = "default"
+    paper_rows: bool = False
     masked: bool = False
 
     @property
@@ -70,13 +68,11 @@ class OpenDataset:
         groups = (tuple(name for name in group if name in ids) for group in self.spec.duplicates)
         return [group for group in groups if len(group) > 1]
 
-    def with_profile(self, profile: Profile) -> Self:
-        """Return the dataset with the rows that a profile chooses; another digest where that makes a difference."""
-        if profile == self.profile:
-            return self
+    def with_paper_rows(self) -> Self:
+        """Return the dataset with units represented by `Task.paper_rows`; another digest where that makes a difference."""
         differs = any(task.paper_rows for task in self.spec.tasks)
-        digest = sha256_of_json([self.table.digest, profile])[:16] if differs else self.table.digest
-        return replace(self, profile=profile, table=replace(self.table, digest=digest))
+        digest = sha256_of_json([self.table.digest, "paper"])[:16] if differs else self.table.digest
+        return replace(self, paper_rows=True, table=replace(self.table, digest=digest))
 
     def with_masked_overlays(self) -> Self:
         """Return the dataset with text and graphics in its videos made black, under another digest; unchanged if it has no videos."""
@@ -177,7 +173,7 @@ class OpenDataset:
         frame = self.frame.copy(deep=False) if labelled.all() else self.frame[labelled]
         for column, accepted in task.where.items():
             frame = frame[frame[column].isin(accepted)]
-        for column, preferred in task.paper_rows.items() if self.profile == "paper" else ():
+        for column, preferred in task.paper_rows.items() if self.paper_rows else ():
             preferred_rows = frame[column].isin(preferred)
             frame = frame[preferred_rows | ~preferred_rows.groupby(frame[task.unit_column]).transform("any")]
         return frame

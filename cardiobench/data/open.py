@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from cardiobench.core.errors import MissingData
 from cardiobench.core.tables import TEXT
 from cardiobench.data import catalog
-from cardiobench.data.dataset import OpenDataset, Profile
+from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.hub_data import fetch_published
 from cardiobench.data.media import METADATA
 from cardiobench.data.prepared import find_prepared, open_prepared
@@ -26,7 +26,7 @@ def open_dataset(
     need_media: bool = True,
     verify: bool = False,
     drop_duplicates: bool = False,
-    profile: Profile = "default",
+    paper_rows: bool = False,
     published: bool = False,
 ) -> OpenDataset:
     """Find a dataset: a folder made by `cardiobench prepare`, or the raw folder, whose tables are then read and checked.
@@ -38,7 +38,7 @@ def open_dataset(
         need_media: False where only labels are wanted.
         verify: fingerprints of recordings by the content of their files, read now, instead of by size and change time.
         drop_duplicates: leave out all but one of the recordings that are known to be the same (`DatasetSpec.duplicates`).
-        profile: "paper" represents the units of tasks by the rows that the published benchmark chose.
+        paper_rows: represent the units of tasks by the rows that a published benchmark chose (`Task.paper_rows`).
         published: where neither is here and no `data_dir` is given, take the recordings published on the Hub.
 
     Raises:
@@ -55,7 +55,8 @@ def open_dataset(
         table = builder.table(data_dir, allow_missing=allow_missing, need_media=need_media, verify=verify)
         dataset = OpenDataset(builder.SPEC, builder.find_raw(data_dir), table)
     dataset = replace(dataset, table=with_metadata(dataset.table))
-    return (dataset.without_duplicates() if drop_duplicates else dataset).with_profile(profile)
+    dataset = dataset.without_duplicates() if drop_duplicates else dataset
+    return dataset.with_paper_rows() if paper_rows else dataset
 
 
 def parquet_folder(name: str, data_dir: str | os.PathLike | None = None, *, published: bool = False) -> Path | None:

@@ -81,7 +81,8 @@ def protocol(name: str, config: "RunConfig | None" = None, **options: Any) -> "B
 
     Args:
         name: one of `list_protocols()`.
-        config: settings of a run; a protocol takes from them what its `settings` names and what `config.options` sets.
+        config: settings of a run; a protocol takes from them what its `settings` names, what their profile sets and what
+            `config.options` sets.
         options: fields of the protocol's dataclass; they win over the settings.
 
     Raises:
@@ -89,11 +90,13 @@ def protocol(name: str, config: "RunConfig | None" = None, **options: Any) -> "B
         CardioBenchError: an option's value is of another type or out of range.
     """
     from cardiobench.protocols.options import validated
+    from cardiobench.protocols.profile import find_profile
 
     cls = protocol_class(name)
     if config is None:
         return validated(cls, options)
-    return cls.from_config(config, **{**config.options.get(name, {}), **options})
+    of_profile = find_profile(config.profile).options.get(name, {})
+    return cls.from_config(config, **{**of_profile, **config.options.get(name, {}), **options})
 
 
 def option_types(name: str) -> dict[str, Any]:

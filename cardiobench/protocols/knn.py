@@ -67,7 +67,7 @@ class NearestNeighbours(PredictionProtocol):
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
         """Return the options that the settings of a run decide."""
-        return {"profile": config.profile, "seed": config.seed}
+        return {"seed": config.seed}
 
     def check(self, task: Task) -> None:
         """Refuse the published recipe for a task that it is silent on."""

@@ -71,7 +71,7 @@ class LinearProbe(PredictionProtocol):
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
         """Return the options that the settings of a run decide."""
-        return {"profile": config.profile, "seed": config.seed}
+        return {"seed": config.seed}
 
     def params_for(self, task: Task) -> dict[str, Any]:
         """Return the options as a result of a task states them; a multilabel task has no class weights."""

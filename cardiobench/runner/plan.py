@@ -13,12 +13,12 @@ from cardiobench.core.versions import component_version, is_own
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
-from cardiobench.data.published_tasks import paper_tasks
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.key import embedding_key
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
+from cardiobench.protocols.profile import find_profile
 from cardiobench.results.formatting import EARLIER
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.generation import current_plan
@@ -73,20 +73,20 @@ def resolve_tasks(names: Sequence[str], profile: str = "default", *, forms: Coll
 
     A pooled task stands for its members, whose answers are put together at the end.
 
-    Under profile "paper" a dataset's tasks are those with the published definitions; a task that is named stays as named.
+    A profile may choose other tasks of a dataset; a task that is named stays as named.
 
     A dataset's name stands for its tasks of single frames, too, whose form of answer is one of `forms`.
     """
     tasks: dict[str, Task] = {}
+    chosen = find_profile(profile)
     for name in names or catalog.list_datasets():
         if "/" in name:
             task = catalog.task(name)
             tasks |= {one.name: one for one in (catalog.members(task) if catalog.is_pooled(task) else (task,))}
         elif name in catalog.list_datasets():
             spec = catalog.spec(name)
-            usual = paper_tasks(spec) if profile == "paper" else spec.tasks
             further = [task for task in spec.dense_tasks if task.rules.answer in forms]
-            tasks |= {task.name: task for task in (*usual, *further)}
+            tasks |= {task.name: task for task in (*chosen.tasks(spec), *further)}
         else:
             raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
     return tuple(tasks.values())
@@ -113,7 +113,7 @@ def open_datasets(tasks: Sequence[Task], config: RunConfig) -> tuple[dict[str, O
                 allow_missing=config.allow_missing,
                 verify=config.verify,
                 drop_duplicates=config.drop_duplicates,
-                profile=config.profile,
+                paper_rows=find_profile(config.profile).paper_rows,
                 published=bool(config.tasks) and not config.suite,
             )
             datasets[name] = dataset.with_masked_overlays() if config.overlays == "mask" else dataset

@@ -29,6 +29,7 @@ from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.protocols import check_installed, choose, protocol, protocol_class
 from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
+from cardiobench.protocols.profile import find_profile
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.runner.analyze import analyze_model, compare_models
 from cardiobench.runner.best_classifier import score_best_classifiers
@@ -38,7 +39,6 @@ from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
 from cardiobench.runner.members import train_members
-from cardiobench.runner.paper_profile import apply_profile, model_choices, profile_warning, select_protocols
 from cardiobench.runner.plan import (
     DATASET_COLUMNS,
     dataset_rows,
@@ -171,7 +171,8 @@ def resolve(config: RunConfig) -> Request:
     """
     plugins.add_folder("hf_datasets", config.datasets_dir)
     plugins.add_folder("model_cards", config.models_dir)
-    config = apply_suite(apply_profile(config))
+    profile = find_profile(config.profile)
+    config = apply_suite(profile.apply(config))
     if config.shard:
         parse_shard(config.shard)
         if config.push_to_hub:
@@ -250,7 +251,7 @@ def extra_forms(protocols: Iterable[str]) -> set[str]:
 
 def load_models(
     request: Request, context: RunContext
-) -> Iterator[tuple[LoadedModel, list[BaseProtocol], dict[str, OpenDataset]]]:
+) -> Iterator[tuple[LoadedModel, Sequence[BaseProtocol], dict[str, OpenDataset]]]:
     """Load the models of a run, one after the other, with each of their poolings; note those that cannot be loaded.
 
     A pooling that a model does not offer is not applicable to it, and its others go on.
@@ -262,7 +263,7 @@ def load_models(
         BadModel: the only model of the run cannot be loaded.
         NotApplicable: no model can do what was asked for: a pooling, a variant, or prompts where there is no text tower.
     """
-    config = request.config
+    config, profile = request.config, find_profile(request.config.profile)
     refusals: list[NotApplicable] = []
     loaded = 0
     for name in config.models:
@@ -271,11 +272,7 @@ def load_models(
             continue
         settings: set[str] = set()  # `own` and the name of the model's own pooling are one
         try:
-            choices = model_choices(name, config)
-            variants = [variant or "" for _, variant in choices]
-            for pooling, variant in choices:
-                if not (chosen := select_protocols(request.protocols, variants, variant or "")):
-                    continue
+            for pooling, variant, chosen in profile.model_choices(name, config, request.protocols):
                 try:
                     model = load(name, config, lambda: context.accelerator.device, pooling, variant, context.encoders)
                 except NotApplicable as error:
@@ -286,7 +283,7 @@ def load_models(
                 if model.setting not in settings:
                     settings.add(model.setting)
                     loaded += 1
-                    yield profile_warning(model, variant, config), chosen, datasets
+                    yield profile.with_warning(model, variant), chosen, datasets
         except BadModel as error:
             if len(config.models) == 1:
                 raise

@@ -84,7 +84,7 @@ class Task:
         label_range: labels outside are an error at build time.
         unit_column: column whose values are the units of scoring (`id`, `study_id`, `patient_id`); predictions of its rows are averaged.
         where: column -> accepted values: which rows belong to the task; a unit without any is no unit of it.
-        paper_rows: column -> values: which of a unit's rows represent it under the profile "paper", where it has any such.
+        paper_rows: column -> values: which of a unit's rows represent it in a published benchmark, where it has any such.
             By default all of them do: a model would not know what the column says.
         groups: breakdowns of the score.
         prompt_grid: numbers of the prompts for zero-shot regression.

@@ -142,7 +142,7 @@ RUNS: dict[str, Run | Scoring] = {
     "refits": Run(ECG, {**ON_SAMPLE, "protocols": ("probe",), "options": {"probe": {"refits": 4}}}),
     "one_metric": Run(ECG, {**ON_SAMPLE, "protocols": ("knn",), "metrics": ("f1_macro", "calibration_report")}),
     "suite": Run(BASELINE, {"suite": "quick", "limit": 20, "protocols": ()}, slow=True),
-    "paper": Run(BASELINE, {"tasks": ("georgia/cd",), "protocols": ("knn",), "profile": "paper"}, {"georgia": 60}),
+    "paper": Run(BASELINE, {"tasks": ("georgia/cd",), "protocols": ("knn",), "profile": "paper"}, {"georgia": 60}, extension="papers"),
     "missing": Run(ECG, {**MISSING, "tasks": ("georgia/cd", "georgia/cinc", "georgia/age")}, {"georgia": 120}, _lose("georgia", 3)),
     "missing_views": Run(ECHO, {**MISSING, "tasks": ("tmed2/view",)}, {"tmed2": 40}, _lose("tmed2", 2), slow=True),
     "missing_frames": Run(ECHO, {**DENSE, **LOST_CLIP}, {"echonet_dynamic": 80}, _lose("echonet_dynamic", 1), slow=True),

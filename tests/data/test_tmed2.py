@@ -60,7 +60,7 @@ def test_rows_of_a_release_with_ids_of_its_own(tmp_path):
     assert references["y_true"].to_dict() == {"90001s1": "no_AS", "90002s1": "AS", "90003s1": "AS", "90003s2": "no_AS"}
     assert references.loc["90003s2", "patient_id"] == "90003"
     answering = {"90001s1_0.png", "90002s1_0.png", "90003s1_0.png", "90003s2_1.png"}
-    published = open_dataset("tmed2", tmp_path, allow_missing=True, profile="paper")
+    published = open_dataset("tmed2", tmp_path, allow_missing=True, paper_rows=True)
     assert set(published.task_rows(AS)["id"]) == answering, "PLAX and PSAX only"
     assert set(source.task_rows(AS)["id"]) == set(source.frame["id"]), "a model does not know the view"
     assert published.table.digest != source.table.digest, "another result"
@@ -69,7 +69,7 @@ def test_rows_of_a_release_with_ids_of_its_own(tmp_path):
 
 def test_a_study_without_parasternal_images_is_answered_by_all_it_has(tmp_path):
     table = [row for row in OWN if row[0] != "90003s2_1.png"]
-    source = open_dataset("tmed2", release(tmp_path, table), allow_missing=True, profile="paper")
+    source = open_dataset("tmed2", release(tmp_path, table), allow_missing=True, paper_rows=True)
     assert "90003s2" in set(source.references(AS)["id"])
     assert "90003s2_0.png" in set(source.task_rows(AS)["id"]) and "90001s1_1.png" not in set(source.task_rows(AS)["id"])
 

@@ -187,12 +187,10 @@ def test_summary_counts_the_points():
     assert sum(found["chosen"].values()) == 4 and set(found) >= {"f1_median", "f1_iqr", "f1_macro_median", "auroc_iqr"}
 
 
-def test_the_paper_profile_searches_on_the_folds_it_reports_and_draws_records():
-    config = RunConfig(models=("a/b",), seed=5, profile="paper")
+def test_the_seed_of_the_run_and_options_by_name():
+    config = RunConfig(models=("a/b",), seed=5)
     made = CrossValidation.from_config(config, sizes="S", classifiers="tree")
-    assert (made.search, made.grouped, made.one_a_patient) == ("flat", False, False)
     assert (made.sizes, made.classifiers, made.seed) == (("S",), ("tree",), 5)
-    assert CrossValidation.from_config(replace(config, profile="default")).search == "nested"
     with pytest.raises(CardioBenchError, match="XL"):
         CrossValidation.from_config(config, sizes="XL")
     with pytest.raises(CardioBenchError, match="svm"):

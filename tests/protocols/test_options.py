@@ -49,8 +49,8 @@ def test_names_that_are_none():
 
 
 def test_an_option_by_name_wins_over_the_setting_of_the_run():
-    config = RunConfig(models=(), seed=3, profile="paper", options={"probe": {"seed": 4}})
-    assert protocol("probe", config) == protocol("probe", seed=4, profile="paper")
+    config = RunConfig(models=(), seed=3, options={"probe": {"seed": 4}})
+    assert protocol("probe", config) == protocol("probe", seed=4)
     assert protocol("probe", config, seed=5).seed == 5
 
 

@@ -20,18 +20,18 @@ HEADER_BYTES = 348
 AXES = "Expected axes (x, y), (x, y, time) or (x, y, 1, time)."
 
 
-def read_nifti(file: MediaFile, sampling: FrameSampling, key_frame: int, *, paper: bool = False) -> Clip:
+def read_nifti(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip:
     """Read the frames of a NIfTI recording, .nii or .nii.gz, rows running down the picture.
 
     Values are scaled to 0..255 between the least and the greatest of the whole volume, so brightness does not flicker.
     NIfTI stores x first, so a frame is the transpose of `volume[:, :, t]`. Its header has no dependable frame rate:
-    fps is None.
+    fps is None. With the sampling's `nifti="paper"` every frame is scaled by itself and x stays the rows, as in the first
+    CardioBench (arXiv 2510.00520).
 
     Args:
         file: the recording.
-        sampling: which frames.
+        sampling: which frames, and how they are scaled.
         key_frame: where key-frame sampling starts.
-        paper: scale every frame by itself and leave x as the rows, as the first CardioBench did (arXiv 2510.00520).
 
     Raises:
         BadMedia: cut short, other axes, values that are not finite, or all the same.
@@ -46,7 +46,7 @@ def read_nifti(file: MediaFile, sampling: FrameSampling, key_frame: int, *, pape
     n_frames = volume.shape[2]
     wanted = sampling.indices(n_frames, key_frame)
     chosen = volume[..., wanted].transpose(2, 0, 1)
-    if paper:
+    if sampling.nifti == "paper":
         levels = np.stack([_own_range(frame) for frame in chosen])
     else:
         levels = np.rint((chosen.transpose(0, 2, 1).astype(np.float64) - low) * (255 / (high - low))).astype(np.uint8)

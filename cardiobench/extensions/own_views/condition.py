@@ -10,6 +10,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.protocols.profile import find_profile
 
 if TYPE_CHECKING:
     from cardiobench.runner.cell import Cell
@@ -26,9 +27,9 @@ def check(config: RunConfig, value: str) -> None:
     """
     if value:
         raise BadConfig(f"--condition own_views takes no value, got '{value}'. Leave it out.")
-    if config.profile == "paper":
+    if find_profile(config.profile).paper_rows:
         raise BadConfig(
-            "--condition own_views does not go with --profile paper, which takes the images of the true views. "
+            f"--condition own_views does not go with --profile {config.profile}, which takes the images of the true views. "
             "Leave one out."
         )
 

@@ -11,9 +11,9 @@ from cardiobench.core.errors import MissingData
 from cardiobench.core.registry import unknown_name
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
-from cardiobench.data.published_tasks import published_tasks
 from cardiobench.data.spec import Task
 from cardiobench.extensions.papers.anchors import FOLDER, published_scores
+from cardiobench.extensions.papers.tasks import published_tasks
 from cardiobench.metrics.load import load_metric
 from cardiobench.results.anchors import PublishedScore
 from cardiobench.results.score_result import Floor
@@ -165,7 +165,7 @@ def floor_table(tasks: Sequence[Task], data_dir: Path | None = None, others: boo
         found = [_published_columns(row, known) for row in published_scores(task.name)]
         lines += [shared | line for line in found or [{}]]
     if others:
-        names = {*catalog.list_tasks(), *catalog.list_published_tasks()}
+        names = {*catalog.list_tasks(), *catalog.list_defined_tasks()}
         lines += [
             {"task": row.task, "labels": "", "known": False, **_published_columns(row, None)}
             for row in published_scores()

@@ -9,7 +9,6 @@ import pandas as pd
 from pydantic import Field, PositiveInt
 from threadpoolctl import threadpool_limits
 
-from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.extensions.representation import geometry, maps, overlap, similarity
@@ -67,14 +66,6 @@ class Representation(AnalysisProtocol):
     profile: Literal["default", "paper"] = "default"
 
     name = "representation"
-
-    @classmethod
-    def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide; `--profile paper`: 15 folds."""
-        given: dict[str, Any] = {"profile": config.profile}
-        if config.profile == "paper":
-            given["folds"] = 15
-        return given
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Return each label with its tasks across datasets."""

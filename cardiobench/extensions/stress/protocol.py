@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from pydantic import PositiveInt
 
-from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
@@ -51,13 +50,6 @@ class Stress(AnalysisProtocol):
     patients: PositiveInt | None = 30
 
     name = "stress"
-
-    @classmethod
-    def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide; `--profile paper`: frames shuffled, of all patients."""
-        if config.profile == "paper":
-            return {"kinds": ("shuffle",), "patients": None}
-        return {}
 
     def perturbations(self, tasks: Sequence[Task]) -> tuple[Perturbation, ...]:
         """Return every disturbance at every severity."""

@@ -64,11 +64,8 @@ class CrossValidation(PredictionProtocol):
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide; `--profile paper`: flat search, records instead of patients."""
-        given: dict[str, Any] = {"seed": config.seed}
-        if config.profile == "paper":
-            given |= {"search": "flat", "grouped": False, "one_a_patient": False}
-        return given
+        """Return the options that the settings of a run decide."""
+        return {"seed": config.seed}
 
     def plan_lines(self) -> list[str]:
         """Return the folds, and the grid of each classifier."""

@@ -34,12 +34,9 @@ def test_png_and_jpeg_equal_opencv(frame):
         np.testing.assert_array_equal(clip.frames[0], expected)
 
 
-def test_png_is_lossless_and_bgr_only_in_the_paper_profile(frame):
+def test_png_is_lossless(frame):
     content = encoded(Image.fromarray(frame))
     np.testing.assert_array_equal(read_clip(content).frames[0], frame)
-    np.testing.assert_array_equal(read_clip(content, profile="paper").frames[0], frame[..., ::-1])
-    with pytest.raises(ValueError, match="profile 'papre'"):
-        read_clip(content, profile="papre")
 
 
 def test_grey_palette_and_black_and_white(frame):

@@ -10,12 +10,14 @@ import pytest
 from cardiobench.cli.eval import build_parser, read_settings
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, NotApplicable
+from cardiobench.core.extensions import Extension, extensions
 from cardiobench.data import catalog
 from cardiobench.data.twin import write_twin
 from cardiobench.extensions.own_views.condition import apply
 from cardiobench.leaderboard.rebuild import _has_variant
 from cardiobench.protocols import protocol
 from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.protocols.profile import RunProfile
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import Cell
 from cardiobench.runner.run import run
@@ -100,10 +102,19 @@ def test_the_setting_of_the_last_release_is_translated_and_said(tmp_path, capsys
     assert not capsys.readouterr().err
 
 
-def test_what_contradicts_it_is_refused_before_any_work(tmp_path):
+class TrueViews(RunProfile):
+    """A profile that takes the images of the true views."""
+
+    paper_rows = True
+
+
+def test_what_contradicts_it_is_refused_before_any_work(tmp_path, monkeypatch):
+    manifest = Extension(profiles={"true": f"{__name__}:TrueViews"})
     request = {"models": "cardiobench/constant", "tasks": "ptb_xl_sample/cd", "output_dir": tmp_path}
-    with pytest.raises(BadConfig, match="own_views does not go with --profile paper"):
-        run(RunConfig(**request, conditions="own_views", profile="paper"))
+    with monkeypatch.context() as patch:
+        patch.setattr("cardiobench.core.extensions.extensions", lambda: {**extensions(), "toy": manifest})
+        with pytest.raises(BadConfig, match="own_views does not go with --profile true"):
+            run(RunConfig(**request, conditions="own_views", profile="true"))
     with pytest.raises(BadConfig, match="own_views takes no value, got 'PLAX'"):
         run(RunConfig(**request, conditions="own_views=PLAX"))
     assert not list(tmp_path.iterdir())

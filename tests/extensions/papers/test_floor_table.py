@@ -60,7 +60,7 @@ def test_a_number_in_percent_becomes_a_fraction():
 
 def test_published_tasks_exist():
     across_datasets = {"cd_paper", "af_paper", "mean_of_open_tasks"}
-    known = {*catalog.list_tasks(), *catalog.list_published_tasks()}
+    known = {*catalog.list_tasks(), *catalog.list_defined_tasks()}
     assert {row.task for row in published_scores()} - across_datasets <= known
 
 
@@ -197,7 +197,7 @@ def test_names():
         "phantom_ecg/af",
         "phantom_ecg/findings",
     ]
-    assert {task.name for task in tasks_by_name([])} == {*catalog.list_tasks(), *catalog.list_published_tasks()}
+    assert {task.name for task in tasks_by_name([])} == {*catalog.list_tasks(), *catalog.list_defined_tasks()}
     with pytest.raises(UnknownName, match="Did you mean 'tmed2'"):
         tasks_by_name(["tmed"])
 

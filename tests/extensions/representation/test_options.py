@@ -21,7 +21,3 @@ def test_an_option_is_set_and_recorded():
 def test_a_value_of_another_kind_is_refused_with_what_is_expected(option, value):
     with pytest.raises(CardioBenchError, match=rf"representation\.{option}=.*Give a value such as "):
         made(**{option: value})
-
-
-def test_the_paper_profile_has_fifteen_folds():
-    assert protocol("representation", RunConfig(models=("m",), profile="paper")).folds == 15

@@ -8,7 +8,6 @@ import pytest
 from sklearn.manifold import trustworthiness
 from sklearn.neighbors import NearestNeighbors
 
-from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
@@ -306,10 +305,6 @@ def test_the_record_holds_all_tables_of_its_figures(small, tmp_path):
     assert len(finding.tables["maps"]) == 2 * 180
     assert finding.options["trained_on"] in NAMES and finding.options["classifier"] == "logistic"
     assert isinstance(finding.tables["classifiers"], pd.DataFrame)
-
-
-def test_the_paper_profile_chooses_the_folds():
-    assert Representation.from_config(RunConfig(models=("a/b",), profile="paper")).folds == 15
 
 
 def test_two_models_are_as_alike_as_the_records_that_both_have(small):

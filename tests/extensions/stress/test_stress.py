@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.media.types import Clip, Ecg
@@ -16,7 +15,6 @@ from cardiobench.extensions.stress import ecg, echo
 from cardiobench.extensions.stress import figures as figure
 from cardiobench.extensions.stress.protocol import Stress
 from cardiobench.models.load import load_model
-from cardiobench.protocols import protocol
 from cardiobench.protocols.base import ProtocolOutput, TaskData, aggregate
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.results.analysis_result import AnalysisResult
@@ -238,12 +236,6 @@ def test_intervals_are_those_of_the_results_and_of_compare():
     assert (found.tables["scores"].iloc[0][columns] == 0).all(), "an undisturbed recording from itself"
 
 
-def test_the_paper_profile_disturbs_all_patients_by_another_order_of_frames():
-    assert Stress.from_config(RunConfig()).patients == 30
-    made = Stress.from_config(RunConfig(profile="paper"))
-    assert (made.patients, made.kinds) == (None, ("shuffle",))
-
-
 def test_a_model_that_nothing_can_ask_does_not_take_part():
     data = made(1.0, split=["validation"] * 40 + ["test"] * 40)
     with pytest.raises(NotApplicable, match=r"no training rows.*no trained heads.*no text tower"):
@@ -254,12 +246,6 @@ def test_the_changes_are_part_of_the_key():
     keys = [change.key for change in Stress().perturbations([catalog.task("phantom_echo/ef")])]
     assert len(keys) == len(set(keys)) == sum(len(severities) for _, severities in echo.KINDS.values())
     assert "shuffle-1-v1" in keys
-
-
-def test_the_paper_profile_shuffles_the_frames_of_all_patients():
-    """As the shuffling table of arXiv:2510.00520 does."""
-    stress = protocol("stress", RunConfig(models=("m",), profile="paper"))
-    assert (stress.kinds, stress.patients) == (("shuffle",), None)
     assert Stress(patients=None).patients is None
 
 

@@ -9,49 +9,59 @@ from cardiobench.data.twin import write_twin
 from cardiobench.models.cards import find_card
 from cardiobench.models.frames import frame_settings
 from cardiobench.models.load import facts_of, load_model
-from cardiobench.protocols import protocol
-from cardiobench.runner import paper_profile
-from cardiobench.runner.paper_profile import apply_profile, model_choices, profile_warning, select_protocols
+from cardiobench.protocols import list_protocols, protocol
+from cardiobench.protocols.profile import find_profile
 from cardiobench.runner.plan import resolve_tasks
 from cardiobench.runner.run import run
 
 PAPER = RunConfig(models=("a/b",), profile="paper")
+PROFILE, DEFAULT = find_profile("paper"), find_profile("default")
+ALL = ("zero_shot", "probe", "knn")
+
+
+def choices(profile, config, names=ALL):
+    """Pooling, variant and names of protocols."""
+    found = profile.model_choices("a/b", config, [protocol(name, config) for name in names])
+    return [(pooling, variant, *(one.name for one in chosen)) for pooling, variant, chosen in found]
 
 
 def test_the_published_seed_where_none_was_given():
-    assert apply_profile(PAPER).seed == 42
-    assert apply_profile(RunConfig(models=("a/b",), profile="paper", seed=7)).seed == 7
-    assert apply_profile(RunConfig(models=("a/b",))).seed == 0
+    assert PROFILE.apply(PAPER).seed == 42
+    assert PROFILE.apply(RunConfig(models=("a/b",), seed=7)).seed == 7
+    assert DEFAULT.apply(RunConfig(models=("a/b",))).seed == 0
 
 
 @pytest.mark.parametrize(
     ("poolings", "variants", "expected"),
     [
-        (("mean", "max", "last"), ("filtered", "paper"), [("last", "paper"), ("max", "paper")]),
-        (("mean", "cls", "max"), (), [(None, None)]),
-        ((), ("echo_clip", "paper"), [(None, "paper")]),
-        ((), ("full_frame", "paper", "paper_probe"), [(None, "paper"), (None, "paper_probe")]),
+        (("mean", "max", "last"), ("filtered", "paper"), [("last", "paper", *ALL), ("max", "paper", *ALL)]),
+        (("mean", "cls", "max"), (), [(None, None, *ALL)]),
+        ((), ("echo_clip", "paper"), [(None, "paper", *ALL)]),
+        (
+            (),
+            ("full_frame", "paper", "paper_probe"),
+            [(None, "paper", "zero_shot", "knn"), (None, "paper_probe", "probe")],
+        ),
     ],
 )
 def test_poolings_and_preprocessing_of_the_papers_where_a_model_has_them(monkeypatch, poolings, variants, expected):
     plan = type("Plan", (), {"poolings": poolings, "variants": variants})
     monkeypatch.setattr("cardiobench.models.load.plan_model", lambda name, **_: plan)
-    assert model_choices("a/b", PAPER) == expected
-    own = RunConfig(models=("a/b",), profile="paper", poolings=("mean",), variant="zscore")
-    assert model_choices("a/b", own) == [("mean", "zscore")]
-    assert model_choices("a/b", RunConfig(models=("a/b",), poolings=("max", "mean"))) == [("max", None), ("mean", None)]
+    assert choices(PROFILE, PAPER) == expected
+    own = replace(PAPER, poolings=("mean",), variant="zscore")
+    assert choices(PROFILE, own) == [("mean", "zscore", *ALL)]
+    both = replace(PAPER, poolings=("max", "own"))
+    assert [choice[:2] for choice in choices(DEFAULT, both)] == [("max", None), (None, None)]
+
+
+def test_a_variant_without_a_protocol_of_the_run_is_left_out(monkeypatch):
+    plan = type("Plan", (), {"poolings": (), "variants": ("paper", "paper_probe")})
+    monkeypatch.setattr("cardiobench.models.load.plan_model", lambda name, **_: plan)
+    assert choices(PROFILE, PAPER, ("probe",)) == [(None, "paper_probe", "probe")]
 
 
 def test_the_published_probe_has_a_preprocessing_of_its_own():
     """Prompts see cropped BGR frames, the released probe one whole frame in RGB."""
-    protocols = [protocol(name, PAPER) for name in ("zero_shot", "probe", "knn")]
-
-    def names(variants, variant):
-        return [one.name for one in select_protocols(protocols, variants, variant)]
-
-    assert names(["paper", "paper_probe"], "paper") == ["zero_shot", "knn"]
-    assert names(["paper", "paper_probe"], "paper_probe") == ["probe"]
-    assert names(["paper"], "paper") == names([""], "") == ["zero_shot", "probe", "knn"]
     card = find_card("mkaichristensen/echo-clip")
     (zero_shot, probe) = (frame_settings(facts_of(card, name), card.id) for name in ("paper", "paper_probe"))
     assert (zero_shot.colour, zero_shot.zoom, zero_shot.sampling.count) == ("BGR", 0.1, 16)
@@ -62,27 +72,36 @@ def test_the_published_probe_has_a_preprocessing_of_its_own():
 
 def test_a_model_whose_published_preprocessing_is_unknown_says_so():
     model = load_model("cardiobench/constant")
-    assert profile_warning(model, None, PAPER) is model, "a baseline of this benchmark is in no paper"
-    with_weights = paper_profile.replace(model, weight_files={"w": "0"})
-    (sentence,) = profile_warning(with_weights, None, PAPER).warnings
+    assert PROFILE.with_warning(model, None) is model, "a baseline of this benchmark is in no paper"
+    with_weights = replace(model, weight_files={"w": "0"})
+    (sentence,) = PROFILE.with_warning(with_weights, None).warnings
     assert "define no preprocessing of cardiobench/constant" in sentence
-    assert profile_warning(with_weights, "paper", PAPER) is with_weights
+    assert PROFILE.with_warning(with_weights, "paper") is DEFAULT.with_warning(with_weights, None) is with_weights
 
 
-def test_protocols_and_tasks_of_the_papers():
-    config = apply_profile(PAPER)
-    assert protocol("cross_validation", config).get_params() | {"grids": None} == {
-        "sizes": ("XS", "S", "M", "L"),
-        "classifiers": ("xgboost", "tree", "forest", "logistic", "mlp"),
-        "grids": None,
-        "folds": 15,
-        "inner": 3,
-        "search": "flat",
-        "grouped": False,
-        "one_a_patient": False,
-        "seed": 42,
-    }
-    assert protocol("knn", config).profile == "paper"
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("cross_validation", {"folds": 15, "search": "flat", "grouped": False, "one_a_patient": False, "seed": 42}),
+        ("representation", {"folds": 15, "profile": "paper"}),
+        ("stress", {"kinds": ("shuffle",), "patients": None}),
+        ("probe", {"profile": "paper", "seed": 42}),
+        ("knn", {"profile": "paper", "seed": 42}),
+    ],
+)
+def test_options_of_the_papers(name, expected):
+    if name not in list_protocols():
+        pytest.skip(f"no installed extension provides {name}")
+    assert protocol(name, PROFILE.apply(PAPER)).get_params().items() >= expected.items()
+
+
+def test_an_option_of_the_user_wins_over_the_profile():
+    config = replace(PAPER, options={"probe": {"seed": 4}})
+    assert protocol("probe", config) == protocol("probe", seed=4, profile="paper")
+    assert protocol("probe", config, profile="default").profile == "default"
+
+
+def test_tasks_of_the_papers():
     names = [task.name for task in resolve_tasks(["ptb_xl", "georgia/cd"], "paper")]
     assert names == ["ptb_xl/cd_paper", "georgia/cd"], "a task that is named stays as named"
     own = [task.name for task in resolve_tasks(["ptb_xl"])]

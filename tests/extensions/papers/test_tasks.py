@@ -4,8 +4,8 @@ import pytest
 
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
-from cardiobench.data.published_tasks import NAMED_VIEWS, paper_tasks, published_tasks
 from cardiobench.data.twin import write_twin
+from cardiobench.extensions.papers.tasks import NAMED_VIEWS, paper_tasks, published_tasks
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,64 @@
+"""The profile `paper`: what the two papers fix; `docs/papers.md` lists every published setting."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from cardiobench.core.config import RunConfig
+from cardiobench.data.spec import DatasetSpec, Task
+from cardiobench.extensions.papers.tasks import paper_tasks
+from cardiobench.models.base import LoadedModel
+from cardiobench.protocols.base import BaseProtocol
+from cardiobench.protocols.profile import ModelChoice, RunProfile, chosen_poolings
+
+PAPER = "paper"
+PAPER_PROBE = "paper_probe"
+"""Variant of the preprocessing that the released probe of arXiv:2510.00520 trains on: one whole frame in RGB."""
+POOLINGS = ("last", "max")
+"""Poolings of an ECG model's tokens in arXiv:2601.21830; an echo model offers no last token."""
+
+
+class PaperProfile(RunProfile):
+    """The published recipes, where a protocol has one."""
+
+    options: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "probe": {"profile": PAPER},
+        "knn": {"profile": PAPER},
+        "cross_validation": {"search": "flat", "grouped": False, "one_a_patient": False},
+        "representation": {"profile": PAPER, "folds": 15},
+        "stress": {"kinds": ("shuffle",), "patients": None},
+    }
+    seed = 42
+    paper_rows = True
+
+    def tasks(self, spec: DatasetSpec) -> Sequence[Task]:
+        """Return the tasks with the published definitions."""
+        return paper_tasks(spec)
+
+    def model_choices(self, name: str, config: RunConfig, protocols: Sequence[BaseProtocol]) -> list[ModelChoice]:
+        """Return the published poolings and preprocessing, as far as the model has them and none were given.
+
+        The released probe has a preprocessing of its own: where a model has it, the others take the other one.
+        """
+        from cardiobench.models.load import plan_model
+
+        plan = plan_model(
+            name, revision=config.revision, weights=config.weights, trust_remote_code=config.trust_remote_code
+        )
+        published = POOLINGS if set(POOLINGS) <= set(plan.poolings) else (None,)
+        offered: list[str | None] = [variant for variant in (PAPER, PAPER_PROBE) if variant in plan.variants]
+        variants = [config.variant] if config.variant else offered or [None]
+        apart = {PAPER, PAPER_PROBE} <= set(variants)
+        chosen = {
+            variant: [one for one in protocols if not apart or (one.name == "probe") == (variant == PAPER_PROBE)]
+            for variant in variants
+        }
+        poolings = chosen_poolings(config) or published
+        return [(pooling, variant, ran) for variant, ran in chosen.items() if ran for pooling in poolings]
+
+    def with_warning(self, model: LoadedModel, variant: str | None) -> LoadedModel:
+        """Return the model, with a warning where no published preprocessing of it is known."""
+        if variant in (PAPER, PAPER_PROBE) or not model.weight_files:
+            return model
+        sentence = f"profile paper: the papers define no preprocessing of {model.name}; its own default is used"
+        return replace(model, warnings=(*model.warnings, sentence))

@@ -1,0 +1,75 @@
+"""Profiles: named sets of settings, such as those that a paper states; extensions provide them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import UnknownName
+from cardiobench.core.extensions import contributions, resolve
+from cardiobench.data.spec import DatasetSpec, Task
+from cardiobench.models.base import LoadedModel
+from cardiobench.protocols.base import BaseProtocol
+
+DEFAULT = "default"
+OWN = "own"
+"""Name of a model's own pooling among those of a run."""
+ModelChoice = tuple[str | None, str | None, Sequence[BaseProtocol]]
+"""Pooling and preprocessing variant, None for the model's own default, and the protocols that are run with them."""
+
+
+class RunProfile:
+    """What holds where the user left it open: here the benchmark's own choices. A profile overrides what it changes.
+
+    Attributes:
+        options: Protocol -> option -> value; what the user sets wins.
+        seed: Seed of the run where none was given.
+        paper_rows: Whether units are represented by the rows that a published benchmark chose (`Task.paper_rows`).
+    """
+
+    options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    seed: ClassVar[int] = 0
+    paper_rows: ClassVar[bool] = False
+
+    def apply(self, config: RunConfig) -> RunConfig:
+        """Return the settings with the seed of the profile where none was given."""
+        return config if config.seed else replace(config, seed=self.seed)
+
+    def tasks(self, spec: DatasetSpec) -> Sequence[Task]:
+        """Return the tasks that the name of a dataset stands for."""
+        return spec.tasks
+
+    def model_choices(self, name: str, config: RunConfig, protocols: Sequence[BaseProtocol]) -> list[ModelChoice]:
+        """Return the ways in which a model is run.
+
+        Args:
+            name: Name of the model.
+            config: Settings of the run.
+            protocols: Protocols of the run.
+        """
+        return [(pooling, config.variant, protocols) for pooling in chosen_poolings(config) or (None,)]
+
+    def with_warning(self, model: LoadedModel, variant: str | None) -> LoadedModel:
+        """Return the model, with a warning where the profile says nothing about its preprocessing."""
+        return model
+
+
+def chosen_poolings(config: RunConfig) -> list[str | None]:
+    """Return the poolings that the settings name, None for a model's own."""
+    return [None if pooling == OWN else pooling for pooling in config.poolings]
+
+
+def find_profile(name: str) -> RunProfile:
+    """Return the profile of that name.
+
+    Raises:
+        UnknownName: No installed extension provides it.
+    """
+    if name == DEFAULT:
+        return RunProfile()
+    known = contributions("profiles")
+    if name not in known:
+        raise UnknownName(
+            f"no installed extension provides profile '{name}'. Give one of {', '.join((DEFAULT, *known))}, or install it."
+        )
+    return resolve(known[name])()

@@ -1,0 +1,48 @@
+"""Profiles by name: a toy one from an extension, and none."""
+
+from typing import ClassVar
+
+import pytest
+
+from cardiobench.core import extensions
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import UnknownName
+from cardiobench.core.extensions import Extension
+from cardiobench.protocols import protocol
+from cardiobench.protocols.profile import RunProfile, find_profile
+from cardiobench.runner.plan import resolve_tasks
+from cardiobench.runner.run import resolve
+
+CONFIG = RunConfig(models=("cardiobench/constant",), tasks=("phantom_ecg/cd",), profile="toy")
+
+
+class Toy(RunProfile):
+    """Three neighbours, seed 9, the first task of a dataset."""
+
+    options: ClassVar = {"knn": {"neighbours": (3,), "folds": 4}}
+    seed = 9
+
+    def tasks(self, spec):
+        return spec.tasks[:1]
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    manifest = Extension(profiles={"toy": f"{__name__}:Toy"})
+    monkeypatch.setattr(extensions, "extensions", lambda: {"toy": manifest})
+
+
+def test_a_profile_sets_what_the_user_left_open(toy):
+    request = resolve(CONFIG)
+    (knn,) = (one for one in request.protocols if one.name == "knn")
+    assert (knn.neighbours, knn.folds, knn.seed) == ((3,), 4, 9)
+    given = RunConfig(models=("m",), profile="toy", seed=2, options={"knn": {"folds": 3}})
+    chosen = protocol("knn", find_profile("toy").apply(given))
+    assert (chosen.neighbours, chosen.folds, chosen.seed) == ((3,), 3, 2)
+    assert [task.name for task in resolve_tasks(["phantom_ecg"], "toy")] == ["phantom_ecg/cd"]
+    assert len(resolve_tasks(["phantom_ecg"])) > 1
+
+
+def test_a_profile_that_nobody_provides_is_refused_before_any_work():
+    with pytest.raises(UnknownName, match="no installed extension provides profile 'toy'"):
+        resolve(CONFIG)
