@@ -62,10 +62,8 @@ def test_only_the_command_line_and_the_console_write_to_the_screen():
 NAMED = {
     "cardiobench.data": "metrics of tasks that several datasets have",
     "cardiobench.testing.protocol": "toy tasks",
-    "cardiobench.protocols": "studies about that number",
     "cardiobench.report.plots": "figures of these studies",
     "cardiobench.extensions": "studies about that number, and tables of the papers",
-    "cardiobench.runner.best_classifier": "tables of the papers",
     "cardiobench.leaderboard.verify": "a field of the scores of classes",
     "cardiobench.report.page.naming": "decision threshold behind the sensitivity",
     "cardiobench.scoring.metrics": "mean area of several labels, which protocols choose by",

@@ -2,11 +2,9 @@
 
 import pytest
 
-from cardiobench.protocols.cross_validation.protocol import CrossValidation
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.probe import LinearProbe
 from tests.full_size import BUFFERS, check_memory, check_time, extra_memory, linux, load, stored
-from tests.protocols.conftest import BINARY
 
 
 def probe(store, rows):
@@ -17,14 +15,6 @@ def knn(store, rows):
     return NearestNeighbours(max_queries=2000).predict(load(store, rows)[0], None, "")
 
 
-def cross_validation(store, rows):
-    """The largest size: as many of each class as there are patients of the rarer one."""
-    protocol = CrossValidation(classifiers=("logistic",), folds=3, inner=2)
-    variant = "L.logistic" if len(rows) > 5000 else "XS.logistic"
-    drawn = protocol.select_rows(rows, BINARY, variant).reset_index(drop=True)
-    return protocol.predict(load(store, drawn)[0], None, variant)
-
-
 @linux
 def test_probing_holds_no_copies_of_the_embeddings(tmp_path):
     store, rows = stored(tmp_path, 8000, 512)
@@ -33,7 +23,7 @@ def test_probing_holds_no_copies_of_the_embeddings(tmp_path):
 
 @linux
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", [load, probe, knn, cross_validation])
+@pytest.mark.parametrize("stage", [load, probe, knn])
 def test_peak_memory_is_a_small_multiple_of_the_embeddings(tmp_path, stage):
     check_memory(stage, tmp_path)
 

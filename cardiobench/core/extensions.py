@@ -43,8 +43,8 @@ class Extension:
             `apply(cell, data, output, value)`, which returns the answers of a cell under the condition.
         tasks: Sequence of tasks put together from several datasets, named `<modality>/<target>`; their members are the
             tasks of datasets with the same target and classes.
-        after_model: `f(cells, context)`, called on the main process when the cells of a model are finished; it adds results
-            derived from theirs to the summary of the context.
+        after_model: `f(cells, context)`, called on the main process when the cells of a model are finished, in a share of a job
+            array (`context.config.shard`) those of that share; it adds results derived from theirs to the summary of the context.
         after_run: Module with `check(config)`, called before any work to refuse settings, and `execute(results, config)`,
             called at the end of a run on its main process.
     """

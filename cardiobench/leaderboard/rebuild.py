@@ -33,8 +33,6 @@ from cardiobench.stats.variability import BOTH
 
 EXTERNAL = "predictions"
 """Protocol of answers that were scored from a file: it has no options and answers the test units."""
-BEST = "best"
-"""End of variants that a run adds to those of a protocol."""
 
 
 @dataclass(frozen=True)
@@ -131,10 +129,7 @@ class Rules:
 
 def _has_variant(made: PredictionProtocol, task: Task, variant: str) -> bool:
     """Return whether a run gives results of a variant."""
-    known = set(made.variants(task))
-    if made.out_of_fold:
-        known |= {f"{name.partition('.')[0]}.{BEST}" for name in known if name}
-    return _without_conditions(task, variant) in known
+    return _without_conditions(task, variant) in made.result_variants(task)
 
 
 def _without_conditions(task: Task, variant: str) -> str:

@@ -17,7 +17,6 @@ _CLASSES = {
     "probe": "cardiobench.protocols.probe:LinearProbe",
     "knn": "cardiobench.protocols.knn:NearestNeighbours",
     "attention_probe": "cardiobench.protocols.attention.protocol:AttentionProbe",
-    "cross_validation": "cardiobench.protocols.cross_validation.protocol:CrossValidation",
 }
 DEFAULT = ("zero_shot", "probe", "knn")
 ALL = "all"

@@ -191,6 +191,21 @@ class FrameProtocol(BaseProtocol):
         """
 
 
+@dataclass(frozen=True)
+class Workload:
+    """The work of a cell, compared with others of its protocol.
+
+    Attributes:
+        kind: Cells of one kind take time in proportion to their cost.
+        size: Rank of the cell's size: cells of one size have the same records, and the nearest size tells most of the time.
+        cost: Work in a unit of the protocol's own.
+    """
+
+    kind: str
+    size: int
+    cost: float
+
+
 class PredictionProtocol(BaseProtocol):
     """A protocol that predicts the test recordings of a task; `scoring/` turns its predictions into scores.
 
@@ -203,6 +218,19 @@ class PredictionProtocol(BaseProtocol):
     def variants(self, task: Task) -> tuple[str, ...]:
         """Return the named ways to predict a task, one result each; `("",)` where there is one only."""
         return ("",)
+
+    def result_variants(self, task: Task) -> tuple[str, ...]:
+        """Return the variants that results may have: those that are predicted, and those put together from them."""
+        return self.variants(task)
+
+    def workload(self, variant: str, records: int | None = None) -> Workload | None:
+        """Return the work of a cell, by which its time is estimated; None for a variant that is put together from others.
+
+        Args:
+            variant: Variant of the cell.
+            records: Records of the cell; None where they are not known, for as many as there may be.
+        """
+        return Workload(variant, 0, 1.0)
 
     def check(self, task: Task) -> None:
         """Refuse a task before anything is read; `NotApplicable` says why. By default tasks of single frames are refused."""

@@ -1,14 +1,13 @@
-"""Estimate how long the cells of a grid will take, from those that are done."""
+"""Estimate how long cells that are evaluated in parallel will take, from those that are done and what their protocol says of their work."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
-from cardiobench.data.ecg_subsets import SIZES, SizeName
+from cardiobench.protocols.base import PredictionProtocol, Workload
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import Cell
 from cardiobench.runner.plan import resolve_tasks
@@ -20,55 +19,50 @@ def variants_of_run(cell: Cell, config: RunConfig) -> list[str]:
     Too many where a dataset is too small for a size; empty where the tasks were not named, since which of them have
     data is not known before.
     """
-    tasks = [
-        task
-        for task in resolve_tasks(config.tasks, config.profile)
-        if catalog.spec(task.dataset).modality in cell.model.modalities
-    ]
-    variants = [variant for task in tasks for variant in cell.protocol.variants(task) if variant]
-    return variants * len(config.models) * max(1, len(config.poolings)) if config.tasks else []
-
-
-# CPU seconds of a cell with the default grids on one core of an x86-64 server: the geometric mean of 106 records x 200 and
-# 300 x 384, from which each is off by a factor of two at most. Only their ratios are used, until one cell of the classifier is done.
-UNIT_COSTS = {"xgboost": 34.0, "forest": 51.0, "mlp": 43.0, "tree": 3.0, "logistic": 2.0}
+    variants: list[str] = []
+    for task in resolve_tasks(config.tasks, config.profile) if config.tasks else ():
+        if catalog.spec(task.dataset).modality in cell.model.modalities:
+            try:
+                cell.protocol.check(task)
+            except NotApplicable:
+                continue
+            variants += cell.protocol.variants(task)
+    return variants * len(config.models) * max(1, len(config.poolings))
 
 
 @dataclass(frozen=True)
 class FinishedCell:
-    """The duration of a finished cell.
+    """A finished cell.
 
     Attributes:
-        size: of its variant.
-        classifier: of its variant.
-        model: its name.
-        records: that it had.
-        seconds: that it took.
+        variant: Variant of the result.
+        model: Name of the model.
+        work: What its protocol says of its work.
+        seconds: Time that it took.
     """
 
-    size: str
-    classifier: str
+    variant: str
     model: str
-    records: int
+    work: Workload
     seconds: float
 
 
 class DurationEstimator:
     """Durations of cells, learned from the finished ones that are most like them.
 
-    Those of the same classifier come first, of these the ones of the nearest size, of these the ones of the same model; the
-    mean of the most alike counts, in proportion to the records. Until one of the classifier is done, those of others stand in,
-    in proportion to `UNIT_COSTS`.
+    Those of the same kind of work come first, of these the ones of the nearest size, of these the ones of the same model; the
+    mean of the most alike counts, in proportion to the cost. Until one of the kind is done, those of others stand in.
 
     Args:
-        results: finished ones; those of another protocol are left out.
-        protocol: whose cells are estimated.
+        protocol: Protocol whose cells are estimated.
+        results: Finished results; those of another protocol are left out.
     """
 
-    def __init__(self, results: Sequence[ScoreResult] = (), protocol: str = ""):
+    def __init__(self, protocol: PredictionProtocol, results: Sequence[ScoreResult] = ()):
+        self.protocol = protocol
         self.finished: list[FinishedCell] = []
         for result in results:
-            if result.protocol == protocol:
+            if result.protocol == protocol.name:
                 self.update(result)
 
     def __bool__(self) -> bool:
@@ -76,38 +70,32 @@ class DurationEstimator:
 
     def update(self, result: ScoreResult) -> None:
         """Add the duration of a finished cell; what was put together from cells is none."""
-        size, _, classifier = result.variant.partition(".")
-        if classifier in UNIT_COSTS:
-            model, records = str(result.model.get("name")), result.options["records"]
-            self.finished.append(FinishedCell(size, classifier, model, records, result.stamp["seconds"]))
+        if work := self.protocol.workload(result.variant, result.options.get("records")):
+            model = str(result.model.get("name"))
+            self.finished.append(FinishedCell(result.variant, model, work, result.stamp["seconds"]))
 
     def knows(self, variant: str, model: str) -> bool:
         """Return whether a cell of this variant and model is done."""
-        return any((f"{cell.size}.{cell.classifier}", cell.model) == (variant, model) for cell in self.finished)
+        return any((cell.variant, cell.model) == (variant, model) for cell in self.finished)
 
     def estimate(self, variant: str, model: str = "", records: int | None = None) -> float:
         """Return the seconds that a cell will take; at least one cell has to be done.
 
         Args:
-            variant: of the cell.
-            model: its name.
-            records: of the cell; where they are not known, as many as its size may have.
+            variant: Variant of the cell.
+            model: Name of its model.
+            records: Records of the cell; None where they are not known, for as many as there may be.
         """
-        size, _, classifier = variant.partition(".")
-        sizes = list(SIZES)
+        work = self.protocol.workload(variant, records)
+        if work is None:
+            return 0.0
 
         def distance(cell: FinishedCell) -> tuple[bool, int, bool]:
-            steps = abs(sizes.index(cast(SizeName, cell.size)) - sizes.index(cast(SizeName, size)))
-            return cell.classifier != classifier, steps, cell.model != model
+            return cell.work.kind != work.kind, abs(cell.work.size - work.size), cell.model != model
 
         nearest = min(map(distance, self.finished))
-        costs = [
-            cell.seconds / UNIT_COSTS[cell.classifier] / cell.records
-            for cell in self.finished
-            if distance(cell) == nearest
-        ]
-        records = max_records(size) if records is None else records
-        return UNIT_COSTS[classifier] * records * sum(costs) / len(costs)
+        rates = [cell.seconds / cell.work.cost for cell in self.finished if distance(cell) == nearest]
+        return work.cost * sum(rates) / len(rates)
 
 
 def remaining_seconds(seconds: Sequence[float], jobs: int) -> float:
@@ -121,15 +109,18 @@ def remaining_seconds(seconds: Sequence[float], jobs: int) -> float:
 
 def count_records(cells: Sequence[Cell]) -> list[int]:
     """Return how many records each cell has; none where its size is not available."""
-    counts: dict[tuple[str, str], int] = {}
-    sizes = [(cell.task.name, cell.variant.partition(".")[0]) for cell in cells]
-    for cell, size in zip(cells, sizes, strict=True):
+    counts: dict[tuple[str, int], int] = {}
+    found = []
+    for cell in cells:
+        work = cell.protocol.workload(cell.variant)
+        size = cell.task.name, work.size if work else 0
         if size not in counts:
             try:
                 counts[size] = len(cell.protocol.select_rows(cell.rows, cell.task, cell.variant))
             except NotApplicable:
                 counts[size] = 0
-    return [counts[size] for size in sizes]
+        found.append(counts[size])
+    return found
 
 
 def one_of_each_first(variants: Sequence[str]) -> list[int]:
@@ -146,12 +137,6 @@ def one_of_each_first(variants: Sequence[str]) -> list[int]:
         turns.append((seen[variant], position))
         seen[variant] += 1
     return [position for _, position in sorted(turns)]
-
-
-def max_records(size: str) -> int:
-    """Return the records that a size may have; of the one without an upper end twice its least."""
-    least, most = SIZES[cast(SizeName, size)]
-    return most or 2 * least
 
 
 def format_seconds(seconds: float) -> str:

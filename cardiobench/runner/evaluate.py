@@ -20,7 +20,7 @@ from cardiobench.runner.answered import Answered, save_answered
 from cardiobench.runner.cell import Cell, FrameCell, TaskCell, load_or_compute
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.frame_answers import answer_frames
-from cardiobench.runner.members import NOTHING, Members, Trained, answers_of
+from cardiobench.runner.members import Members, Trained, answers_of, train_members
 from cardiobench.runner.parallel import applicable, run_parallel
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.recent import RecentData
@@ -44,14 +44,22 @@ def make_cells(
     ]
 
 
-def evaluate_cells(cells: Sequence[Cell], context: RunContext, trained: Trained = NOTHING) -> None:
+def evaluate_cells(cells: Sequence[Cell], context: RunContext) -> None:
     """Evaluate all cells of one model on one dataset, in parallel where the protocol asks for it.
 
+    All processes train the members of ensembles; the main one does the rest, and the others wait for it.
+
     Args:
-        cells: of one model and dataset.
-        context: of the run.
-        trained: members that all processes have trained already, by the key of their cell.
+        cells: Cells of one model and dataset, the same on every process.
+        context: Run context.
     """
+    trained = train_members(cells, context)
+    if context.accelerator.is_main_process:
+        _evaluate_here(cells, context, trained)
+    context.accelerator.wait_for_everyone()
+
+
+def _evaluate_here(cells: Sequence[Cell], context: RunContext, trained: Trained) -> None:
     in_parallel: dict[str, list[Cell]] = {}
     recent = RecentData()
     for cell in applicable(cells, context):

@@ -55,7 +55,7 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
         console.print(counts)
         _collect(cells, cached, {}, context)
         return
-    durations = DurationEstimator(context.summary.results, first.protocol.name)
+    durations = DurationEstimator(first.protocol, context.summary.results)
     outcomes: dict[int, CellOutcome] = {}
     records = dict(zip(todo, count_records([cells[n] for n in todo]), strict=True))
 
@@ -77,7 +77,7 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
         else:
             for line in first.protocol.plan_lines():
                 console.print(f"  {line}")
-        with console.progress(dataset, len(todo), doing="cross-validating") as advance:
+        with console.progress(dataset, len(todo), doing="evaluating") as advance:
             for outcome in dispatch([cells[n] for n in todo], evaluate, config):
                 outcomes[todo[outcome.index]] = outcome
                 first_known = not durations

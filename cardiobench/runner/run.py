@@ -32,13 +32,11 @@ from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
 from cardiobench.protocols.profile import find_profile
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.runner.analyze import analyze_model, compare_models
-from cardiobench.runner.best_classifier import score_best_classifiers
 from cardiobench.runner.cell import AnalysisCell, Cell
 from cardiobench.runner.condition import check_conditions
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
-from cardiobench.runner.members import train_members
 from cardiobench.runner.plan import (
     DATASET_COLUMNS,
     dataset_rows,
@@ -358,13 +356,9 @@ def run_model(
     for name, plan in plans.items():
         unreadable[name] = encode_missing(model, {None: plan}, context)
         made = make_cells(model, plan, predicting, unreadable[name], context)
-        trained = train_members(made, context)
-        if context.accelerator.is_main_process:
-            cells += made
-            evaluate_cells(made, context, trained)
-            score_best_classifiers(made, context)
-        context.accelerator.wait_for_everyone()
-    if context.accelerator.is_main_process and not context.config.shard:
+        cells += made
+        evaluate_cells(made, context)
+    if context.accelerator.is_main_process:
         for derive in extensions.hooks("after_model"):
             derive(cells, context)
     run_planned(model, tasks, datasets, protocols, context)

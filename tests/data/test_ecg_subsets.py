@@ -4,11 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cardiobench.cli.main import main
 from cardiobench.core.errors import BadData, NotApplicable, UnwritableOutput
 from cardiobench.data import Task, catalog, open_dataset
 from cardiobench.data.ecg_subsets import SIZES, Subset, draw_subset, draw_subsets, read_subset, write_subset
-from cardiobench.protocols.cross_validation.protocol import CrossValidation
 
 TASK = Task("toy/cd", "binary", "cd", ("f1_macro",), ("no CD", "CD"))
 
@@ -130,30 +128,6 @@ def test_all_sizes_at_once():
     assert reasons == {"L": "size L of toy/cd is not available: 1300 positives, 2500 needed (one a patient)."}
     with pytest.raises(NotApplicable, match="regression"):
         draw_subsets(table, Task("toy/ef", "regression", "ef", ("mae",)))
-
-
-@pytest.mark.parametrize("profile, needed", [("default", " (one a patient)"), ("paper", "")])
-def test_the_command_writes_what_cross_validation_draws(profile, needed, tmp_path, capsys):
-    line = ["subsets", "ptb_xl_sample/cd", "--out", str(tmp_path / "new"), "--seed", "7", "--profile", profile]
-    assert main(line) == 0
-    (path,) = (tmp_path / "new").iterdir()
-    source, task = open_dataset("ptb_xl_sample"), catalog.task("ptb_xl_sample/cd")
-    drawn = CrossValidation(seed=7, one_a_patient=profile == "default")
-    rows = drawn.select_rows(source.task_rows(task), task, "XS.lr")
-    subset = read_subset(path)
-    assert path.name == "ptb_xl_sample__cd__XS.json" and set(subset.ids) == set(rows["id"])
-    printed = capsys.readouterr().out
-    assert f"size XS of ptb_xl_sample/cd: {len(rows)} records, wrote {path}" in printed
-    positives = rows["cd"].value_counts()["CD"]
-    assert f"size S of ptb_xl_sample/cd is not available: {positives} positives, 250 needed{needed}" in printed
-
-
-def test_the_command_where_no_size_is_available(tmp_path, monkeypatch, capsys):
-    assert main(["phantom", "georgia", "--patients", "6", "--out", str(tmp_path / "raw")]) == 0
-    assert f"wrote {tmp_path / 'raw'}: georgia with generated patients, for --data-dir" in capsys.readouterr().out
-    out = tmp_path / "out"
-    assert main(["subsets", "georgia/af", "--data-dir", str(tmp_path / "raw"), "--out", str(out)]) == 1
-    assert capsys.readouterr().out.count("is not available") == 4 and not out.exists()
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):

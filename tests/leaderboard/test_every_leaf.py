@@ -15,7 +15,7 @@ from cardiobench.leaderboard import verify
 from cardiobench.leaderboard.differences import trusted
 from cardiobench.leaderboard.rebuild import Rules, rebuild
 from cardiobench.leaderboard.rows import differing_rows
-from cardiobench.protocols import options
+from cardiobench.protocols import list_protocols, options
 from cardiobench.results.consistency import check_consistency
 from tests.leaderboard.submissions import changes, sealed, submit, write_dataset
 
@@ -34,6 +34,9 @@ KINDS = {
     "from a file": {"target": "sick", "protocol": "predictions"},
     "refitted": {"target": "dx", "suite": "cardiobench_ecg_v2", "refit_scores": (0.55, 0.58, 0.6)},
     "above the floor": {"target": "sick", "skill": 0.9},
+}
+KINDS = {
+    name: kind for name, kind in KINDS.items() if kind.get("protocol", "probe") in (*list_protocols(), "predictions")
 }
 QUICK, WHOLE = ("regression", "out of fold"), ("multilabel", "refitted")
 """Kinds of which every 25th change is tried, and those of which every one is; of the others it is every fifth."""

@@ -50,5 +50,7 @@ def test_every_protocol_says_its_options():
     for name in list_protocols():
         made = protocol(name)
         assert made.name == name and made.get_params() == dataclasses.asdict(made)
-        if isinstance(made, PredictionProtocol) and name != "cross_validation":  # which answers binary tasks only
+        if isinstance(made, PredictionProtocol):
             assert made.variants(REGRESSION) and made.variants(BINARY)
+            assert set(made.variants(BINARY)) <= set(made.result_variants(BINARY))
+            assert all(made.workload(variant).cost > 0 for variant in made.variants(BINARY))

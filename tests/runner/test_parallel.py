@@ -1,40 +1,26 @@
 """Cells shipped to workers: the same bits everywhere, only the missing ones made again, and what they will cost said before."""
 
 import importlib.util
-import json
 import os
 import signal
 from concurrent.futures import BrokenExecutor
 from dataclasses import replace
-from types import SimpleNamespace
 
 import joblib
-import numpy as np
 import pandas as pd
 import pytest
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError
-from cardiobench.data import catalog
-from cardiobench.protocols.cross_validation.protocol import CrossValidation
+from cardiobench.core.extensions import Extension
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner import evaluate, parallel
-from cardiobench.runner.eta import (
-    UNIT_COSTS,
-    DurationEstimator,
-    count_records,
-    format_seconds,
-    max_records,
-    one_of_each_first,
-    remaining_seconds,
-    variants_of_run,
-)
+from cardiobench.runner.eta import DurationEstimator, format_seconds
 from cardiobench.runner.run import run
 from tests.results.test_formatting import result as made_up
-
-CLASSIFIERS = ("tree", "logistic")
+from tests.runner.shipped import Shipped
 
 
 @pytest.fixture(scope="module")
@@ -42,21 +28,17 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
-GRIDS = {"tree": {"max_depth": [2], "min_samples_leaf": [5, 1]}, "logistic": {"C": [0.01, 1.0]}}
-
-
 @pytest.fixture
 def config(tmp_path, cache, monkeypatch):
-    """Two cells of real records on one core, with grids of two points."""
+    """Two cells of real records on one core."""
     # The page of the results is of no interest here.
     monkeypatch.setattr("cardiobench.runner.run.finalize", lambda context: None)
-    grids = tmp_path / "grids.json"
-    grids.write_text(json.dumps(GRIDS))
+    toy = Extension(protocols={"shipped": "tests.runner.shipped:Shipped"})
+    monkeypatch.setattr("cardiobench.core.extensions.extensions", lambda: {"toy": toy})
     return RunConfig(
         models=("cardiobench/ecg-morphology",),
         tasks=("ptb_xl_sample/cd",),
-        protocols=("cross_validation",),
-        options={"cross_validation": {"sizes": "XS", "classifiers": CLASSIFIERS, "grids": str(grids)}},
+        protocols=("shipped",),
         output_dir=tmp_path / "results",
         cache_dir=cache,
         resamples=50,
@@ -65,20 +47,14 @@ def config(tmp_path, cache, monkeypatch):
     )
 
 
-def cells(config) -> dict[str, ScoreResult]:
-    found = sorted(config.output_dir.glob("*/*/cross_validation.*/*.json"))
-    return {path.parent.name: path for path in found if not path.parent.name.endswith(".best")}
+def cells(config):
+    return {path.parent.name: path for path in sorted(config.output_dir.glob("*/*/shipped.*/*.json"))}
 
 
-def numbers(config) -> dict[str, tuple]:
+def numbers(config):
     """Everything that a cell came to, to the last bit."""
     return {
-        name: (
-            ScoreResult.load(path).options["f1_folds"],
-            ScoreResult.load(path).options["chosen"],
-            ScoreResult.load(path).overall,
-            pd.read_parquet(predictions_path(path)).to_csv(float_format="%.17g"),
-        )
+        name: (ScoreResult.load(path).overall, pd.read_parquet(predictions_path(path)).to_csv(float_format="%.17g"))
         for name, path in cells(config).items()
     }
 
@@ -97,16 +73,16 @@ def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_mis
     with pytest.raises(KeyboardInterrupt):
         run(config, Console())
     first = cells(config)
-    assert list(first) == ["cross_validation.XS.tree"] and worked == ["cross_validation.XS.tree"]
-    before = first["cross_validation.XS.tree"].stat().st_mtime_ns
+    assert list(first) == ["shipped.stiff"] and worked == ["shipped.stiff"]
+    before = first["shipped.stiff"].stat().st_mtime_ns
     capsys.readouterr()
 
     monkeypatch.setattr(evaluate, "evaluate_cell", lambda cell: worked.append(cell.label) or real(cell))
     outcome = run(config, Console())
-    assert worked == ["cross_validation.XS.tree", "cross_validation.XS.logistic"], "only what was missing"
-    assert sorted(cells(config)) == ["cross_validation.XS.logistic", "cross_validation.XS.tree"]
-    assert cells(config)["cross_validation.XS.tree"].stat().st_mtime_ns == before
-    assert len(outcome.results) == 3 and outcome.exit_code == 0, "two classifiers, and the best of each fold"
+    assert worked == ["shipped.stiff", "shipped.soft"], "only what was missing"
+    assert sorted(cells(config)) == ["shipped.soft", "shipped.stiff"]
+    assert cells(config)["shipped.stiff"].stat().st_mtime_ns == before
+    assert len(outcome.results) == 2 and outcome.exit_code == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "2 cells of ptb_xl_sample" in said and "1 kept, 1 to do" in said
     goes_on = numbers(config)
@@ -115,10 +91,10 @@ def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_mis
     assert numbers(never_stopped) == goes_on
 
     # A damaged neighbour does not matter; a changed option makes them all anew.
-    cells(config)["cross_validation.XS.logistic"].unlink()
+    cells(config)["shipped.soft"].unlink()
     worked.clear()
     run(config, Console())
-    assert worked == ["cross_validation.XS.logistic"] and numbers(config) == goes_on
+    assert worked == ["shipped.soft"] and numbers(config) == goes_on
     worked.clear()
     run(replace(config, seed=1))
     assert len(worked) == 2
@@ -139,7 +115,7 @@ def test_workers_of_every_kind_come_to_the_same_bits(config, alone, backend, pac
         alone |= numbers(config)
     shipped = replace(config, jobs=2, backend=backend, output_dir=config.output_dir.with_name("shipped"))
     outcome = run(shipped)
-    assert outcome.exit_code == 0 and len(outcome.results) == 3
+    assert outcome.exit_code == 0 and len(outcome.results) == 2
     assert numbers(shipped) == alone
 
 
@@ -193,85 +169,18 @@ def test_an_unknown_backend_or_one_that_is_not_installed_is_said(monkeypatch):
             pytest.fail("it is not there")
 
 
-def finished(variant, seconds, records=None, model="a/b", protocol="cross_validation"):
-    """The result of a cell that took so long."""
-    options = {"records": records or max_records(variant.partition(".")[0])}
-    return replace(
-        made_up(model=model), protocol=protocol, variant=variant, options=options, stamp={"seconds": seconds}
+def test_cells_of_a_protocol_that_says_nothing_of_its_work_are_priced_by_their_variant(result_of):
+    made = DurationEstimator(Shipped(), [result_of("stiff", 2), result_of("stiff", 4), result_of("soft", 30)])
+    assert made.estimate("stiff") == pytest.approx(3) and made.estimate("soft", records=7) == pytest.approx(30)
+    assert not DurationEstimator(Shipped(), [replace(result_of("stiff", 2), protocol="knn")])
+
+
+@pytest.fixture
+def result_of():
+    """Return what makes the result of a cell that took so long."""
+    return lambda variant, seconds: replace(
+        made_up(), protocol="shipped", variant=variant, options={}, stamp={"seconds": seconds}
     )
-
-
-def test_a_cell_is_priced_by_those_most_like_it():
-    assert not DurationEstimator()
-    assert not DurationEstimator([finished("XS.tree", 9, protocol="knn"), finished("XS.best", 1)], "cross_validation")
-    done = [finished("XS.tree", 2), finished("XS.tree", 4), finished("S.mlp", 30), finished("M.mlp", 50)]
-    made = DurationEstimator(done, "cross_validation")
-    assert made.estimate("XS.tree") == pytest.approx(3), "the mean of its kind"
-    assert made.estimate("XS.tree", records=100) == pytest.approx(3 * 100 / 499), "in proportion to the records"
-    assert made.estimate("XS.tree", records=0) == 0, "a size that is not available costs nothing"
-    # Sizes hold at most 499, 2,499, 4,999 and, without an upper end, twice 5,000 records.
-    assert made.estimate("L.mlp") == pytest.approx(50 * 10_000 / 4999), "the same classifier at the nearest size"
-    ratio = UNIT_COSTS["forest"] / UNIT_COSTS["mlp"]
-    assert made.estimate("S.forest") == pytest.approx(30 * ratio), "another one of the same size, by what each costs"
-    other = finished("XS.tree", 40, model="other/model")
-    assert DurationEstimator([other], "cross_validation").estimate("XS.tree", "org/any") == pytest.approx(40)
-    made.update(other)
-    assert made.estimate("XS.tree", "other/model") == pytest.approx(40) and made.knows("XS.tree", "other/model")
-    assert not made.knows("S.tree", "other/model")
-    assert set(UNIT_COSTS) == set(CrossValidation().classifiers)
-
-
-@pytest.mark.parametrize("jobs", [1, 4])
-def test_what_is_announced_is_right_within_a_factor_of_two_once_the_first_of_each_kind_is_done(jobs):
-    """Cells on a clock of their own: their costs are unlike those of the table, and do not grow in proportion to the records."""
-    rng = np.random.default_rng(0)
-    costs = dict(zip(UNIT_COSTS, (300.0, 2.0, 40.0, 90.0, 0.5), strict=True))  # seconds of a cell of 499 records
-    growth = {"xgboost": 0.7, "forest": 1.15}
-    made = DurationEstimator([], "cross_validation")
-    ratios = []
-    for largest in (7000, 15_000, 5200):  # records of the largest size of three datasets, two tasks each
-        records = {"XS": 499, "S": 2499, "M": 4999, "L": largest}
-        variants = [f"{size}.{name}" for _ in range(2) for size in records for name in costs]
-        turns = [variants[position] for position in one_of_each_first(variants)]
-        done, free = [], [0.0] * jobs  # (end, variant) of each cell; when each worker is free
-        for variant in turns:
-            size, _, name = variant.partition(".")
-            seconds = costs[name] * (records[size] / 499) ** growth.get(name, 1) * rng.uniform(0.8, 1.25)
-            start = min(free)
-            free[free.index(start)] = start + seconds
-            done.append((start + seconds, variant, seconds))
-        unknown, waiting = {variant for variant in turns if not made.knows(variant, "a/b")}, list(turns)
-        for end, variant, seconds in [(0.0, "", 0.0), *sorted(done)]:
-            if variant:
-                made.update(finished(variant, seconds, records[variant.partition(".")[0]]))
-                waiting.remove(variant)
-            unknown.discard(variant)
-            if not unknown and len(waiting) > 2 * jobs:
-                prices = [made.estimate(name, "a/b", records[name.partition(".")[0]]) for name in waiting]
-                ratios.append(remaining_seconds(prices, jobs) / (max(free) - end))
-    assert len(ratios) > 60 and 0.5 < min(ratios) and max(ratios) < 2
-
-
-def test_all_cells_of_a_grid_are_counted_before_they_start(config):
-    """6 models x 4 datasets x 4 sizes x 2 labels, five classifiers each."""
-    cell = SimpleNamespace(model=SimpleNamespace(modalities=("ecg",)), protocol=CrossValidation())
-    tasks = [f"{name}/{label}" for name in ("ptb_xl", "code15", "georgia", "chapman_ningbo") for label in ("cd", "af")]
-    asked = replace(config, models=tuple("abcdef"), tasks=tuple(tasks))
-    assert len(variants_of_run(cell, asked)) == 192 * 5
-    assert len(variants_of_run(cell, replace(asked, poolings=("last", "max")))) == 192 * 5 * 2
-    assert variants_of_run(cell, replace(asked, tasks=())) == []
-    assert len(variants_of_run(cell, replace(asked, tasks=("ptb_xl/cd", "camus/ef")))) == 4 * 5 * 6
-
-
-def test_the_records_of_a_cell_are_those_that_its_size_draws():
-    rows = pd.DataFrame({"id": [f"r{n}" for n in range(80)], "patient_id": [f"p{n // 2}" for n in range(80)]})
-    task, protocol = catalog.task("ptb_xl_sample/cd"), CrossValidation()
-    rows[task.target] = [task.classes[n < 36] for n in range(80)]
-    cells = [
-        SimpleNamespace(task=task, variant=variant, rows=rows, protocol=protocol)
-        for variant in ("XS.tree", "S.tree", "XS.mlp")
-    ]
-    assert count_records(cells) == [36, 0, 36], "18 patients with it; too few for S"
 
 
 def test_spans_of_time_in_words():

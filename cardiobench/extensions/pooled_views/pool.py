@@ -28,8 +28,11 @@ INCOMPLETE = ("missing_files", "absent_rows")
 def pool_views(cells: Iterable[Cell], context: RunContext) -> None:
     """Score the view answers of one model over its datasets together, under each protocol that has two or more.
 
-    Real recordings only, or generated ones only where no real ones took part.
+    Real recordings only, or generated ones only where no real ones took part. A share of a job array leaves this to the run
+    that ends the whole.
     """
+    if context.config.shard:
+        return
     by_label: dict[str, dict[str, Cell]] = {}
     for cell in cells:
         if cell.task.target == POOLED.target and cell.task.classes == POOLED.classes and cell.path.is_file():

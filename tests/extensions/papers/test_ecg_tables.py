@@ -93,7 +93,7 @@ def test_each_fold_takes_the_classifier_that_was_best_in_its_inner_folds():
 
 @pytest.mark.slow
 def test_of_random_features_the_best_on_the_reported_folds_beats_chance_and_the_best_of_the_inner_folds_does_not():
-    folds = pytest.importorskip("cardiobench.protocols.cross_validation.protocol")
+    folds = pytest.importorskip("cardiobench.extensions.cross_validation.protocol")
     rng, labels, patients = np.random.default_rng(0), np.tile([1, 0], 30), np.arange(60)
     inside, reported = [], []
     for seed in range(8):

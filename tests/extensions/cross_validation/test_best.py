@@ -1,6 +1,7 @@
 """The best classifier of each fold as a result of its own: chosen by inner folds, scored on the records that it answered."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,9 @@ import pytest
 from sklearn.metrics import f1_score
 
 from cardiobench.core.config import RunConfig
+from cardiobench.extensions.cross_validation.best import choose_by_inner_folds, take_folds
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.best_classifier import choose_by_inner_folds, take_folds
 from cardiobench.runner.run import run
 
 
@@ -61,6 +62,11 @@ def test_the_result_has_an_interval_and_a_verdict_and_its_folds_are_those_of_its
     distances = [(one.set_index("id")[column] - frame[column]).abs() for one in frames.values()]
     assert (np.minimum(*distances) == 0).all()
     assert best.score.value == pytest.approx(f1_score(frame["y_true"], frame["y_pred"], average="macro"), abs=1e-12)
+    shipped = replace(config, jobs=2, output_dir=tmp_path / "shipped")
+    run(shipped)
+    for made in config.output_dir.glob("*/*/cross_validation.*/*.parquet"):
+        other = shipped.output_dir / made.relative_to(config.output_dir)
+        pd.testing.assert_frame_equal(pd.read_parquet(made), pd.read_parquet(other), check_exact=True)
     again = path.stat().st_mtime_ns
     run(config)
     assert path.stat().st_mtime_ns == again, "kept, not scored again"

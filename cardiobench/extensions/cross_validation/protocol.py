@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.ecg_subsets import SIZES, SizeName, draw_subset
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, Workload
 from cardiobench.protocols.cut import cut_facts
 from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, ClassifierName, classifier
 from cardiobench.protocols.grid_search.folds import Split, balanced_folds
@@ -24,13 +24,18 @@ from cardiobench.protocols.options import Folds
 COMPONENT = "protocol cross_validation"
 VERSION = 2
 
+BEST = "best"
+"""Stands in a variant where the name of one classifier would be: `XS.best`."""
+# CPU seconds of a cell with the default grids on one core of an x86-64 server: the geometric mean of 106 records x 200 and
+# 300 x 384, from which each is off by a factor of two at most. Only their ratios are used, until one cell of the classifier is done.
+UNIT_COSTS = {"xgboost": 34.0, "forest": 51.0, "mlp": 43.0, "tree": 3.0, "logistic": 2.0}
+
 
 @dataclass(frozen=True)
 class CrossValidation(PredictionProtocol):
     """Five classifiers at four sizes, in class-balanced, patient-grouped folds (arXiv:2601.21830).
 
-    A variant is `<size>.<classifier>`; the runner adds `<size>.best`, which takes the classifier of each fold by its inner
-    folds. The records are drawn by `data.ecg_subsets` from all splits, half of them
+    A variant is `<size>.<classifier>`; results of `<size>.best` take the classifier of each fold by its inner folds. The records are drawn by `data.ecg_subsets` from all splits, half of them
     positive. Each record is predicted by a model that never saw its patient; these predictions are scored like any
     others, and the folds' median F1 with its interquartile range is in the details. The pooling is the encoder's.
 
@@ -79,6 +84,19 @@ class CrossValidation(PredictionProtocol):
         if not task.rules.two_classes:
             return ("",)
         return tuple(f"{size}.{name}" for size in self.sizes for name in self.classifiers)
+
+    def result_variants(self, task: Task) -> tuple[str, ...]:
+        """Return the variants, and that of the best classifier at each size."""
+        variants = self.variants(task)
+        return (*variants, *dict.fromkeys(f"{name.partition('.')[0]}.{BEST}" for name in variants if name))
+
+    def workload(self, variant: str, records: int | None = None) -> Workload | None:
+        """Return the work of a classifier at a size, in proportion to the records; None for the best classifier."""
+        size, _, name = variant.partition(".")
+        if name not in UNIT_COSTS:
+            return None
+        rank = list(SIZES).index(cast(SizeName, size))
+        return Workload(name, rank, UNIT_COSTS[name] * (max_records(size) if records is None else records))
 
     def check(self, task: Task) -> None:
         """Refuse a task that is not binary."""
@@ -143,6 +161,12 @@ class CrossValidation(PredictionProtocol):
     def outer_folds(self, labels: np.ndarray, patients: np.ndarray) -> list[Split]:
         """Return the folds whose held-out parts are predicted, the same for all classifiers."""
         return balanced_folds(labels, patients, self.folds, self.seed, grouped=self.grouped)
+
+
+def max_records(size: str) -> int:
+    """Return the records that a size may have; of the one without an upper end twice its least."""
+    least, most = SIZES[cast(SizeName, size)]
+    return most or 2 * least
 
 
 def summary(scores: FoldScores) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.versions import component_version
-from cardiobench.protocols.cross_validation.protocol import CrossValidation
+from cardiobench.extensions.cross_validation.protocol import BEST, CrossValidation
 from cardiobench.protocols.grid_search.search import median_and_iqr
 from cardiobench.results.paths import predictions_path, result_path
 from cardiobench.results.predictions_file import load_cached_score, load_predictions, save_scored
@@ -24,8 +24,6 @@ from cardiobench.scoring.score import score
 COMPONENT = "best classifier"
 VERSION = 1
 
-BEST = "best"
-"""Stands in a variant where the name of one classifier would be: `XS.best`."""
 FOLD_SCORES = ("f1", "f1_macro", "auroc")
 
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadData, CardioBenchError, NotApplicable, UnknownName
-from cardiobench.protocols.cross_validation.protocol import CrossValidation, summary
+from cardiobench.extensions.cross_validation.protocol import CrossValidation, summary
 from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, classifier
 from cardiobench.protocols.grid_search.folds import balanced_folds
 from cardiobench.protocols.grid_search.grids import GRIDS, grid_lines, param_grid

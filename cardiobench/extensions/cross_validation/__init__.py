@@ -1,0 +1,9 @@
+"""Cross-validation: five classifiers on frozen embeddings, grid search nested inside patient-grouped folds (arXiv:2601.21830)."""
+
+from cardiobench.core.extensions import Extension
+
+EXTENSION = Extension(
+    protocols={"cross_validation": "cardiobench.extensions.cross_validation.protocol:CrossValidation"},
+    commands={"subsets": "cardiobench.extensions.cross_validation.command"},
+    after_model="cardiobench.extensions.cross_validation.best:score_best_classifiers",
+)

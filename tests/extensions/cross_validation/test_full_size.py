@@ -1,0 +1,21 @@
+"""Memory of the cross-validation on many recordings."""
+
+import pytest
+
+from cardiobench.extensions.cross_validation.protocol import CrossValidation
+from tests.full_size import check_memory, linux, load
+from tests.protocols.conftest import BINARY
+
+
+def stage(store, rows):
+    """The largest size: as many of each class as there are patients of the rarer one."""
+    protocol = CrossValidation(classifiers=("logistic",), folds=3, inner=2)
+    variant = "L.logistic" if len(rows) > 5000 else "XS.logistic"
+    drawn = protocol.select_rows(rows, BINARY, variant).reset_index(drop=True)
+    return protocol.predict(load(store, drawn)[0], None, variant)
+
+
+@linux
+@pytest.mark.slow
+def test_peak_memory_is_a_small_multiple_of_the_embeddings(tmp_path):
+    check_memory(stage, tmp_path)

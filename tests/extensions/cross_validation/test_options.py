@@ -1,0 +1,37 @@
+"""Options of the protocol by name."""
+
+import pytest
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import CardioBenchError, UnknownName
+from cardiobench.protocols import protocol
+from cardiobench.protocols.grid_search.grids import GRIDS
+
+
+def made(**chosen):
+    return protocol("cross_validation", RunConfig(options={"cross_validation": chosen}))
+
+
+def test_an_option_is_set_and_recorded_and_a_word_is_a_list_of_one():
+    found = made(grouped=True, search="flat", sizes=["XS", "S"], classifiers="tree")
+    assert (found.grouped, found.search, found.sizes, found.classifiers) == (True, "flat", ("XS", "S"), ("tree",))
+    assert found.get_params()["grouped"] is True
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("sizes", ["XL"]), ("sizes", "XL"), ("folds", 0), ("search", "quick"), ("grouped", 1)]
+)
+def test_a_value_of_another_kind_is_refused_with_what_is_expected(option, value):
+    with pytest.raises(CardioBenchError, match=rf"cross_validation\.{option}=.*Give a value such as "):
+        made(**{option: value})
+
+
+def test_a_grid_that_is_given_leaves_the_others_as_they_are():
+    assert made(grids={"tree": {"max_depth": [3], "min_samples_leaf": [1]}}).grids == {
+        **GRIDS,
+        "tree": {"max_depth": [3], "min_samples_leaf": [1]},
+    }
+    with pytest.raises(UnknownName, match="svm"):
+        made(grids={"svm": {"C": [1]}})
+    with pytest.raises(CardioBenchError, match="grid of tree needs the keys max_depth, min_samples_leaf"):
+        made(grids={"tree": {"max_depth": [3]}})
