@@ -38,6 +38,7 @@ class Extension:
         tables: Name of a layout of `cardiobench report` -> `f(collection, folder)`, which writes it; returns files, problems.
         anchors: `f(task)` -> `cardiobench.results.anchors.Anchors`: published scores and the agreement of people, set
             beside the results of a task, `<dataset>/<target>`.
+        suites: Package whose JSON files are suites (`cardiobench.scoring.suites`); a published suite lies in the core.
         conditions: Name of a condition (`--condition NAME[=VALUE]`) -> module with `VERSION`, which is part of the key of a
             result; `check(config, value)`, called before any work to refuse settings; `applies(task, value)`; and
             `apply(cell, data, output, value)`, which returns the answers of a cell under the condition.
@@ -60,6 +61,7 @@ class Extension:
     tables: Mapping[str, str] = field(default_factory=dict)
     anchors: str = ""
     conditions: Mapping[str, str] = field(default_factory=dict)
+    suites: str = ""
     tasks: str = ""
     after_model: str = ""
     after_run: str = ""

@@ -11,7 +11,7 @@ from cardiobench.core.config import RESAMPLES
 from cardiobench.metrics.load import load_metric
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.metrics import metrics_of
-from cardiobench.scoring.suites import FOLDER, list_suites
+from cardiobench.scoring.suites import suite_files
 from cardiobench.stats.bootstrap import estimate, resample
 from cardiobench.tasks.answers import TableAnswers
 
@@ -49,8 +49,8 @@ class TaskMean:
 def task_means() -> tuple[TaskMean, ...]:
     """Return the means of all suites."""
     means = []
-    for suite in list_suites():
-        for record in json.loads((FOLDER / f"{suite}.json").read_text("utf-8")).get("means", ()):
+    for suite, file in suite_files().items():
+        for record in json.loads(file.read_text("utf-8")).get("means", ()):
             means.append(TaskMean(suite, **{**record, "tasks": tuple(record["tasks"])}))
     return tuple(means)
 

@@ -5,15 +5,19 @@ import sys
 from dataclasses import fields
 from typing import Any
 
-from cardiobench.core.errors import BadConfig
+from cardiobench.core.errors import BadConfig, CardioBenchError
 from cardiobench.core.extensions import Extension, extensions, resolve
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
-from cardiobench.protocols import protocol_class
+from cardiobench.protocols import check_installed, protocol_class
+from cardiobench.runner.plan import resolve_tasks
+from cardiobench.scoring.suites import load_suite, suites_in
 from cardiobench.tasks.task import list_kinds, task_kind
 from cardiobench.testing.protocol import check_protocol
 from cardiobench.testing.require import require
 
+FUNCTIONS = ("plans", "examples", "tables", "anchors", "after_model")
+"""Fields of a manifest that refer to functions."""
 HEAVY = ("matplotlib", "numpy", "pandas", "scipy", "sklearn", "torch")
 ATTRIBUTES = {
     "figures": ("draw",),
@@ -50,10 +54,12 @@ def check_extension(name: str) -> None:
                 raise AssertionError(f"{where} cannot be imported: {error}") from error
             lacking = [attribute for attribute in ATTRIBUTES.get(field.name, ()) if not hasattr(part, attribute)]
             require(not lacking, f"{where} has no {', '.join(lacking)}")
-            if field.name == "after_model":
-                require(callable(part), f"{where} is a {type(part).__name__}, expected a function of cells and context")
+            if field.name in FUNCTIONS:
+                require(callable(part), f"{where} is a {type(part).__name__}, expected a function")
             if field.name == "tasks":
                 _check_tasks(where, part)
+            if field.name == "suites":
+                _check_suites(where, part)
     for protocol in manifest.protocols:
         try:
             protocol_class(protocol)
@@ -72,6 +78,20 @@ def _check_tasks(where: str, tasks: Any) -> None:
         require(
             task.dataset == modality, f"{where}: {task.name} is over datasets of {modality}; name it {modality}/..."
         )
+
+
+def _check_suites(where: str, package: Any) -> None:
+    require(hasattr(package, "__path__"), f"{where} is a {type(package).__name__}, expected a package: a folder")
+    require(suites_in(package), f"{where} holds no JSON file")
+    for name in suites_in(package):
+        try:
+            suite = load_suite(name)
+            check_installed(name, suite.protocols)
+            tasks = {task.name for task in resolve_tasks(suite.tasks)}
+        except (CardioBenchError, TypeError) as error:  # `Suite` refuses a field that it does not have.
+            raise AssertionError(f"{where}, {name}: {error}") from error
+        other = sorted({*suite.primary_tasks} - tasks) + sorted({*suite.options} - {*suite.protocols})
+        require(not other, f"{where}, {name}: {', '.join(other)} is not among its tasks and protocols")
 
 
 def _loaded_with(name: str) -> list[str]:

@@ -95,6 +95,12 @@ def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tm
     )
     (record,) = (tmp_path / "results" / "toy__mean-picture").glob("*/spread/toy_echo__ef.json")
     assert record.with_name("toy_echo__ef.spread.png").stat().st_size > 1000
+    line[line.index("--tasks") : line.index("--data-dir")] = ["--suite", "spread_v1", "--condition", "rounded=20"]
+    done = call(root, installed, tmp_path, *line)
+    assert done.returncode == 0, done.stderr
+    (rounded,) = (tmp_path / "results" / "toy__mean-picture").glob("*/*.rounded=20/toy_echo__ef.json")
+    assert json.loads(rounded.read_text())["overall"]["mae"]["value"] == np.mean([60 - 54, 60 - 57, 60 - 60, 63 - 60])
+    assert json.loads(record.read_text())["options"]["most"] == 5, "an option of the suite"
     printed = call(root, installed, tmp_path, "-m", "cardiobench.cli", "spread", record)
     # The four test clips are uniform: 140 to 170 of 255 grey levels, up to the compression of the files.
     assert float(printed.stdout) == pytest.approx(np.std([140, 150, 160, 170]) / 255, rel=0.05), printed.stderr
@@ -157,6 +163,9 @@ def test_the_installed_package_passes_the_contracts(raw, installed, root):
         ("spread/figures.py", "def draw(", "def paint(", "has no draw"),
         ("spread/__init__.py", ":Spread", ":Gone", "cannot be imported"),
         ("spread/__init__.py", "from card", "import pandas\nfrom card", "imports numpy, pandas"),
+        ("spread/rounded.py", "def applies(", "def suits(", "has no applies"),
+        ("spread/suites/spread_v1.json", "nearest_one", "nearest_two", "provides protocol nearest_two"),
+        ("spread/suites/spread_v1.json", '"options"', '"settings"', "settings"),
         ("nearest_one.py", "np.eye(len(data.task.classes))", "2 * np.eye(len(data.task.classes))", "probabilities"),
     ],
 )

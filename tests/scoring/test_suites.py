@@ -1,15 +1,21 @@
 """Suites: every name in them exists, and what is frozen stays as it was released."""
 
+import json
+
 import pytest
 
-from cardiobench.core.errors import UnknownName
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import BadConfig, UnknownName
+from cardiobench.core.extensions import Extension
 from cardiobench.core.io import sha256_of_json, to_plain
 from cardiobench.data import catalog
 from cardiobench.protocols import check_installed, list_protocols
 from cardiobench.runner.plan import resolve_tasks
+from cardiobench.runner.run import apply_suite
+from cardiobench.scoring import suites
 from cardiobench.scoring.families import family_of, margin
 from cardiobench.scoring.means import task_means
-from cardiobench.scoring.suites import list_suites, load_suite
+from cardiobench.scoring.suites import list_suites, load_suite, suites_in
 
 # A released suite never changes; a change is a new version under a new name.
 RELEASED = {"cardiobench_ecg_v1": "7ce8b645d03f", "cardiobench_echo_v1": "925a56f8cae1"}
@@ -33,6 +39,43 @@ def test_a_suite_whose_protocol_is_absent_is_refused():
         UnknownName, match=r"suite 'mine' needs .* no installed extension provides protocol other, more"
     ):
         check_installed("mine", ("probe", "other", "more"))
+
+
+PUBLISHED = tuple(suites_in(suites))
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_without_extensions_a_published_suite_names_what_is_absent_and_runs_otherwise(name, monkeypatch):
+    suite = load_suite(name)
+    monkeypatch.setattr("cardiobench.core.extensions.extensions", dict)
+    absent = [one for one in suite.protocols if one not in list_protocols()]
+    if absent:
+        with pytest.raises(UnknownName, match=f"no installed extension provides protocol {', '.join(absent)}"):
+            apply_suite(RunConfig(suite=name))
+    else:
+        assert apply_suite(RunConfig(suite=name)).protocols == suite.protocols
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    """A package `toy_suites` with a suite, installed as that of an extension."""
+    (tmp_path / "toy_suites").mkdir()
+    text = json.dumps({"title": "t", "tasks": ["phantom_ecg"], "protocols": ["knn"], "margins": {"f1_macro": 0.5}})
+    (tmp_path / "toy_suites" / "toy_v1.json").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    manifests = {"toy": Extension(suites="toy_suites")}
+    monkeypatch.setattr("cardiobench.core.extensions.extensions", lambda: manifests)
+    load_suite.cache_clear()
+    yield tmp_path / "toy_suites"
+    load_suite.cache_clear()
+
+
+def test_a_suite_of_an_extension_stands_behind_the_published_ones(toy):
+    assert list_suites() == (*PUBLISHED, "toy_v1") and load_suite("toy_v1").tasks == ("phantom_ecg",)
+    assert margin("f1_macro") == 0.02, "what is published comes first"
+    (toy / "quick.json").write_text("{}")
+    with pytest.raises(BadConfig, match=r"two suites are called 'quick': .*quick\.json and .*toy_suites"):
+        list_suites()
 
 
 def test_released_suites_are_frozen():

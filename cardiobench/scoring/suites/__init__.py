@@ -1,18 +1,20 @@
 """Versioned suites: which tasks, protocols and options make a benchmark, frozen as data.
 
-One JSON file per suite and version. A changed split, label or primary metric is a new version under a new name.
+One JSON file per suite and version. A changed split, label or primary metric is a new version under a new name. Published
+suites lie here; others lie in the folder of the extension that they need.
 """
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from cardiobench.core import extensions, plugins
 from cardiobench.core.registry import unknown_name
-
-FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -40,17 +42,32 @@ class Suite:
     margins: Mapping[str, float] = field(default_factory=dict)
 
 
+def suites_in(package: ModuleType) -> dict[str, Path]:
+    """Return name -> file of the suites that a package holds, in alphabetical order."""
+    return {path.stem: path for folder in package.__path__ for path in sorted(Path(folder).glob("*.json"))}
+
+
+def suite_files() -> dict[str, Path]:
+    """Return name -> file of all suites: the published ones, then those of extensions.
+
+    Raises:
+        BadConfig: Two suites have one name.
+    """
+    packages = [sys.modules[__name__], *extensions.hooks("suites")]
+    return plugins.by_name("suite", [pair for package in packages for pair in suites_in(package).items()])
+
+
 def list_suites() -> tuple[str, ...]:
-    """Return the names of all suites, in alphabetical order."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
+    """Return the names of all suites: the published ones, then those of extensions."""
+    return tuple(suite_files())
 
 
 @cache
 def load_suite(name: str) -> Suite:
     """Return the suite of that name; `UnknownName` with the nearest name otherwise."""
-    if name not in list_suites():
-        raise unknown_name("suite", name, list_suites())
-    record = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    if name not in (files := suite_files()):
+        raise unknown_name("suite", name, files)
+    record = json.loads(files[name].read_text("utf-8"))
     record.pop("means", None)  # `cardiobench.scoring.means`
     fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
     return Suite(name=name, **fields)
