@@ -1,7 +1,7 @@
 """Algorithm 1 of arXiv:2601.21830: the best classifier of the best dataset, explained on every dataset."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from cardiobench.protocols.grid_search.grids import Grid, Params, param_grid
 from cardiobench.protocols.grid_search.search import best_by_median, flat_search, median_and_iqr
 from cardiobench.protocols.sample import BalancedSample, DatasetSample
 from cardiobench.stats.bootstrap import patient_weights
+
+REFITS = 99
+"""Refits on permuted labels that the overlap of several classifiers is compared with."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +92,35 @@ def explain(
     return values
 
 
-def overlap(values: Mapping[str, np.ndarray], seed: int) -> dict[str, float]:
-    """Return the overlap of the datasets' most important features by mean |SHAP| (`hf_metrics/shap_overlap`)."""
-    return load_metric("shap_overlap").compute(np.stack([part.mean(axis=0) for part in values.values()]), seed=seed)
+def overlap(values: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Return the overlap of the datasets' most important features by mean |SHAP| (`hf_metrics/shap_overlap`).
+
+    Its p-value compares with random sets of features, which no classifier has, and is left out.
+    """
+    table = np.stack([part.mean(axis=0) for part in values.values()])
+    found = load_metric("shap_overlap").compute(table, permutations=0)
+    return {key: value for key, value in found.items() if not key.startswith("p_value")}
+
+
+def noise_overlaps(
+    sample: BalancedSample,
+    chosen: SearchResult,
+    results: Mapping[str, Mapping[str, SearchResult]],
+    shap: Mapping[str, np.ndarray],
+    *,
+    rows: int,
+    seed: int,
+) -> list[dict[str, float]]:
+    """Return the overlap where C*'s dataset keeps its classifier and all others are refitted on permuted labels, `REFITS` times.
+
+    Arguments are those of `explain`; `shap` is what it gave with the true labels.
+    """
+    others = replace(sample, parts=tuple(part for part in sample.parts if part.name != chosen.dataset))
+    found = []
+    for number in range(REFITS):
+        noise = explain(others.shuffle_labels(seed + number), chosen, results, refit=True, rows=rows, seed=seed)
+        found.append(overlap({chosen.dataset: shap[chosen.dataset], **noise}))
+    return found
 
 
 def overlap_resamples(

@@ -22,11 +22,12 @@ from cardiobench.protocols.subjects import labels_across
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
 from cardiobench.stats.bootstrap import percentile_interval
+from cardiobench.stats.information import p_value
 
 COMPONENT = "protocol representation"
-VERSION = 1
+VERSION = 2
 
-KS = (25, 50, 100)
+KS, MAIN = (25, 50, 100), 50
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,10 @@ class Representation(AnalysisProtocol):
     """Shared features and geometry of the embeddings of one label across datasets (arXiv:2601.21830, Algorithm 1 and Table 4).
 
     Overlap: the five classifiers are searched on every dataset; the best one of the best dataset, C*, is trained there
-    and explained by SHAP on every dataset; the shared part of the most important features is compared with chance, and
-    with the same classifier trained on shuffled labels (`shuffled_at_k`), which is the harder floor.
+    and explained by SHAP on every dataset; the shared part of the most important features stands beside chance, and beside
+    that of the same classifier trained on shuffled labels (`shuffled_at_k`), which is the harder floor. It has no p-value, since
+    one classifier overlaps with itself whatever it has learned. With `refit` there are several classifiers: expected overlap and
+    p-value come from 99 refits on permuted labels of all datasets but C*'s.
     Geometry: neighbours, centroids, clusters and silhouette by label (high is good) and by dataset (low is good), of the
     standardised vectors in all dimensions. Maps: UMAP of C*'s 50 most important dimensions, for the eye only.
 
@@ -90,7 +93,7 @@ class Representation(AnalysisProtocol):
         tables["maps"] = _map_table(coordinates, records)
         tables["stability"] = maps.stability(vectors, coordinates, metric=metric)
         options = {**chosen, "classes": list(sample.classes), "records_in_geometry": counts, **_fixed(vectors, metric)}
-        return AnalysisOutput(values, tables, options, (*sample.left_out, *_unused_warning(chosen)))
+        return AnalysisOutput(values, tables, options, (*sample.left_out, *_reading(values), *_unused_warning(chosen)))
 
     def compare_models(self, analyses: Sequence[Analysis]) -> AnalysisOutput:
         """Return linear CKA of each two models on the same records, in each dataset and over all."""
@@ -118,13 +121,13 @@ class Representation(AnalysisProtocol):
         best = overlap.best_overall(results)
         shap = overlap.explain(sample, best, results, refit=self.refit, rows=self.shown, seed=analysis.seed)
         patients = {part.name: part.patients[: len(shap[part.name])] for part in sample.parts}
-        exact = overlap.overlap(shap, analysis.seed)
-        # One classifier ranks much the same dimensions wherever it is transferred: what it shares without having learned
-        # anything is the floor of the overlap.
-        shuffled = overlap.explain(
-            sample.shuffle_labels(analysis.seed), best, results, refit=self.refit, rows=self.shown, seed=analysis.seed
-        )
-        floor = overlap.overlap(shuffled, analysis.seed)
+        exact = overlap.overlap(shap)
+        if self.refit:
+            noise = overlap.noise_overlaps(sample, best, results, shap, rows=self.shown, seed=analysis.seed)
+        else:  # One classifier overlaps with itself whatever it has learned: there is no p-value, but a floor.
+            shuffled = sample.shuffle_labels(analysis.seed)
+            carried = overlap.explain(shuffled, best, results, refit=False, rows=self.shown, seed=analysis.seed)
+            noise = [overlap.overlap(carried)]
         draws = overlap.overlap_resamples(shap, patients, analysis.resamples, analysis.seed)
         n = sum(map(len, shap.values()))
         n_patients = sum(len(set(names)) for names in patients.values())
@@ -134,8 +137,11 @@ class Representation(AnalysisProtocol):
             for key in (f"overlap_at_{k}", f"common_at_{k}", f"jaccard_at_{k}"):
                 reason = too_few if np.isnan(exact[key]) else ""
                 values[key] = Estimate(exact[key], *percentile_interval(draws[key]), n, n_patients, reason)
-            floors = {f"{key}_at_{k}": exact[f"{key}_at_{k}"] for key in ("chance", "p_value")}
-            floors[f"shuffled_at_{k}"] = floor[f"overlap_at_{k}"]
+            reached = np.array([one[f"overlap_at_{k}"] for one in noise])
+            floors = {f"chance_at_{k}": exact[f"chance_at_{k}"], f"shuffled_at_{k}": float(reached.mean())}
+            if self.refit:
+                nothing = np.isnan(reached).any()
+                floors[f"p_value_at_{k}"] = np.nan if nothing else p_value(exact[f"overlap_at_{k}"], reached)
             values |= {key: point_estimate(value, too_few if np.isnan(value) else "") for key, value in floors.items()}
         tables = {
             "classifiers": pd.DataFrame(
@@ -153,6 +159,22 @@ class Representation(AnalysisProtocol):
         chosen = {"classifier": best.classifier, "trained_on": best.dataset, "point": dict(best.params)}
         chosen["dimensions_used"] = used
         return values, tables, chosen
+
+
+def _reading(values: Mapping[str, Estimate]) -> list[str]:
+    """Return what the overlap says beside that of classifiers that have learned nothing."""
+    known = [k for k in KS if f"shuffled_at_{k}" in values and not np.isnan(values[f"shuffled_at_{k}"].value)]
+    if not known:
+        return []
+    k = MAIN if MAIN in known else known[-1]
+    seen, noise = values[f"overlap_at_{k}"].value, values[f"shuffled_at_{k}"].value
+    if f"p_value_at_{k}" not in values:
+        return [f"overlap of the {k} most important features: {seen:.2f}; a classifier of noise reaches {noise:.2f}"]
+    p = values[f"p_value_at_{k}"].value
+    return [
+        f"overlap of the {k} most important features of classifiers trained apart: {seen:.2f}; {noise:.2f} is expected of "
+        f"noise, p = {p:.2g} by {overlap.REFITS} refits on permuted labels"
+    ]
 
 
 def _unused_warning(chosen: Mapping[str, Any]) -> list[str]:
