@@ -117,6 +117,29 @@ def test_the_kind_of_a_task_is_asked_in_one_package():
     assert found == []
 
 
+FORMS_ASKED = ("cardiobench.tasks", "cardiobench.protocols", "cardiobench.extensions", "cardiobench.testing")
+"""Packages that may compare forms of answers: the kinds, and protocols, which state the forms that they give."""
+OF_ONE_FORM = {
+    "cardiobench.data.audit": "counts the patients of each class where a unit has several",
+    "cardiobench.data.prompts": "has templates of numbers, and sentences of classes",
+    "cardiobench.data.rows": "reads the range of numbers",
+    "cardiobench.cli.doctor": "says which numbers have no prompts",
+}
+
+
+def test_the_form_of_an_answer_is_asked_by_kinds_and_protocols():
+    """A kind with a form of its own passes everything else; see `tests/tasks/test_forms_of_answer.py`."""
+    asked = {
+        name
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        and ast.unparse(node.left).endswith("rules.answer")
+        and not isinstance(node.ops[0], ast.In | ast.NotIn)
+    }
+    assert {name for name in asked if not allowed(name, FORMS_ASKED)} == set(OF_ONE_FORM)
+
+
 def test_the_text_of_a_verdict_is_written_once():
     texts = {str(verdict) for verdict in Verdict} - {"too few to say"}  # Also an outcome of `compare`.
     found = [

@@ -10,7 +10,7 @@ import pandas as pd
 from cardiobench.data import catalog
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.data.spec import LABEL_SEPARATOR, Task
+from cardiobench.data.spec import Task
 from cardiobench.tasks.labels import label_values
 
 FEW = 5  # patients; a resample lacks a class of k patients with probability e**-k, 2 % and more of those below
@@ -72,12 +72,7 @@ def _counts(source: OpenDataset) -> Iterator[AuditFinding]:
             patients = part["patient_id"].nunique()
             note = f"{patients} patients"
             if task.classes:
-                cells = (
-                    part["y_true"].str.split(LABEL_SEPARATOR).explode()
-                    if task.rules.answer == "labels"
-                    else part["y_true"]
-                )
-                classes = cells.value_counts()
+                classes = task.rules.each_class(part["y_true"]).value_counts()
                 note += "; " + ", ".join(f"{name} {classes[name]}" for name in task.classes if name in classes)
             yield AuditFinding(f"{task.name} {split}", len(part), task.unit_column, note=note)
 

@@ -16,7 +16,7 @@ from cardiobench.data.media.deidentify import deidentified, is_dicom
 from cardiobench.data.rows import ARCHIVES, RowTable, archive_hint, row_table, safe_join
 from cardiobench.data.spec import DatasetSpec, Task
 from cardiobench.tasks.dense_label import DenseLabel
-from cardiobench.tasks.labels import split_labels
+from cardiobench.tasks.labels import unmeasured_column
 
 if TYPE_CHECKING:
     from cardiobench.data.audit_finding import AuditFinding
@@ -275,7 +275,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
             row = self._rows.frame.loc[number].to_dict()
             example = {name: None if pd.isna(row[name]) else row[name] for name in names}
             for task in self.SPEC.tasks:
-                example |= _stored_labels(task, row.get(task.target))
+                example |= task.rules.stored_labels(row.get(task.target), task)
             try:
                 media = self.stored_media(row)
             except BadMedia:
@@ -296,24 +296,10 @@ def features(spec: DatasetSpec) -> datasets.Features:
         columns["video"] = datasets.Video(decode=False)
     columns |= {name: datasets.Value(kind) for name, kind in spec.columns.items()}
     for task in spec.all_tasks:
-        label = datasets.ClassLabel(names=list(task.classes)) if task.classes else datasets.Value("float64")
-        columns[task.target] = datasets.Sequence(label) if task.rules.answer == "labels" else label
+        columns[task.target] = task.rules.feature(task)
         if task.partially_labelled:
-            columns[unmeasured_column(task)] = datasets.Sequence(label)
+            columns[unmeasured_column(task)] = task.rules.feature(task)
     return datasets.Features(columns)
-
-
-def unmeasured_column(task: Task) -> str:
-    """Return the column of a built dataset that holds the unmeasured classes of a partially labelled task."""
-    return f"{task.target}_unmeasured"
-
-
-def _stored_labels(task: Task, cell: object) -> dict[str, list[str]]:
-    """Return the lists that a built dataset holds in place of the cell of a multilabel task."""
-    if task.rules.answer != "labels" or pd.isna(cell):
-        return {}
-    present, unmeasured = split_labels(str(cell))
-    return {task.target: present} | ({unmeasured_column(task): unmeasured} if task.partially_labelled else {})
 
 
 def _contents(folder: Path) -> str:

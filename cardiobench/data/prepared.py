@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from cardiobench.core.errors import BadData, CardioBenchError, MissingData
 from cardiobench.core.tables import read_table
-from cardiobench.data.builder import candidate_dirs, unmeasured_column
+from cardiobench.data.builder import candidate_dirs
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.fingerprints import fingerprints
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
@@ -23,7 +23,6 @@ from cardiobench.data.prepared_note import LEFT_OUT, NOTE, check_files, note_con
 from cardiobench.data.rows import RowTable, check_rows
 from cardiobench.data.spec import DatasetSpec, Task
 from cardiobench.tasks.dense_label import DenseLabel
-from cardiobench.tasks.labels import label_set
 
 
 def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
@@ -116,7 +115,7 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
     media = [name for name in ("video", "image", "ecg") if name in dataset.features]
     frame = dataset.remove_columns(media).to_pandas()
     for task in {task.target: task for task in spec.tasks if task.classes}.values():
-        frame[task.target] = _class_cells(frame, task)
+        frame[task.target] = task.rules.restored_labels(frame, task)
     check_rows(spec, frame)
     left_out = read_left_out(folder)
     listed = pd.concat([frame, left_out], ignore_index=True) if len(left_out) else frame
@@ -131,19 +130,6 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
         twin=note.twin,
     )
     return PreparedDataset(spec, folder, table)
-
-
-def _class_cells(frame: pd.DataFrame, task: Task) -> list[str | None]:
-    """Return the labels of a task with classes as the builder's rows have them."""
-    if task.rules.answer != "labels":
-        return [None if pd.isna(code) else task.classes[int(code)] for code in frame[task.target]]
-    unmeasured = frame[unmeasured_column(task)] if task.partially_labelled else [()] * len(frame)
-    return [
-        None
-        if present is None
-        else label_set([task.classes[n] for n in present], task.classes, [task.classes[n] for n in unknown])
-        for present, unknown in zip(frame[task.target], unmeasured, strict=True)
-    ]
 
 
 def load_prepared(folder: Path, spec: DatasetSpec) -> Any:

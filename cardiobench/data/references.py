@@ -39,8 +39,7 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
     }
     table = pd.DataFrame(columns | {name: rows[name] for name in groups}, copy=False)
     table.index = pd.RangeIndex(len(table))
-    if task.dense:  # labelled frames of the whole unit
-        table["y_true"] = table.groupby("id")["y_true"].transform("sum")
+    table["y_true"] = task.rules.unit_labels(table["y_true"], table["id"])
     if not table["id"].is_unique:
         repeated = table[table["id"].duplicated(keep=False)]
         differing = [f"{unit} ({column})" for column in COLUMNS[1:] for unit in _disagreeing(repeated, column)]
@@ -93,7 +92,7 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
             raise BadData(
                 f"{source} of {task.name}: {unknown} of {len(table)} rows have no label: "
                 f"{first_n(table.loc[table['y_true'].isna(), 'id'])}. Leave them out"
-                f"{'; that a unit has none of the classes is an empty text, not a null' if task.rules.answer == 'labels' else ''}."
+                f"{'; that a unit has none of the classes is an empty text, not a null' if task.rules.empty_label else ''}."
             )
         if strange := strange_labels(table["y_true"], task):
             raise BadData(
@@ -115,7 +114,7 @@ def class_names_of(column: pd.Series, task: Task) -> pd.Series:
     Cells of a multilabel task hold names and nothing else, and a null is not an empty text: nobody knows the unit's classes.
     """
     text = text_of(column)
-    if task.rules.answer == "labels":
+    if task.rules.empty_label:
         return text.mask(column.isna(), None)
     names = {str(index): name for index, name in enumerate(task.classes)}
     names |= {f"{index}.0": name for index, name in enumerate(task.classes)}

@@ -192,14 +192,14 @@ def _labelled(table: pd.DataFrame, task: Task) -> pd.Series:
     """Tell which rows have a label, (n,) bool."""
     if LABELLED in table:
         return text_of(table[LABELLED]).str.lower().isin(("1", "true"))
-    if task.rules.answer == "labels":  # `check_references` refuses a null, which may be an empty text that pandas read
+    if task.rules.empty_label:  # `check_references` refuses a null, which may be an empty text that pandas read
         return pd.Series(True, index=table.index)
     return text_of(table["y_true"]) != ""
 
 
 def _typed(table: pd.DataFrame, task: Task, path: str) -> pd.DataFrame:
     """Return labels and groups as classes, texts and numbers."""
-    if task.rules.answer == "labels" and LABELLED in table:
+    if task.rules.empty_label and LABELLED in table:
         table["y_true"] = table["y_true"].where(table["y_true"].notna(), "")
     if task.classes:
         table["y_true"] = class_names_of(table["y_true"], task)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from cardiobench.core.errors import BadData, first_n
-from cardiobench.data.spec import LABEL_SEPARATOR, ROWS, TOTAL, DatasetSpec, Task
+from cardiobench.data.spec import ROWS, TOTAL, DatasetSpec, Task
 from cardiobench.data.splits import SPLIT_OF_TENTH, hashed_split
 
 
@@ -77,8 +77,7 @@ def check_class_counts(spec: DatasetSpec, listed: pd.DataFrame) -> None:
         # Cells are counted first, and split into names then: few different ones occur.
         cells = listed.groupby(["split", task.target]).size().rename_axis(["split", "name"]).reset_index(name="rows")
         of_rows = cells.groupby("split")["rows"].sum()
-        if task.rules.answer == "labels":
-            cells = cells.assign(name=cells["name"].str.split(LABEL_SEPARATOR)).explode("name")
+        cells = cells.drop(columns="name").join(task.rules.each_class(cells["name"]))
         counts = cells.groupby(["name", "split"])["rows"].sum()
         wrong = []
         for name, by_split in task.expected.items():

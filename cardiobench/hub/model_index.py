@@ -42,7 +42,7 @@ def entry(result: ScoreResult, user: str, url: str, revision: str | None) -> dic
 
 def task_type(task: Task, modality: str) -> str:
     """Return a task type that the Hub knows; it has none for signals, nor for numbers read from pictures."""
-    by_answer = "image-classification" if modality == "echo" and task.rules.answer != "number" else "other"
+    by_answer = "image-classification" if modality == "echo" and task.classes else "other"
     return task.rules.hub_type or by_answer
 
 

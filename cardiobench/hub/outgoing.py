@@ -159,7 +159,7 @@ def not_a_benchmark_score(result: ScoreResult) -> list[str]:
         "generated recordings": catalog.spec(task.dataset).generated or (result.generated and not facts.get("twin")),
         "a synthetic twin": facts.get("twin"),
         f"only the first {facts.get('limit')} patients": facts.get("limit"),
-        f"{result.scored} of {result.expected} {'labelled frames' if task.dense else 'units'} scored": (
+        f"{result.scored} of {result.expected} {task.rules.counted} scored": (
             result.expected is not None and result.scored < result.expected
         ),
         unknown_coverage(result): result.expected is None

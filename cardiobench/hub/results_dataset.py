@@ -44,7 +44,6 @@ from cardiobench.hub.outgoing import public_result
 from cardiobench.hub.push_results import UNNAMED, leave_out_rehearsals, to_bytes
 from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.predictions import probability_columns
 
 WORKFLOW = ".github/workflows/submissions.yml"
 TEXT, NUMBER, COUNT, FLAG = "string", "float64", "int64", "bool"
@@ -162,7 +161,7 @@ def _open_predictions(
             on_diff(f"left out: predictions of {result.task} {result.label}: {reason}")
             continue
         frame = load_predictions(result, file)
-        columns = [name for name in frame if name in ("id", "y_pred", *probability_columns(task))]
+        columns = [name for name in frame if name in ("id", *task.rules.answer_columns(task))]
         sink = io.BytesIO()
         frame[columns].to_parquet(sink, index=False)
         files[predictions_path(result, user)] = sink.getvalue()

@@ -34,7 +34,6 @@ from cardiobench.leaderboard.source import RUN_BY, read_entries
 from cardiobench.results.collect import Entry
 from cardiobench.results.consistency import check_consistency, missing_parts
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
-from cardiobench.scoring.predictions import probability_columns
 from cardiobench.tasks.task import Task
 
 LONGEST_NAME = 200
@@ -206,7 +205,7 @@ def _answers(content: bytes, task: Task) -> pd.DataFrame:
     file = pq.ParquetFile(io.BytesIO(content))
     if (rows := file.metadata.num_rows) > MAX_UNITS:
         raise ValueError(f"it has {rows:,} rows, and {MAX_UNITS:,} are the most that are read")
-    known = {"id", "y_pred", *probability_columns(task)}
+    known = {"id", *task.rules.answer_columns(task)}
     return file.read([name for name in file.schema_arrow.names if name in known]).to_pandas()
 
 

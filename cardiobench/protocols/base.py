@@ -134,6 +134,8 @@ class BaseProtocol(ABC):
         name: unique among all protocols.
         out_of_fold: Whether it predicts the units of all splits (those of `select_rows`), each by a model that never saw
             its patient, instead of the test split.
+        forms: Forms of answer that it gives (`TaskKind.answer`); tasks that ask for others are not applicable.
+        gives: The same in words, after "answers".
         headline_rank: Rank among the protocols of a task where a page has room for the result of one, lowest first; None
             ranks after every number.
         selecting_options: Options that only choose which variants are run, and change no result of any of them.
@@ -141,6 +143,8 @@ class BaseProtocol(ABC):
 
     name: ClassVar[str]
     out_of_fold: ClassVar[bool] = False
+    forms: ClassVar[tuple[str, ...]] = ("number", "class", "labels")
+    gives: ClassVar[str] = "with a number, a class or labels per recording"
     headline_rank: ClassVar[int | None] = None
     selecting_options: ClassVar[frozenset[str]] = frozenset()
 
@@ -167,16 +171,17 @@ class BaseProtocol(ABC):
         """Return the options as a result of a task states them: all of `get_params`, with what the task rules out."""
         return self.get_params()
 
+    def check(self, task: Task) -> None:
+        """Refuse a task before anything is read; `NotApplicable` says why. By default other forms of answer than `forms`."""
+        if task.rules.answer not in self.forms:
+            raise NotApplicable(f"{task.name} asks for {task.rules.wanted(task)}, and {self.name} answers {self.gives}")
+
 
 class FrameProtocol(BaseProtocol):
     """A protocol that answers the labelled frames of a task. An extension plans its cells (`Extension.plans`)."""
 
-    def check(self, task: Task) -> None:
-        """Refuse a task before anything is read; `NotApplicable` says why. By default tasks with answers per recording are."""
-        if not task.dense:
-            raise NotApplicable(
-                f"{task.name} asks for one answer per recording; {self.name} takes masks and landmarks of single frames"
-            )
+    forms = ("frames",)
+    gives = "with masks and landmarks of single frames"
 
     @abstractmethod
     def predict(self, plan: Any, variant: str) -> FrameOutput:
@@ -231,13 +236,6 @@ class PredictionProtocol(BaseProtocol):
             records: Records of the cell; None where they are not known, for as many as there may be.
         """
         return Workload(variant, 0, 1.0)
-
-    def check(self, task: Task) -> None:
-        """Refuse a task before anything is read; `NotApplicable` says why. By default tasks of single frames are refused."""
-        if task.dense:
-            raise NotApplicable(
-                f"{task.name} asks for {task.kind} of single frames, and {self.name} answers per recording"
-            )
 
     def check_encoder(self, encoder: Encoder, task: Task) -> None:
         """Refuse a model before its embeddings are read; `NotApplicable` says why. By default every model takes part."""

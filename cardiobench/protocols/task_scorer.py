@@ -141,8 +141,7 @@ class RecordingsScorer:
     def _sample(self, values: np.ndarray) -> ScoringInput:
         """Return the rows that are scored with what they were answered."""
         means = self._units.mean(values)[self._rows].astype(np.float64)
-        rules = self._task.rules
-        return ScoringInput(self._truth, rules.decide(means), means if rules.answer == "class" else None)
+        return self._task.rules.scoring_input(self._truth, means)
 
     def _drawn(self, sample: ScoringInput) -> np.ndarray:
         """Return the score in every resample of the patients, (B,)."""

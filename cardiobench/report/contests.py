@@ -18,7 +18,6 @@ from cardiobench.scoring.compare import same_rows
 from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.ranks import Contest
 from cardiobench.tasks.answers import TableAnswers
-from cardiobench.tasks.frames import unit_answers
 
 Comparable = dict[Contest, dict[str, TableAnswers]]
 Groups = dict[Contest, list[Entry]]
@@ -127,7 +126,7 @@ Found = tuple[dict[str, TableAnswers], dict[str, str]]
 
 def _complete(answers: TableAnswers) -> TableAnswers:
     """Return answers with a row for every unit that was asked for."""
-    return answers if answers.task.dense else fill_missing(answers, worst=True)
+    return fill_missing(answers, worst=True)
 
 
 def _of_usual_units(read: Found) -> Found:
@@ -204,7 +203,7 @@ def predictions_of(entry: Entry) -> TableAnswers:
         raise BadPredictions(f"there are no predictions beside {entry.path}. Run the line that made it again.")
     result, frame = entry.result, load_predictions(entry.result, entry.predictions)
     task, expected, source = catalog.task(result.task), result.expected, result.model["name"]
-    return unit_answers(task, frame, source) if task.dense else TableAnswers(task, frame, expected, source)
+    return task.rules.stored_answers(frame, task, expected, source)
 
 
 def result_file(source: object) -> Path | None:

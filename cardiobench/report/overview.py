@@ -146,7 +146,7 @@ def table_name(result: ScoreResult) -> str:
     modality = {"echo": "Echo", "ecg": "ECG"}[catalog.modality(task)]
     if task.dense:
         return f"{GENERATED} {modality}: single frames" if result.generated else f"{modality}: single frames"
-    kind = "views" if task.target == "view" else "measurements" if task.rules.answer == "number" else "diagnoses"
+    kind = "views" if task.target == "view" else "diagnoses" if task.classes else "measurements"
     return f"{GENERATED} {modality}: {kind}" if result.generated else f"{modality}: {kind}"
 
 

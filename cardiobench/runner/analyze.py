@@ -74,7 +74,7 @@ def plan_subjects(
     planned as late as they are asked for, so that recordings that were encoded for an earlier analysis are found.
     """
     real, generated = (
-        [task for plan in plans.values() for task in plan.tasks if plan.dataset.generated == kind and not task.dense]
+        [task for plan in plans.values() for task in plan.tasks if plan.dataset.generated == kind]
         for kind in (False, True)
     )
     for protocol in protocols:
@@ -83,13 +83,13 @@ def plan_subjects(
                 model.name,
                 task.name,
                 protocol.name,
-                f"{protocol.name} describes recordings, not {task.kind} of single frames",
+                f"{protocol.name} describes recordings, not {task.rules.wanted(task)}",
             )
-            for plan in plans.values()
-            for task in plan.tasks
-            if task.dense
+            for task in (*real, *generated)
+            if task.rules.answer not in protocol.forms
         ]
-        for subject, members in subjects_apart(protocol, real, generated).items():
+        described = ([task for task in tasks if task.rules.answer in protocol.forms] for tasks in (real, generated))
+        for subject, members in subjects_apart(protocol, *described).items():
             if context.config.shard and "/" not in subject and subject not in plans:
                 continue  # a label across datasets, of which other shares hold some
             names = dict.fromkeys(task.dataset for task in members)

@@ -5,16 +5,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadPredictions, NotApplicable, first_n
+from cardiobench.core.errors import BadPredictions
 from cardiobench.core.tables import numbers_of, read_table, text_of
 from cardiobench.data.references import class_names_of
 from cardiobench.data.spec import Task
 from cardiobench.scoring.unit_ids import count_unlabelled, match_units, units_text
-from cardiobench.tasks.answers import TableAnswers, probability_columns
-from cardiobench.tasks.labels import label_values, strange_labels
+from cardiobench.tasks.answers import TableAnswers
 
 ID_COLUMNS = ("FileName", "HashedFileName", "unique_id", "study_id", "patient_id", "query_key", "patient_view_id")
-SUM_TOLERANCE = 1e-3
 
 
 class Predictions(TableAnswers):
@@ -49,18 +47,14 @@ class Predictions(TableAnswers):
                 outside [0, 1] or, where a unit has one class, not summing to 1.
             NotApplicable: the task asks for masks or points.
         """
-        if task.dense:
-            raise NotApplicable(
-                f"{task.name} asks for {task.kind} of frames, which no table of answers per unit can hold."
-            )
-        answers = answers.assign(id=answers["id"].astype(str)).reset_index(drop=True)
+        answers, rules = answers.assign(id=answers["id"].astype(str)).reset_index(drop=True), task.rules
+        rules.check_answers(answers, task, source)
         wanted, place = match_units(references, answers["id"], task, source, split, allow_missing, unlabelled)
-        _check_values(answers, task, source)
         frame = wanted.drop(columns="split")[place >= 0].reset_index(drop=True)
-        answered = _completed(answers, task).iloc[place[place >= 0]].reset_index(drop=True)
+        answered = rules.complete_answers(answers, task).iloc[place[place >= 0]].reset_index(drop=True)
         frame = pd.concat([frame, answered], axis=1)
         without_label = count_unlabelled(answers["id"], unlabelled, split)
-        notes = _notes(wanted, place, task, split, without_label) + _disagreement(frame, task)
+        notes = _notes(wanted, place, task, split, without_label) + rules.doubts(frame, task)
         missing = wanted.loc[place < 0, ["id", "patient_id", "y_true"]].reset_index(drop=True)
         return cls(task, frame, len(wanted), source, tuple(notes), missing if len(missing) else None)
 
@@ -73,87 +67,6 @@ def _notes(wanted: pd.DataFrame, place: np.ndarray, task: Task, split: str, with
             f"answers for units of the {split} split that have no label of {task.name} were left out: {without_label}"
         )
     return notes
-
-
-def _check_values(answers: pd.DataFrame, task: Task, source: str) -> None:
-    """Refuse values that are not finite, labels that are no classes, probabilities that are none."""
-    columns = probability_columns(task)
-    given = [column for column in columns if column in answers]
-    if given and len(given) < len(columns):
-        raise BadPredictions(
-            f"{source} has probabilities for {', '.join(given)} only; {task.name} has {', '.join(columns)}."
-        )
-    several = task.rules.answer == "labels"
-    if several and not given:
-        raise BadPredictions(
-            f"{source} has no probabilities; {task.name} is ranked by them. Give a column for each class: {', '.join(columns)}; "
-            "1 and 0 where only the labels are known, as of people."
-        )
-    if not given and "y_pred" not in answers:
-        raise BadPredictions(f"{source} has neither y_pred nor probabilities for {task.name}.")
-    if task.classes and "y_pred" in answers:
-        codes, cells = pd.factorize(answers["y_pred"], use_na_sentinel=False)  # few differ, in however many rows
-        strange = answers[np.array([bool(strange_labels([cell], task)) for cell in cells], dtype=bool)[codes]]
-        if len(strange):
-            rows = [f"{name} ({cell!r})" for name, cell in zip(strange["id"], strange["y_pred"], strict=True)]
-            raise BadPredictions(
-                f"{source}: {len(rows)} of {len(answers)} predictions are not classes of {task.name}: {first_n(rows)}. "
-                f"Classes: {', '.join(task.classes)}."
-            )
-    for column in given if task.classes else ["y_pred"]:
-        values = pd.to_numeric(answers[column], errors="coerce").to_numpy(np.float64)
-        _require(
-            np.isfinite(values),
-            answers,
-            source,
-            f"values of {column} are not finite numbers",
-            "Give a number, or leave the row out and score the others with --allow-missing (in Python allow_missing=True).",
-        )
-    if given:
-        table = answers[given].to_numpy(np.float64)
-        _require(
-            ((table >= 0) & (table <= 1)).all(axis=1),
-            answers,
-            source,
-            "rows have a probability outside [0, 1]",
-            "Divide percentages by 100, and apply the model's sigmoid or softmax to logits.",
-        )
-        adds_up = (np.abs(table.sum(axis=1) - 1) <= SUM_TOLERANCE) | several
-        _require(
-            adds_up,
-            answers,
-            source,
-            "rows have probabilities that do not sum to 1",
-            f"Give the softmax over {', '.join(task.classes)}.",
-        )
-
-
-def _require(good: np.ndarray, answers: pd.DataFrame, source: str, complaint: str, action: str) -> None:
-    if not good.all():
-        count = f"{int((~good).sum())} of {len(good)}"
-        raise BadPredictions(f"{source}: {count} {complaint}: {first_n(answers['id'][~good])}. {action}")
-
-
-def _completed(answers: pd.DataFrame, task: Task) -> pd.DataFrame:
-    """Keep the columns y_pred and p_<class>; derive y_pred from the probabilities if it is missing."""
-    columns = [column for column in probability_columns(task) if column in answers]
-    if "y_pred" not in answers:
-        table = answers[columns].to_numpy(np.float64)
-        answers = answers.assign(y_pred=task.rules.unit_answers(table, task)["y_pred"].to_numpy())
-    return answers[["y_pred", *columns]]
-
-
-def _disagreement(frame: pd.DataFrame, task: Task) -> list[str]:
-    """Say in how many rows y_pred is not a most probable class, as after a cut of one's own; both are used as given."""
-    columns = probability_columns(task)
-    if task.rules.answer == "labels" or not columns or not set(columns) <= set(frame.columns):
-        return []
-    table = frame[columns].to_numpy(np.float64)
-    answer = label_values(frame["y_pred"], task)
-    odd = int((table[np.arange(len(table)), answer] < table.max(axis=1) - 1e-9).sum())
-    if not odd:
-        return []
-    return [f"y_pred is not the most probable class in {odd} of {len(frame)} rows; both are used as given"]
 
 
 def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFrame:
@@ -194,9 +107,12 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
             own += [f"{prefix}_{stem}" for stem in stems for prefix in ("p", "prob")]
         if (column := find(*own)) is not None:
             answers[f"p_{name}"] = numbers_of(table[column], answers["id"], f"{source}: {column}")
-    answers = _fill_probabilities(answers, task)
+    for name in task.rules.answer_columns(task):
+        if name not in answers and (column := find(name)) is not None:
+            answers[name] = numbers_of(table[column], answers["id"], f"{source}: {column}")
+    answers = task.rules.fill_answers(answers, task)
     if len(answers.columns) == 1:
-        values = ["y_pred", "prediction", *(f"{stem}_pred" for stem in stems), *probability_columns(task)]
+        values = ["y_pred", "prediction", *(f"{stem}_pred" for stem in stems), *task.rules.answer_columns(task)[1:]]
         raise BadPredictions(
             f"{source} has no column of predictions for {task.name}; it has {_listed(table)}. "
             f"Name one of: {', '.join(values)}."
@@ -211,18 +127,3 @@ def source_name(source: str | Path | pd.DataFrame) -> str:
 
 def _listed(table: pd.DataFrame) -> str:
     return ", ".join(repr(str(name)) for name in table.columns)
-
-
-def _fill_probabilities(answers: pd.DataFrame, task: Task) -> pd.DataFrame:
-    """Complete the probabilities of the classes that have no column of their own."""
-    columns = probability_columns(task)
-    given = [column for column in columns if column in answers]
-    absent = [column for column in columns if column not in answers]
-    if not given or not absent or task.rules.answer == "labels":
-        return answers
-    total = answers[given].to_numpy(np.float64).sum(axis=1)
-    if task.rules.two_classes:
-        return answers.assign(**{absent[0]: 1 - total})
-    if (np.abs(total - 1) <= SUM_TOLERANCE).all():
-        return answers.assign(**dict.fromkeys(absent, 0.0))
-    return answers

@@ -7,15 +7,49 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import BadPredictions, first_n
 from cardiobench.core.tables import write_parquet
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.tasks.labels import label_values
 from cardiobench.tasks.task import Task
 
 
 def probability_columns(task: Task) -> list[str]:
     """Return the names of the probability columns in the task's class order."""
     return [f"p_{name}" for name in task.classes]
+
+
+def split_columns(answers: pd.DataFrame, task: Task) -> tuple[list[str], list[str]]:
+    """Return the probability columns that a table of answers has, and those that it lacks."""
+    columns = probability_columns(task)
+    return [name for name in columns if name in answers], [name for name in columns if name not in answers]
+
+
+def given_probabilities(answers: pd.DataFrame, task: Task, source: str) -> list[str]:
+    """Return the probability columns of answers: those of all classes, or none.
+
+    Raises:
+        BadPredictions: Some classes have one, and others have none.
+    """
+    given, absent = split_columns(answers, task)
+    if given and absent:
+        raise BadPredictions(
+            f"{source} has probabilities for {', '.join(given)} only; {task.name} has {', '.join(probability_columns(task))}."
+        )
+    return given
+
+
+def check_classes(answers: pd.DataFrame, task: Task, source: str) -> None:
+    """Refuse cells of `y_pred`, where it is given, that name no class; raises `BadPredictions`."""
+    if "y_pred" not in answers:
+        return
+    codes, cells = pd.factorize(answers["y_pred"], use_na_sentinel=False)  # few differ, in however many rows
+    strange = answers[np.array([bool(task.rules.strange_labels([cell], task)) for cell in cells], dtype=bool)[codes]]
+    if len(strange):
+        rows = [f"{name} ({cell!r})" for name, cell in zip(strange["id"], strange["y_pred"], strict=True)]
+        raise BadPredictions(
+            f"{source}: {len(rows)} of {len(answers)} predictions are not classes of {task.name}: {first_n(rows)}. "
+            f"Classes: {', '.join(task.classes)}."
+        )
 
 
 @dataclass(frozen=True)
@@ -48,15 +82,7 @@ class TableAnswers:
 
     def sample(self) -> ScoringInput:
         """Return the rows as arrays: float64 values, class codes in the task's class order, or the classes of each row."""
-        columns = probability_columns(self.task)
-        if self.task.rules.answer == "labels":
-            truth = label_values(self.frame["y_true"], self.task)
-            return ScoringInput(truth, self.frame[columns].to_numpy(np.float64))
-        y_true, y_pred = (label_values(self.frame[column], self.task) for column in ("y_true", "y_pred"))
-        if not columns:
-            return ScoringInput(y_true, y_pred)
-        known = set(columns) <= set(self.frame.columns)
-        return ScoringInput(y_true, y_pred, self.frame[columns].to_numpy(np.float64) if known else None)
+        return self.task.rules.sample(self.frame, self.task)
 
     def with_answers(self, answers: pd.DataFrame) -> Self:
         """Return the same units with other answers, given as `Predictions.join` takes them and known to be for the same ids."""

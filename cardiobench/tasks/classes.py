@@ -2,15 +2,19 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import BadPredictions
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.estimates import Sampler
-from cardiobench.tasks.answers import probability_columns
+from cardiobench.tasks.answers import check_classes, given_probabilities, probability_columns, split_columns
+from cardiobench.tasks.checks import SUM_TOLERANCE, check_probabilities, require
 from cardiobench.tasks.scored import Patients
 from cardiobench.tasks.tables import ScoredTable, TableKind
 from cardiobench.tasks.task import Task
@@ -54,11 +58,15 @@ class ScoredClasses(ScoredTable):
 
 
 class Classification(TableKind):
-    """Rules of a task whose answer is one of its classes."""
+    """Rules of a task whose answer is one of its classes, with a probability of each where they are known."""
 
     answer = "class"
     link = "softmax"
     table = ScoredClasses
+
+    def answer_columns(self, task: Task) -> list[str]:
+        """Return the columns of the class and of the probabilities of all classes."""
+        return ["y_pred", *probability_columns(task)]
 
     def label_values(self, cells: pd.Series, task: Task) -> np.ndarray:
         """Return codes in the task's class order, (n,) int64."""
@@ -68,10 +76,76 @@ class Classification(TableKind):
     def decide(self, probabilities: np.ndarray) -> np.ndarray:
         """Return the code of the most probable class, (n,)."""
 
+    def check_answers(self, answers: pd.DataFrame, task: Task, source: str) -> None:
+        """Refuse answers that are no classes, and probabilities outside [0, 1] or that do not sum to 1."""
+        given = given_probabilities(answers, task, source)
+        if not given and "y_pred" not in answers:
+            raise BadPredictions(f"{source} has neither y_pred nor probabilities for {task.name}.")
+        check_classes(answers, task, source)
+        if given:
+            check_probabilities(answers, given, source, task.name)
+            require(
+                np.abs(answers[given].to_numpy(np.float64).sum(axis=1) - 1) <= SUM_TOLERANCE,
+                answers,
+                source,
+                "rows have probabilities that do not sum to 1",
+                f"Give the softmax over {', '.join(task.classes)}.",
+            )
+
+    def complete_answers(self, answers: pd.DataFrame, task: Task) -> pd.DataFrame:
+        """Return the columns with the most probable class where none is given."""
+        if "y_pred" not in answers:
+            table = answers[probability_columns(task)].to_numpy(np.float64)
+            answers = answers.assign(y_pred=self.unit_answers(table, task)["y_pred"].to_numpy())
+        return super().complete_answers(answers, task)
+
+    def fill_answers(self, answers: pd.DataFrame, task: Task) -> pd.DataFrame:
+        """Return the answers with probability 0 of the classes without a column, where the others sum to 1."""
+        given, absent = split_columns(answers, task)
+        if given and (np.abs(answers[given].to_numpy(np.float64).sum(axis=1) - 1) <= SUM_TOLERANCE).all():
+            return answers.assign(**dict.fromkeys(absent, 0.0))
+        return answers
+
+    def doubts(self, answers: pd.DataFrame, task: Task) -> list[str]:
+        """Return how many rows have a class that is not a most probable one, as after a cut of one's own."""
+        columns = probability_columns(task)
+        if not set(columns) <= set(answers.columns):
+            return []
+        table, answer = answers[columns].to_numpy(np.float64), self.label_values(answers["y_pred"], task)
+        odd = int((table[np.arange(len(table)), answer] < table.max(axis=1) - 1e-9).sum())
+        if not odd:
+            return []
+        return [f"y_pred is not the most probable class in {odd} of {len(answers)} rows; both are used as given"]
+
+    def sample(self, frame: pd.DataFrame, task: Task) -> ScoringInput:
+        """Return class codes, with the probabilities where they are known."""
+        sample, columns = super().sample(frame, task), probability_columns(task)
+        known = set(columns) <= set(frame.columns)
+        return replace(sample, probabilities=frame[columns].to_numpy(np.float64)) if known else sample
+
+    def cells(self, sample: ScoringInput, task: Task) -> dict[str, np.ndarray]:
+        """Return the names of classes, and the probabilities where they are known."""
+        named = {"y_pred": np.array(task.classes, dtype=object)[sample.y_pred]}
+        if sample.probabilities is None:
+            return named
+        return named | dict(zip(probability_columns(task), sample.probabilities.T, strict=True))
+
+    def scoring_input(self, truth: np.ndarray, means: np.ndarray) -> ScoringInput:
+        """Return true classes with predicted ones and their probabilities."""
+        return replace(super().scoring_input(truth, means), probabilities=means)
+
     def unit_answers(self, means: np.ndarray, task: Task) -> pd.DataFrame:
         """Return the probabilities of each unit and its most probable class."""
         frame = pd.DataFrame(means, columns=probability_columns(task))
         return frame.assign(y_pred=np.asarray(task.classes, dtype=object)[self.decide(means)])
+
+    def errors(self, frame: pd.DataFrame, task: Task) -> pd.Series:
+        """Return 1 minus the probability of the true class (1 where unknown) of wrong answers, 0 of right ones."""
+        error, columns = np.ones(len(frame)), probability_columns(task)
+        if set(columns) <= set(frame.columns):
+            code = self.label_values(frame["y_true"], task)
+            error = 1 - frame[columns].to_numpy(np.float64)[np.arange(len(frame)), code]
+        return pd.Series(error, index=frame.index).where(frame["y_true"] != frame["y_pred"], np.nan)
 
 
 class Binary(Classification):
@@ -84,6 +158,11 @@ class Binary(Classification):
         super().check_task(task)
         if len(task.classes) != 2:
             raise ValueError(f"{task.name}: a binary task has two classes, got {task.classes}")
+
+    def fill_answers(self, answers: pd.DataFrame, task: Task) -> pd.DataFrame:
+        """Return the answers with 1 minus the probability of the other class where one has no column."""
+        given, absent = split_columns(answers, task)
+        return answers.assign(**{absent[0]: 1 - answers[given[0]]}) if given and absent else answers
 
     def reports(self, task: Task) -> tuple[str, ...]:
         """Return the reports on classes and on calibration."""

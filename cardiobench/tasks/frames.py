@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
 from cardiobench.results.context import ResultContext
@@ -51,6 +52,8 @@ class FrameKind(TaskKind):
     """
 
     answer = "frames"
+    reads = "frames"
+    counted = "labelled frames"
     mean_answer: ClassVar[str]
 
     def check_task(self, task: Task) -> None:
@@ -64,12 +67,30 @@ class FrameKind(TaskKind):
         """Return scores of units, (n,) float64."""
         return cells.to_numpy(dtype=np.float64)
 
+    def wanted(self, task: Task) -> str:
+        """Return the kind, and that its answers are those of single frames."""
+        return f"{task.kind} of single frames"
+
+    def unit_labels(self, labels: pd.Series, units: pd.Series) -> pd.Series:
+        """Return the number of labelled frames of the whole unit."""
+        return labels.groupby(units).transform("sum")
+
+    def check_answers(self, answers: pd.DataFrame, task: Task, source: str) -> None:
+        """Refuse every table."""
+        raise NotApplicable(f"{task.name} asks for {task.kind} of frames, which no table of answers per unit can hold.")
+
+    def stored_answers(self, frame: pd.DataFrame, task: Task, expected: int | None, source: str) -> TableAnswers:
+        """Return the ranking score of each unit: answers, whose truth is 0."""
+        table = unit_scores(task, frame)
+        units = table.assign(y_true=0.0, y_pred=table[task.metrics[0]]).dropna(subset=["y_pred"]).reset_index()
+        return TableAnswers(task, units[["id", "patient_id", "y_true", "y_pred"]], len(units), source)
+
     def scored(self, answers: "FrameAnswers", references: pd.DataFrame, context: ResultContext) -> Scored:
         """Return the frames in the form in which they are scored."""
         return ScoredFrames(answers, references, context)
 
     def compared(self, metric: Metric) -> Metric:
-        """Return the mean of the scores of units, which are computed already (`unit_answers`)."""
+        """Return the mean of the scores of units, which are computed already (`stored_answers`)."""
         return mean_metric(metric.primary)
 
     @abstractmethod
@@ -193,19 +214,6 @@ def unit_scores(task: Task, frame: pd.DataFrame) -> pd.DataFrame:
             of_value = frame[frame[column] == value].groupby("id", sort=False)[names].mean().mean(axis=1)
             table[f"{first}_{str(value).lower()}"] = of_value
     return table
-
-
-def unit_answers(task: Task, frame: pd.DataFrame, source: str) -> TableAnswers:
-    """Return the ranking score of each unit in the form in which models are compared: answers, whose truth is 0.
-
-    Args:
-        task: Task with labels in frames.
-        frame: One row per frame, as saved beside a result.
-        source: Origin of the answers, for messages.
-    """
-    table = unit_scores(task, frame)
-    units = table.assign(y_true=0.0, y_pred=table[task.metrics[0]]).dropna(subset=["y_pred"]).reset_index()
-    return TableAnswers(task, units[["id", "patient_id", "y_true", "y_pred"]], len(units), source)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,11 @@ def split_labels(cell: str) -> tuple[list[str], list[str]]:
     return present, [name.removeprefix(UNMEASURED) for name in names if name.startswith(UNMEASURED)]
 
 
+def unmeasured_column(task: Task) -> str:
+    """Return the column of a built dataset that holds the unmeasured classes of a partially labelled task."""
+    return f"{task.target}_unmeasured"
+
+
 def label_names(cells: Iterable[str]) -> set[str]:
     """Return all names that some cells hold, "?" included."""
     return {name for cell in set(cells) for name in cell.split(LABEL_SEPARATOR) if name}

@@ -1,17 +1,28 @@
 """Multilabel classification: any number of the classes per unit, none included."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import first_n
+from cardiobench.core.errors import BadPredictions, first_n
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import Breakdown, ClassScore
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.estimates import score_classes
-from cardiobench.tasks.answers import probability_columns
+from cardiobench.tasks.answers import check_classes, given_probabilities, probability_columns
+from cardiobench.tasks.checks import check_probabilities
 from cardiobench.tasks.groups import MIN_PER_CLASS, breakdowns, comparable_classes
-from cardiobench.tasks.labels import allowed_names, label_cells, label_names, multi_hot
+from cardiobench.tasks.labels import (
+    allowed_names,
+    label_cells,
+    label_names,
+    label_set,
+    multi_hot,
+    split_labels,
+    unmeasured_column,
+)
 from cardiobench.tasks.tables import ScoredTable, TableKind
 from cardiobench.tasks.task import LABEL_SEPARATOR, UNMEASURED, Task
 
@@ -63,6 +74,7 @@ class Multilabel(TableKind):
 
     answer = "labels"
     link = "sigmoid"
+    empty_label = True
     table = ScoredLabels
 
     def check_task(self, task: Task) -> None:
@@ -83,9 +95,75 @@ class Multilabel(TableKind):
         """Return the names among some cells that are no classes, nor classes marked as unmeasured where that may be."""
         return sorted(label_names(str(cell) for cell in cells) - allowed_names(task))
 
+    def each_class(self, cells: pd.Series) -> pd.Series:
+        """Return the classes that cells name, one row each, those marked as unmeasured among them."""
+        return cells.str.split(LABEL_SEPARATOR).explode()
+
+    def feature(self, task: Task) -> Any:
+        """Return the type of a list of classes."""
+        from datasets import Sequence
+
+        return Sequence(super().feature(task))
+
+    def stored_labels(self, cell: Any, task: Task) -> dict[str, list[str]]:
+        """Return the list of present classes and, of a partially labelled task, that of unmeasured ones."""
+        if pd.isna(cell):
+            return {}
+        present, unmeasured = split_labels(str(cell))
+        return {task.target: present} | ({unmeasured_column(task): unmeasured} if task.partially_labelled else {})
+
+    def restored_labels(self, frame: pd.DataFrame, task: Task) -> list[str | None]:
+        """Return the cells of the two lists."""
+        names, lacking = np.array(task.classes, dtype=object), [()] * len(frame)
+        unmeasured = frame[unmeasured_column(task)] if task.partially_labelled else lacking
+        return [
+            None if present is None else label_set(names[list(present)], task.classes, names[list(unknown)])
+            for present, unknown in zip(frame[task.target], unmeasured, strict=True)
+        ]
+
     def reports(self, task: Task) -> tuple[str, ...]:
         """Return the mean areas under the curves."""
         return ("auroc_macro",)
+
+    def answer_columns(self, task: Task) -> list[str]:
+        """Return the columns of the classes that are said and of the probabilities of all classes."""
+        return ["y_pred", *probability_columns(task)]
+
+    def check_answers(self, answers: pd.DataFrame, task: Task, source: str) -> None:
+        """Refuse answers without probabilities, those outside [0, 1], and names that are no classes."""
+        if not given_probabilities(answers, task, source):
+            raise BadPredictions(
+                f"{source} has no probabilities; {task.name} is ranked by them. Give a column for each class: "
+                f"{', '.join(probability_columns(task))}; 1 and 0 where only the labels are known, as of people."
+            )
+        check_classes(answers, task, source)
+        check_probabilities(answers, probability_columns(task), source, task.name)
+
+    def complete_answers(self, answers: pd.DataFrame, task: Task) -> pd.DataFrame:
+        """Return the columns with the classes of at least 0.5 where none are said."""
+        if "y_pred" not in answers:
+            table = answers[probability_columns(task)].to_numpy(np.float64)
+            answers = answers.assign(y_pred=label_cells(table, task.classes))
+        return super().complete_answers(answers, task)
+
+    def sample(self, frame: pd.DataFrame, task: Task) -> ScoringInput:
+        """Return the classes of each row with the probability of each class."""
+        return ScoringInput(
+            self.label_values(frame["y_true"], task), frame[probability_columns(task)].to_numpy(np.float64)
+        )
+
+    def cells(self, sample: ScoringInput, task: Task) -> dict[str, np.ndarray]:
+        """Return the classes of at least 0.5, and all probabilities."""
+        columns = dict(zip(probability_columns(task), sample.y_pred.T, strict=True))
+        return {"y_pred": label_cells(sample.y_pred, task.classes), **columns}
+
+    def errors(self, frame: pd.DataFrame, task: Task) -> pd.Series:
+        """Return the mean distance of the probabilities from 0 and 1, over measured classes; of wrong answers alone."""
+        sample = self.sample(frame, task)
+        distance = np.abs(sample.y_pred - sample.y_true)
+        measured = ~np.isnan(distance)
+        error = np.nansum(distance, axis=1) / np.maximum(measured.sum(axis=1), 1)
+        return pd.Series(error, index=frame.index).where(frame["y_true"] != frame["y_pred"], np.nan)
 
     def unit_answers(self, means: np.ndarray, task: Task) -> pd.DataFrame:
         """Return the probabilities of each unit, and the classes with a probability of at least 0.5."""

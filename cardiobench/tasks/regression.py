@@ -22,7 +22,3 @@ class Regression(TableKind):
         """Return the report on numbers, and the one on ejection fractions where these are asked for."""
         fraction = task.target == "ef" and task.unit == "%"
         return ("regression_report", "ejection_fraction_report") if fraction else ("regression_report",)
-
-    def unit_answers(self, means: np.ndarray, task: Task) -> pd.DataFrame:
-        """Return the mean of each unit as its answer."""
-        return pd.DataFrame({"y_pred": means})

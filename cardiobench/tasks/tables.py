@@ -16,15 +16,14 @@ from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric, estimate_metrics
 from cardiobench.stats.failures import FAILED, failures_sentence, share_failed
-from cardiobench.stats.information import information_test
+from cardiobench.stats.information import Information, information_test
 from cardiobench.stats.variability import training_spread, widen
 from cardiobench.tasks.answers import TableAnswers
-from cardiobench.tasks.bounds import completed
 from cardiobench.tasks.floors import best_constant, best_uninformed, floors, is_collapsed
 from cardiobench.tasks.groups import Split, adjust_gaps, breakdowns, intersection, split_rows
 from cardiobench.tasks.labels import label_values
 from cardiobench.tasks.scored import Evidence, Patients, Scored
-from cardiobench.tasks.task import TaskKind, metrics_of
+from cardiobench.tasks.task import Task, TaskKind, metrics_of
 
 
 class TableKind(TaskKind):
@@ -36,6 +35,10 @@ class TableKind(TaskKind):
     def scored(self, answers: TableAnswers, references: pd.DataFrame, context: ResultContext) -> Scored:
         """Return the rows of answers in the form in which they are scored."""
         return self.table(answers, references, context)
+
+    def stored_answers(self, frame: pd.DataFrame, task: Task, expected: int | None, source: str) -> TableAnswers:
+        """Return the rows of answers as they are."""
+        return TableAnswers(task, frame, expected, source)
 
 
 class ScoredTable(Scored):
@@ -102,10 +105,9 @@ class ScoredTable(Scored):
             present = worst.present_classes(sampler.classes)
             sampler = Sampler(worst, Clusters.of(patients), present, sampler.resamples, sampler.seed)
             estimate = self._widened(estimate_metric(self.metric, sampler, [self.key])[self.key])
-            constant = best_constant(self.metric, self.key, self.task, worst.y_true)
-            floor = best_uninformed(self.key, worst.y_true, len(self.task.classes), constant, self.metric)
+            floor = self.uninformed(worst)
             bounds = Bounds(len(missing), estimate.value, float(self.metric.value(best)[self.key]))
-        information = information_test(sampler.sample, sampler.clusters, sampler.classes, seed=sampler.seed)
+        information = self.information(sampler)
         return Evidence(
             estimate,
             floor,
@@ -117,9 +119,17 @@ class ScoredTable(Scored):
             self.task.rules.answer == "number",
         )
 
+    def uninformed(self, sample: ScoringInput) -> Floor:
+        """Return the best expected score of answers to some rows that ignore the recording."""
+        constant = best_constant(self.metric, self.key, self.task, sample.y_true)
+        return best_uninformed(self.key, sample.y_true, len(self.task.classes), constant, self.metric)
+
+    def information(self, sampler: Sampler) -> Information:
+        """Return whether some answers carry information on their patients."""
+        return information_test(sampler.sample, sampler.clusters, sampler.classes, seed=sampler.seed)
+
     def _completed(self, truth: np.ndarray, *, worst: bool) -> ScoringInput:
-        sampler = self.sampler
-        return completed(sampler.sample, truth, sampler.classes, self.task.label_range, worst=worst)
+        return self.task.rules.completed(self.sampler.sample, truth, self.task, worst=worst)
 
     def _widened(self, estimate: Estimate) -> Estimate:
         return estimate if self.spread is None else widen(estimate, self.spread)

@@ -7,13 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cardiobench.core import plugins
-from cardiobench.core.errors import NotApplicable
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
     from cardiobench.metrics.metric import Metric
+    from cardiobench.metrics.scoring_input import ScoringInput
     from cardiobench.results.context import ResultContext
     from cardiobench.tasks.scored import Scored
 
@@ -124,7 +124,7 @@ class Task:
     @property
     def dense(self) -> bool:
         """Tell whether the labels are pixels of single frames."""
-        return self.rules.answer == "frames"
+        return self.rules.reads == "frames"
 
     def __post_init__(self):
         if self.kind not in (known := list_kinds()):
@@ -138,10 +138,14 @@ class TaskKind(ABC):
     """The rules of one kind of task; stateless, one instance serves all tasks.
 
     A kind from elsewhere is a subclass of one of the six, registered as `KINDS["name"] = Class` or by an installed package
-    as an entry point of the group `cardiobench.kinds`.
+    as an entry point of the group `cardiobench.kinds`. Where its answers have a form of their own, such as two ends of an
+    interval, it names that form (`answer`), and only protocols that give it take part (`BaseProtocol.forms`).
 
     Attributes:
-        answer: Form of an answer: a number, one class, any of the classes ("labels"), or pixels of "frames".
+        answer: Form of an answer: "number", one "class", any of the classes ("labels"), pixels of "frames", or another word.
+        reads: Part of a dataset that has labels: whole recordings, or single frames of them.
+        counted: Word for what coverage counts.
+        empty_label: Whether an empty cell is a label, that of none of the classes.
         link: Function that turns a linear output into an answer.
         frame_metrics: Metrics computed of each frame; empty for answers per recording.
         two_classes: Whether there are two classes, of which the last is the positive one.
@@ -149,7 +153,10 @@ class TaskKind(ABC):
         hub_type: Task type of the Hub; empty where the form of the answer decides.
     """
 
-    answer: ClassVar[Literal["number", "class", "labels", "frames"]]
+    answer: ClassVar[str]
+    reads: ClassVar[Literal["recordings", "frames"]] = "recordings"
+    counted: ClassVar[str] = "units"
+    empty_label: ClassVar[bool] = False
     link: ClassVar[Literal["identity", "softmax", "sigmoid"]] = "identity"
     frame_metrics: ClassVar[tuple[str, ...]] = ()
     two_classes: ClassVar[bool] = False
@@ -171,6 +178,34 @@ class TaskKind(ABC):
     def label_values(self, cells: "pd.Series", task: Task) -> "np.ndarray":
         """Return labels as an array; see `cardiobench.tasks.labels.label_values`."""
 
+    def wanted(self, task: Task) -> str:
+        """Return what a task asks for, in words."""
+        return task.kind
+
+    def unit_labels(self, labels: "pd.Series", units: "pd.Series") -> "pd.Series":
+        """Return the label of each row's unit, given the labels of rows and the units that they belong to."""
+        return labels
+
+    def each_class(self, cells: "pd.Series") -> "pd.Series":
+        """Return the classes that cells name, one row each, under the index of the cells."""
+        return cells
+
+    def feature(self, task: Task) -> Any:
+        """Return the type of the label's column in a built dataset, of `datasets`."""
+        from datasets import ClassLabel, Value
+
+        return ClassLabel(names=list(task.classes)) if task.classes else Value("float64")
+
+    def stored_labels(self, cell: Any, task: Task) -> dict[str, Any]:
+        """Return the columns of a built dataset that stand for a cell in place of the cell itself; by default none."""
+        return {}
+
+    def restored_labels(self, frame: "pd.DataFrame", task: Task) -> "list[str | None]":
+        """Return the cells of a task with classes, given the columns of a built dataset."""
+        import pandas as pd
+
+        return [None if pd.isna(code) else task.classes[int(code)] for code in frame[task.target]]
+
     def strange_labels(self, cells: Iterable[object], task: Task) -> list[str]:
         """Return the names among some cells that are no classes of the task, sorted."""
         return sorted({str(cell) for cell in set(cells)} - set(task.classes))
@@ -187,20 +222,102 @@ class TaskKind(ABC):
         """Return the answers that predictions (n,) or (n, classes) stand for: by default the predictions themselves."""
         return values
 
+    def answer_columns(self, task: Task) -> list[str]:
+        """Return the columns of a table of answers beside the id: by default `y_pred` alone, a number."""
+        return ["y_pred"]
+
+    def check_answers(self, answers: "pd.DataFrame", task: Task, source: str) -> None:
+        """Refuse a table of answers with values that are none; by default columns that are absent or not finite.
+
+        Args:
+            answers: id and some of `answer_columns`.
+            task: Task that is answered.
+            source: Origin of the answers, for messages.
+
+        Raises:
+            BadPredictions: A value is no answer.
+            NotApplicable: Answers of this kind are no table.
+        """
+        from cardiobench.tasks.checks import check_columns
+
+        check_columns(answers, self.answer_columns(task), source, task.name)
+
+    def complete_answers(self, answers: "pd.DataFrame", task: Task) -> "pd.DataFrame":
+        """Return `answer_columns` as far as they are known, with `y_pred` derived where it is missing; checked before."""
+        return answers[[name for name in self.answer_columns(task) if name in answers]]
+
+    def fill_answers(self, answers: "pd.DataFrame", task: Task) -> "pd.DataFrame":
+        """Return the answers of a file with the columns that follow from others; by default as they are."""
+        return answers
+
+    def doubts(self, answers: "pd.DataFrame", task: Task) -> list[str]:
+        """Return sentences on answers that contradict themselves, which are scored all the same; by default none."""
+        return []
+
+    def sample(self, frame: "pd.DataFrame", task: Task) -> "ScoringInput":
+        """Return answers joined with references as arrays; `cells` is the inverse.
+
+        Args:
+            frame: y_true and `answer_columns`, as far as they are known.
+            task: Task that is answered.
+        """
+        from cardiobench.metrics.scoring_input import ScoringInput
+
+        return ScoringInput(*(self.label_values(frame[column], task) for column in ("y_true", "y_pred")))
+
+    def cells(self, sample: "ScoringInput", task: Task) -> "dict[str, np.ndarray]":
+        """Return the columns of answers in arrays: name -> cells, (n,)."""
+        return {"y_pred": sample.y_pred}
+
+    def completed(self, answered: "ScoringInput", missing: "np.ndarray", task: Task, *, worst: bool) -> "ScoringInput":
+        """Return answers with those to the rows without one, in the worst or in the best way (`tasks.bounds`).
+
+        Args:
+            answered: Rows with answers.
+            missing: True labels of the rows without, as in `label_values`.
+            task: Task that is answered.
+            worst: Whether they are as wrong as they can be; else right.
+        """
+        from cardiobench.tasks.bounds import completed
+
+        return completed(answered, missing, len(task.classes), task.label_range, worst=worst)
+
+    def scoring_input(self, truth: "np.ndarray", means: "np.ndarray") -> "ScoringInput":
+        """Return true values with predictions, as in `unit_answers`, as arrays."""
+        from cardiobench.metrics.scoring_input import ScoringInput
+
+        return ScoringInput(truth, self.decide(means))
+
     def unit_answers(self, means: "np.ndarray", task: Task) -> "pd.DataFrame":
-        """Return the answers to units as a table.
+        """Return the answers to units as a table: `answer_columns`, by default `y_pred` alone.
 
         Args:
             means: Mean prediction of the recordings of each unit: numbers (n,), or probabilities (n, classes).
             task: Task that is answered.
-
-        Returns:
-            y_pred, and p_<class> of a task with classes.
-
-        Raises:
-            NotApplicable: Answers of this kind are no table.
         """
-        raise NotApplicable(f"{task.name} asks for {task.kind} of frames, which no table of answers per unit can hold.")
+        import pandas as pd
+
+        return pd.DataFrame({"y_pred": means})
+
+    def errors(self, frame: "pd.DataFrame", task: Task) -> "pd.Series":
+        """Return how wrong each answer is, NaN for one that is no error; by default the distance of numbers.
+
+        Args:
+            frame: y_true and `answer_columns`, as far as they are known.
+            task: Task that is answered.
+        """
+        return (frame["y_pred"].astype(float) - frame["y_true"].astype(float)).abs()
+
+    @abstractmethod
+    def stored_answers(self, frame: "pd.DataFrame", task: Task, expected: int | None, source: str) -> Any:
+        """Return the answers that are saved beside a result in the form in which models are compared: `TableAnswers`.
+
+        Args:
+            frame: Table beside the result.
+            task: Task that is answered.
+            expected: Number of units of the complete release; None where it is not known.
+            source: Origin of the answers, for messages.
+        """
 
     @abstractmethod
     def scored(self, answers: Any, references: "pd.DataFrame", context: "ResultContext") -> "Scored":

@@ -87,7 +87,7 @@ def check_spec(name: str) -> None:
         require(task.metrics and not unknown, f"{task.name}: metrics {task.metrics}, unknown: {sorted(unknown)}")
         used = {task.unit_column, task.target, *task.where, *(group.column for group in task.groups)}
         require(used <= set(columns), f"{task.name} uses columns that {name} lacks: {sorted(used - set(columns))}")
-        labels = columns[task.target].feature if task.rules.answer == "labels" else columns[task.target]
+        labels = getattr(columns[task.target], "feature", columns[task.target])
         names = tuple(getattr(labels, "names", ()))
         require(names == task.classes, f"{task.name}: classes {task.classes}, and the column has {names}")
         if task.rules.answer == "number":

@@ -13,7 +13,7 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.compare import compare
 from cardiobench.scoring.score import score as score_answers
 from cardiobench.tasks.dense_label import DenseLabel
-from cardiobench.tasks.frames import DenseScorer, FrameAnswers, unit_answers
+from cardiobench.tasks.frames import DenseScorer, FrameAnswers
 from cardiobench.tasks.mask_volumes import MaskVolumes
 
 SEGMENTATION, LANDMARKS = catalog.task("phantom_echo/lv_seg"), catalog.task("phantom_echo/landmarks")
@@ -268,7 +268,12 @@ def test_a_label_without_content_is_refused():
 def test_two_models_are_compared_by_the_paired_differences_of_their_units():
     """SciPy's paired t-test of the units' Dice gives difference, interval and p; an error is better where it is smaller."""
     (one, _), (other, _) = boxes(), boxes(shift=lambda number: number % 3 + 1 + number % 2)
-    pair = compare(*(unit_answers(SEGMENTATION, scorer.frame, name) for name, scorer in (("a", one), ("b", other))))
+    pair = compare(
+        *(
+            SEGMENTATION.rules.stored_answers(scorer.frame, SEGMENTATION, None, name)
+            for name, scorer in (("a", one), ("b", other))
+        )
+    )
     scores = [scorer.unit_scores["dice"] for scorer in (one, other)]
     expected = stats.ttest_rel(*scores)
     assert pair.difference == pytest.approx(scores[0].mean() - scores[1].mean())
@@ -280,4 +285,7 @@ def test_two_models_are_compared_by_the_paired_differences_of_their_units():
     for number in range(12):
         for scorer, off in ((near, 1 + 0.1 * number), (far, 3)):
             scorer.update(label(f"p{number}", points=points), points + np.array([0, off]))
-    assert compare(*(unit_answers(LANDMARKS, one.frame, "") for one in (near, far))).outcome == "better"
+    assert (
+        compare(*(LANDMARKS.rules.stored_answers(one.frame, LANDMARKS, None, "") for one in (near, far))).outcome
+        == "better"
+    )

@@ -25,12 +25,10 @@ from cardiobench.report.plots.draw import best_of_each_model, read_predictions
 from cardiobench.report.plots.style import INK, figure_style, subplots
 from cardiobench.report.plots.svg import inline_svg
 from cardiobench.results.collect import Collection, Entry, Problem
-from cardiobench.tasks.labels import label_values
 
 WORST = 12
 FRAMES, HEIGHT = 6, 112  # of a strip, in pixels
 SHOWN_LEADS = ("II", "V1", "V5")
-WANTED = {"class": "true class", "labels": "true classes"}
 FOLDER = "examples"
 Links = dict[str, list[tuple[str, str]]]
 
@@ -65,24 +63,9 @@ def worst_predictions(frame: pd.DataFrame, task: Task, count: int = WORST) -> pd
         count: at most so many; of classes only wrong answers.
 
     Returns:
-        The rows with `error`: the absolute difference, 1 minus the probability of the true class (1 where unknown), or of a
-        multilabel task the mean distance of the probabilities from 0 and 1, over the measured classes.
+        The rows with `error` (`TaskKind.errors`).
     """
-    if task.rules.answer == "labels":
-        truth = label_values(frame["y_true"], task)
-        distance = np.abs(frame[[f"p_{label}" for label in task.classes]].to_numpy(np.float64) - truth)
-        measured = ~np.isnan(distance)
-        error = np.nansum(distance, axis=1) / np.maximum(measured.sum(axis=1), 1)
-        frame = frame.assign(error=error)[frame["y_true"] != frame["y_pred"]]
-    elif task.rules.answer == "number":
-        frame = frame.assign(error=(frame["y_pred"].astype(float) - frame["y_true"].astype(float)).abs())
-    else:
-        error = np.ones(len(frame))
-        columns = [f"p_{label}" for label in task.classes]
-        if set(columns) <= set(frame.columns):
-            true_class = frame["y_true"].map({label: n for n, label in enumerate(task.classes)}).to_numpy(int)
-            error = 1 - frame[columns].to_numpy(np.float64)[np.arange(len(frame)), true_class]
-        frame = frame.assign(error=error)[frame["y_true"] != frame["y_pred"]]
+    frame = frame.assign(error=task.rules.errors(frame, task)).dropna(subset=["error"])
     return frame.sort_values(["error", "id"], ascending=[False, True]).head(count)
 
 
@@ -149,7 +132,7 @@ def examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Exam
             str(row.id),
             text(row.y_true),
             text(row.y_pred),
-            f"{100 * row.error:.0f} % away from the {WANTED[task.rules.answer]}"
+            f"{100 * row.error:.0f} % away from the true class{'es' * task.rules.empty_label}"
             if task.classes
             else f"{text(row.error)} off",
             *_image(dataset, rows.index[units == str(row.id)]),

@@ -177,7 +177,7 @@ def _task_figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFram
             yield agreement_figure(of_masks, units)
     elif best.result.per_class:
         yield classes_figure([entry.result for entry, _ in predictions], best.result)
-    elif task.rules.answer == "number" if task else is_numeric_dtype(frame["y_true"]):
+    elif not task.classes if task else is_numeric_dtype(frame["y_true"]):
         yield agreement_figure(best.result, frame)
     else:
         named = {_model_label(entry): own for entry, own in predictions}

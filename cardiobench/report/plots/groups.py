@@ -90,7 +90,7 @@ def groups_figure(
     factor = best.number().factor
     labels = [f"{r.breakdown.replace('_', ' ')}: {shorten(r.group, 24)} (n={r.n})" for r in drawn.itertuples()]
     rows = (drawn[["value", "low", "high"]] * factor).assign(label=labels, hollow=drawn["worst"], published=False)
-    boxes = task is not None and task.rules.answer == "number"
+    boxes = task is not None and not (task.dense or task.classes)
     figure, panels = subplots(
         1, 1 + boxes, figsize=(9.2 if boxes else 7.6, 1.1 + ROW_HEIGHT * len(rows)), squeeze=False, sharey=boxes
     )
