@@ -89,13 +89,13 @@ def protocol(name: str, config: "RunConfig | None" = None, **options: Any) -> "B
         CardioBenchError: an option's value is of another type or out of range.
     """
     from cardiobench.protocols.options import validated
-    from cardiobench.protocols.profile import find_profile
+    from cardiobench.protocols.profile import find_profile, recipe_class
 
     cls = protocol_class(name)
     if config is None:
-        return validated(cls, options)
-    of_profile = find_profile(config.profile).options.get(name, {})
-    return cls.from_config(config, **{**of_profile, **config.options.get(name, {}), **options})
+        return validated(recipe_class(cls, options), options)
+    options = {**find_profile(config.profile).options.get(name, {}), **config.options.get(name, {}), **options}
+    return recipe_class(cls, options).from_config(config, **options)
 
 
 def option_types(name: str) -> dict[str, Any]:

@@ -7,16 +7,15 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from pydantic import NonNegativeInt, PositiveInt
-from sklearn.metrics import accuracy_score, f1_score
-from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GroupKFold
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
-from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import HeldOut, PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.features import UnitRows, mean_and_std
-from cardiobench.protocols.learnable import check_has_paper_recipe, check_learnable
+from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.nearest import nearest
 from cardiobench.protocols.options import Folds
 from cardiobench.protocols.refits import redrawn_rows
@@ -25,18 +24,13 @@ from cardiobench.scoring.metrics import macro_auroc
 COMPONENT = "protocol knn"
 VERSION = 2
 
-PAPER_SEED = 42
-
 
 @dataclass(frozen=True)
 class NearestNeighbours(PredictionProtocol):
     """The mean label of the k nearest training and validation recordings, by cosine.
 
     k is chosen by patient-grouped folds of train and validation: macro F1, macro AUROC of a multilabel task, or mean
-    absolute error. Features of
-    models whose vectors have no common scale (pooling "mean") are standardised first. Profile "paper" chooses as the
-    released code of arXiv:2510.00520 does for views: accuracy, folds balanced by class, patients not kept together,
-    nothing standardised.
+    absolute error. Features of models whose vectors have no common scale (pooling "mean") are standardised first.
 
     The work grows with training recordings x query recordings. Above `max_queries`, k is chosen on the recordings of
     some patients; above `max_train`, neighbours come from the recordings of some patients. Both are drawn whole, and
@@ -48,9 +42,9 @@ class NearestNeighbours(PredictionProtocol):
         max_queries: recordings that k is chosen on, at most.
         max_train: recordings of train and validation that neighbours come from, at most.
         refits: predictions from other draws of the training patients; the interval of the score then covers test and
-            training patients. Default profile only; 0 for none.
+            training patients. 0 for none.
         seed: of the draws of patients.
-        profile: "default" or "paper".
+        profile: recipe; that of a profile is a class of its extension (`cardiobench.protocols.profile`).
     """
 
     neighbours: tuple[PositiveInt, ...] = (1, 3, 5, 7, 9, 11, 15, 21)
@@ -59,7 +53,7 @@ class NearestNeighbours(PredictionProtocol):
     max_train: PositiveInt = 1_000_000
     refits: NonNegativeInt = 0
     seed: int = 0
-    profile: Literal["default", "paper"] = "default"
+    profile: Literal["default"] = "default"
 
     name = "knn"
     headline_rank = 5
@@ -68,12 +62,6 @@ class NearestNeighbours(PredictionProtocol):
     def settings(cls, config: RunConfig) -> dict[str, Any]:
         """Return the options that the settings of a run decide."""
         return {"seed": config.seed}
-
-    def check(self, task: Task) -> None:
-        """Refuse the published recipe for a task that it is silent on."""
-        super().check(task)
-        if self.profile == "paper":
-            check_has_paper_recipe(task)
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test recordings from their neighbours among train and validation."""
@@ -94,16 +82,13 @@ class NearestNeighbours(PredictionProtocol):
         losses = [self._loss(data, truth, rows[:, :k]) for k in allowed]
         best = allowed[int(np.argmin(losses))]
         values = self._predictions(data, self._neighbours(data, train, test, best))
-        count = 0 if self.profile == "paper" else self.refits
         refits = tuple(
             self._predictions(data, self._neighbours(data, drawn, test, best))
-            for drawn in redrawn_rows(data, train, count, self.seed)
+            for drawn in redrawn_rows(data, train, self.refits, self.seed)
             if len(drawn) >= best
         )
         details: dict[str, Any] = {"k": best, "from": list(allowed)}
-        if self.profile == "paper":
-            details["refits"] = 0
-        elif len(refits) != self.refits:
+        if len(refits) != self.refits:
             details["refits_made"] = len(refits)
         if len(asked) < len(train):
             details["k_chosen_on"] = _drawn(data, asked, train, self.seed)
@@ -112,29 +97,25 @@ class NearestNeighbours(PredictionProtocol):
         held = np.concatenate([held for _, held in folds])
         of_validation = np.isin(held, data.indices("validation"))
         validation = HeldOut(held[of_validation], self._predictions(data, rows[of_validation, :best]))
-        if self.profile == "paper":
-            return ProtocolOutput(test, values, details)
         inner = HeldOut(held, self._predictions(data, rows[:, :best]))
         found = validation if len(validation.indices) else None
         return ProtocolOutput(test, values, details, refits=refits, validation=found, inner=inner)
 
     def _folds(self, data: TaskData, train: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield (indices to find neighbours in, indices to predict)."""
-        if self.profile == "paper" and data.task.classes:
-            splitter = StratifiedKFold(self.folds, shuffle=True, random_state=PAPER_SEED)
-            splits = splitter.split(train, data.labels[train])
-        else:
-            patients, names = pd.factorize(data.patients[train], sort=True)
-            splits = GroupKFold(min(self.folds, len(names))).split(train, groups=patients)
-        for fit, held in splits:
+        patients, names = pd.factorize(data.patients[train], sort=True)
+        for fit, held in GroupKFold(min(self.folds, len(names))).split(train, groups=patients):
             yield train[fit], train[held]
 
     def _neighbours(self, data: TaskData, train: np.ndarray, query: np.ndarray, count: int) -> np.ndarray:
         """Return the rows of the neighbours of each query recording, nearest first, (n, count)."""
-        standardise = data.pooling == "mean" and self.profile != "paper"
-        scale = mean_and_std(data.features, train) if standardise else None
+        scale = self._scale(data, train)
         rows, queries = UnitRows(data.features, train, scale), UnitRows(data.features, query, scale)
         return train[nearest(rows, queries, count)]
+
+    def _scale(self, data: TaskData, train: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return mean and standard deviation of each feature where the vectors have no common scale."""
+        return mean_and_std(data.features, train) if data.pooling == "mean" else None
 
     def _predictions(self, data: TaskData, neighbours: np.ndarray) -> np.ndarray:
         """Return the mean number (n,), or the share of each class (n, classes), of the neighbours (n, k)."""
@@ -151,8 +132,6 @@ class NearestNeighbours(PredictionProtocol):
             return float(np.abs(predictions - truth).mean())
         if data.task.rules.answer == "labels":
             return -macro_auroc(truth, predictions)
-        if self.profile == "paper":
-            return -float(accuracy_score(truth, predictions.argmax(axis=1)))
         return -float(f1_score(truth, predictions.argmax(axis=1), average="macro"))
 
 

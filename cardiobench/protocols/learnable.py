@@ -3,7 +3,6 @@
 import numpy as np
 
 from cardiobench.core.errors import NotApplicable
-from cardiobench.data.spec import Task
 from cardiobench.protocols.base import TaskData
 
 
@@ -32,9 +31,3 @@ def check_learnable(data: TaskData, learner: str = "a probe") -> None:
     raise NotApplicable(
         f"all {len(train)} training rows of {data.task.name} are '{only}', and {learner} needs two classes"
     )
-
-
-def check_has_paper_recipe(task: Task) -> None:
-    """Refuse a multilabel task under `--profile paper`: no paper says how."""
-    if task.rules.answer == "labels":
-        raise NotApplicable(f"{task.name} has recordings with several classes, of which the papers have no recipe")

@@ -14,7 +14,7 @@ from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import HeldOut, PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.cut import FEWEST
-from cardiobench.protocols.learnable import check_has_paper_recipe, check_learnable, two_answers
+from cardiobench.protocols.learnable import check_learnable, two_answers
 from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, multilabel_path, predict_all
 from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.options import Penalty
@@ -52,9 +52,9 @@ class LinearProbe(PredictionProtocol):
         min_samples: recordings of train and validation below which the choice rests on `resamples`.
         resamples: partitions of the patients, a fifth of them held out in each.
         refits: of the chosen probe on other draws of the training patients; the interval of the score then covers test
-            and training patients. Default profile only; 0 for none.
+            and training patients. 0 for none.
         seed: of the partitions and draws.
-        profile: "paper" for the published recipe (`probe_paper.py`).
+        profile: recipe; that of a profile is a class of its extension (`cardiobench.protocols.profile`).
     """
 
     penalties: tuple[Penalty, ...] = tuple(10.0**power for power in range(-3, 7))
@@ -63,7 +63,7 @@ class LinearProbe(PredictionProtocol):
     resamples: PositiveInt = 10
     refits: NonNegativeInt = 0
     seed: int = 0
-    profile: Literal["default", "paper"] = "default"
+    profile: Literal["default"] = "default"
 
     name = "probe"
     headline_rank = 1
@@ -77,24 +77,10 @@ class LinearProbe(PredictionProtocol):
         """Return the options as a result of a task states them; a multilabel task has no class weights."""
         return {**self.get_params(), **({"class_weight": None} if task.rules.answer == "labels" else {})}
 
-    def check(self, task: Task) -> None:
-        """Refuse the published recipe for a task that it is silent on."""
-        super().check(task)
-        if self.profile == "paper":
-            check_has_paper_recipe(task)
-
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test recordings with a probe fitted on train and validation."""
         self.check(data.task)
         test = data.indices("test")
-        if self.profile == "paper":
-            from cardiobench.protocols.probe_paper import mean_of_unit_parts, train
-
-            n_parts = 1 if getattr(encoder, "frame_wise", False) else None
-            model, details = train(data, n_parts)
-            return ProtocolOutput(
-                test, model.predict(mean_of_unit_parts(data, test, n_parts)), {**details, "refits": 0}
-            )
         model, details, validation = self._fit_and_hold_out(data)
         refits = self._refits(data, test, details["penalty"])
         values = model.predict(data.features, test)

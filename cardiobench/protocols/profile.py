@@ -23,11 +23,13 @@ class RunProfile:
 
     Attributes:
         options: Protocol -> option -> value; what the user sets wins.
+        recipes: Protocol with an option `profile` -> reference of its subclass for this profile, which the option chooses.
         seed: Seed of the run where none was given.
         paper_rows: Whether units are represented by the rows that a published benchmark chose (`Task.paper_rows`).
     """
 
     options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    recipes: ClassVar[Mapping[str, str]] = {}
     seed: ClassVar[int] = 0
     paper_rows: ClassVar[bool] = False
 
@@ -57,6 +59,13 @@ class RunProfile:
 def chosen_poolings(config: RunConfig) -> list[str | None]:
     """Return the poolings that the settings name, None for a model's own."""
     return [None if pooling == OWN else pooling for pooling in config.poolings]
+
+
+def recipe_class(cls: type[BaseProtocol], options: Mapping[str, Any]) -> type[BaseProtocol]:
+    """Return the class of a protocol for the profile that its options name; the class itself where none has its own."""
+    name = str(options.get("profile", DEFAULT))
+    recipes = find_profile(name).recipes if name in contributions("profiles") else {}
+    return resolve(recipes[cls.name]) if cls.name in recipes else cls
 
 
 def find_profile(name: str) -> RunProfile:

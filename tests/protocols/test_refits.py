@@ -54,7 +54,6 @@ def test_neighbours_of_a_refit_count_as_often_as_their_patient_was_drawn(binary)
         expected.append(binary.labels[np.repeat(order, often)[:5]].mean())
     assert output.refits[0][:, 1] == pytest.approx(np.array(expected))
     assert len(output.refits) == 2
-    assert NearestNeighbours(refits=2, profile="paper").predict(binary, None, "").details["refits"] == 0
 
 
 def test_a_draw_without_two_classes_is_made_again_and_patients_keep_their_rows_together():

@@ -61,11 +61,6 @@ def test_no_answer_follows_from_the_label_of_its_own_patient(regression, binary,
         np.testing.assert_allclose(before.values[rows], after.values[rows])
 
 
-def test_the_published_recipes_give_none(regression):
-    """Their folds and fits are those of the papers, which do not keep patients apart."""
-    assert NearestNeighbours(profile="paper").predict(regression, None, "").validation is None
-
-
 def test_they_lie_in_a_file_of_their_own(tmp_path):
     results = cardiobench.evaluate(
         "cardiobench/ecg-morphology",

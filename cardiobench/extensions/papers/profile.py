@@ -28,6 +28,10 @@ class PaperProfile(RunProfile):
         "representation": {"profile": PAPER, "folds": 15},
         "stress": {"kinds": ("shuffle",), "patients": None},
     }
+    recipes: ClassVar[Mapping[str, str]] = {
+        "probe": "cardiobench.extensions.papers.probe:PaperProbe",
+        "knn": "cardiobench.extensions.papers.knn:PaperNeighbours",
+    }
     seed = 42
     paper_rows = True
 

@@ -6,10 +6,10 @@ import torch
 from scipy.special import expit, softmax
 
 from cardiobench.core.errors import NotApplicable
-from cardiobench.protocols.probe import LinearProbe
+from cardiobench.extensions.papers.probe import PaperProbe
 from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, task_data
 
-PAPER = LinearProbe(profile="paper")
+PAPER = PaperProbe()
 
 
 def recordings(task, train=70, seed=0):

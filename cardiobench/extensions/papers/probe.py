@@ -7,7 +7,8 @@ by frame; all parts of any other. Two things differ: the published code encodes 
 bfloat16; here the stored vectors are used, in float32.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,12 +17,41 @@ from torch.nn import functional
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
-from cardiobench.protocols.base import TaskData
+from cardiobench.models.base import Encoder
+from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.linear.model import LinearModel
+from cardiobench.protocols.probe import COMPONENT, VERSION, LinearProbe
+
+__all__ = ["COMPONENT", "VERSION", "PaperProbe"]  # The keys of results are those of the protocol.
 
 LEARNING_RATE, WEIGHT_DECAY = 1e-4, 1e-2
 BATCH, EPOCHS, PATIENCE, MIN_DELTA = 64, 1000, 20, 1e-3
 SEED = 42
+
+
+@dataclass(frozen=True)
+class PaperProbe(LinearProbe):
+    """The linear probe by the published recipe."""
+
+    profile: Literal["paper"] = "paper"  # type: ignore[assignment]
+
+    def check(self, task: Task) -> None:
+        """Refuse a task that the recipe is silent on."""
+        super().check(task)
+        check_has_recipe(task)
+
+    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
+        """Predict the test recordings with a probe fitted on train and stopped by validation."""
+        self.check(data.task)
+        test, n_parts = data.indices("test"), 1 if getattr(encoder, "frame_wise", False) else None
+        model, details = train(data, n_parts)
+        return ProtocolOutput(test, model.predict(mean_of_unit_parts(data, test, n_parts)), {**details, "refits": 0})
+
+
+def check_has_recipe(task: Task) -> None:
+    """Refuse a multilabel task: no paper says how."""
+    if task.rules.answer == "labels":
+        raise NotApplicable(f"{task.name} has recordings with several classes, of which the papers have no recipe")
 
 
 def mean_of_unit_parts(data: TaskData, indices: np.ndarray, n_parts: int | None = None) -> np.ndarray:

@@ -1,0 +1,51 @@
+"""k nearest neighbours as the released code of arXiv:2510.00520 finds the views of recordings."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import StratifiedKFold
+
+from cardiobench.data.spec import Task
+from cardiobench.extensions.papers.probe import SEED, check_has_recipe
+from cardiobench.models.base import Encoder
+from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.protocols.knn import COMPONENT, VERSION, NearestNeighbours
+
+__all__ = ["COMPONENT", "VERSION", "PaperNeighbours"]  # The keys of results are those of the protocol.
+
+
+@dataclass(frozen=True)
+class PaperNeighbours(NearestNeighbours):
+    """Neighbours by the published recipe: k by accuracy, folds balanced by class and not by patient, nothing standardised."""
+
+    profile: Literal["paper"] = "paper"  # type: ignore[assignment]
+
+    def check(self, task: Task) -> None:
+        """Refuse a task that the recipe is silent on."""
+        super().check(task)
+        check_has_recipe(task)
+
+    def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
+        """Predict the test recordings; without refits, and without answers of folds that do not keep patients apart."""
+        found = NearestNeighbours.predict(replace(self, refits=0), data, encoder, variant)
+        first = {name: found.details[name] for name in ("k", "from")}
+        return ProtocolOutput(found.indices, found.values, {**first, "refits": 0, **found.details})
+
+    def _folds(self, data: TaskData, train: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        if not data.task.classes:
+            yield from super()._folds(data, train)
+            return
+        splitter = StratifiedKFold(self.folds, shuffle=True, random_state=SEED)
+        for fit, held in splitter.split(train, data.labels[train]):
+            yield train[fit], train[held]
+
+    def _scale(self, data: TaskData, train: np.ndarray) -> None:
+        return None
+
+    def _loss(self, data: TaskData, truth: np.ndarray, neighbours: np.ndarray) -> float:
+        if not data.task.classes:
+            return super()._loss(data, truth, neighbours)
+        return -float(accuracy_score(truth, self._predictions(data, neighbours).argmax(axis=1)))
