@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from cardiobench.core.errors import MissingExtra
 from cardiobench.leaderboard import table
 from cardiobench.leaderboard.source import load
+from cardiobench.leaderboard.submissions import UNKNOWN_TRIES
 from cardiobench.report.overview import MARKS
 from cardiobench.results.collect import Collection
 from cardiobench.results.formatting import FLOOR_MEANING
@@ -19,7 +20,8 @@ TITLE = "CardioBench leaderboard"
 INTRODUCTION = (
     f"Every score stands beside its **floor**: {FLOOR_MEANING}. Above the floor: {Verdict.ABOVE.meaning}. A cell says how far a model gets "
     "from the floor (0 %) to a perfect score (100 %), then the score with its 95 % interval over patients. There is no mean over tasks: "
-    "coverage says how many a row has. Results of a suite are ranked among themselves only."
+    "coverage says how many a row has. Results of a suite are ranked among themselves only. A place is an interval: models whose "
+    f"places overlap are not told apart, and stand in alphabetical order. {UNKNOWN_TRIES}"
 )
 SIGNS = "\n".join(f"* {sign} {name}" for name, (sign, _) in MARKS.items())
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
+from cardiobench.leaderboard.submissions import corrected
 from cardiobench.results.collect import (
     Collection,
     Entry,
@@ -83,7 +84,7 @@ def from_dataset(repository: str, revision: str = "main") -> dict[str, Collectio
 def from_files(files: Mapping[str, bytes]) -> dict[str, Collection]:
     """Return what the Parquet files of a dataset hold, by suite; what is wrong in one of them costs itself only."""
     entries, problems = read_entries(files)
-    return assemble_by_suite(_by_person(entries), problems=problems)
+    return assemble_by_suite(corrected(_by_person(entries)), problems=problems)
 
 
 def read_entries(

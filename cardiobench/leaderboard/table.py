@@ -2,21 +2,24 @@
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cardiobench.leaderboard.source import RUN_BY
 from cardiobench.models.cards import find_card
+from cardiobench.report.contests import contest_of
 from cardiobench.report.overview import ScoreCell, marks, overview_tables, ranked, skill, table_name
 from cardiobench.report.page.naming import score_row, skill_text
 from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Collection, Entry
 from cardiobench.results.verdict import Rank
+from cardiobench.scoring.places import find_places
 from cardiobench.stats.variability import BOTH
 
 LONG = 80
@@ -24,7 +27,7 @@ MODEL = "model and protocol"
 SEEN = "seen in pretraining"
 NO_SUITE = "no suite"
 SCORES = {
-    "rank": "number",
+    "place": "str",
     "model": "markdown",
     "score": "number",
     "95 % CI": "str",
@@ -39,7 +42,7 @@ SCORES = {
 }
 """Columns of the scores of a task, and what each holds."""
 WIDTHS = {
-    "rank": 60,
+    "place": 70,
     "model": 160,
     MODEL: 175,
     "score": 80,
@@ -99,22 +102,21 @@ def _text(cell: ScoreCell | str) -> str:
 
 
 def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.DataFrame:
-    """Return the scores of a task, best first, then those apart (`_apart`); the rank counts all, selected or not."""
+    """Return the scores of a task by place, then those apart (`_apart`); a place counts all, selected or not."""
     by_result = {id(entry.result): entry for entry in collection.entries if entry.result.task == task}
     best_first = [by_result[id(one)] for one in tables.ordered([entry.result for entry in by_result.values()])]
-    ordered = sorted(best_first, key=_apart)
     rows = [
-        _row(rank, entry)
-        for rank, entry in zip(_ranks(ordered), ordered, strict=True)
+        _row(place, entry)
+        for place, entry in _places(sorted(best_first, key=_apart))
         if choice.takes(entry.result.model["name"], entry.result.label)
         and (entry.result.verdict.word.rank is Rank.WINS or not choice.above)
     ]
     return pd.DataFrame(rows, columns=list(SCORES), dtype=object)
 
 
-def _apart(entry: Entry) -> tuple[bool, bool]:
-    """Return what is ranked apart: predictions from elsewhere, and submissions whose interval predictions do not show."""
-    return entry.result.external, not_verifiable(entry)
+def _apart(entry: Entry) -> tuple[str, bool]:
+    """Return what is ranked apart: conditions of predictions from elsewhere, and intervals that predictions do not show."""
+    return contest_of(entry.result)[1] if entry.result.external else "", not_verifiable(entry)
 
 
 def not_verifiable(entry: Entry) -> bool:
@@ -122,15 +124,32 @@ def not_verifiable(entry: Entry) -> bool:
     return bool(entry.pushed_by) and entry.result.score.covers == BOTH
 
 
-def _ranks(ordered: Sequence[Entry]) -> list[int | None]:
-    """Return the place of each result among those it is ranked with; None for one that may not be ranked, or is generated."""
-    ranks: list[int | None] = []
-    places: Counter[tuple[bool, bool]] = Counter()
-    for entry in ordered:
-        counts = ranked(entry.result) and not entry.result.generated
-        places[_apart(entry)] += counts
-        ranks.append(places[_apart(entry)] if counts else None)
-    return ranks
+def _places(ordered: Sequence[Entry]) -> list[tuple[str, Entry]]:
+    """Return each entry with its place among those it is ranked with; empty for one that may not be ranked, or is generated.
+
+    A board has no answers, so that two results count as if they were of different patients, which tells fewer apart.
+    """
+    found: list[tuple[str, Entry]] = []
+    for _, group in groupby(ordered, key=_apart):
+        entries = list(group)
+        counted = [one for one in entries if ranked(one.result) and not one.result.generated]
+        found += _places_of(counted) + [("", one) for one in entries if one not in counted]
+    return found
+
+
+def _places_of(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
+    if not entries:
+        return []
+    results = [entry.result for entry in entries]
+    values, errors, patients = (
+        np.array([getattr(one.score, name) for one in results], dtype=np.float64)
+        for name in ("value", "se", "n_patients")
+    )
+    names = {f"{one.model['name']} {one.label} {number}": number for number, one in enumerate(results)}
+    freedom = np.minimum.outer(patients, patients) - 1
+    higher = results[0].higher_is_better
+    places = find_places(list(names), values, np.diag(errors**2), freedom, higher_is_better=higher)
+    return [(place.text, entries[names[place.model]]) for place in places]
 
 
 def _marks(entry: Entry) -> list[str]:
@@ -138,6 +157,8 @@ def _marks(entry: Entry) -> list[str]:
     result, found = entry.result, list(marks(entry.result)[1:])
     if not_verifiable(entry):
         found.append("interval not verifiable")
+    if entry.submissions > 1:
+        found.append(f"best of {entry.submissions} submissions")
     seen = result.seen_in_pretraining
     if entry.pushed_by and seen is not None and find_card(result.model["name"].partition(RUN_BY)[0]) is None:
         found = [mark for mark in found if mark != SEEN]
@@ -145,10 +166,10 @@ def _marks(entry: Entry) -> list[str]:
     return found
 
 
-def _row(rank: int | None, entry: Entry) -> dict[str, Any]:
+def _row(place: str, entry: Entry) -> dict[str, Any]:
     row, result = score_row(entry), entry.result
     cells = (
-        rank,
+        place,
         model_cell(result.model["name"]),
         _number(row["score"]),
         row["interval"],

@@ -3,7 +3,7 @@
 import io
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from cardiobench.leaderboard.pull_request import ANSWERS, DATA, digests, owner, 
 from cardiobench.leaderboard.rebuild import Rules, rebuild
 from cardiobench.leaderboard.rows import differing_rows
 from cardiobench.leaderboard.source import RUN_BY, read_entries
+from cardiobench.leaderboard.submissions import count_submissions
 from cardiobench.results.collect import Entry
 from cardiobench.results.consistency import check_consistency, missing_parts
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
@@ -60,6 +61,7 @@ class Check:
         not_verifiable: Facts that its predictions do not show, with the reason; empty where they show everything.
         older_rules: whether it was scored by older rules, so that only its values were compared.
         on_trust: Facts taken on trust for this result beside the fields of `differences.TRUSTED`.
+        submissions: Revisions that its owner submitted for the task, this one included; the board corrects for them.
     """
 
     name: str
@@ -67,13 +69,15 @@ class Check:
     not_verifiable: str = ""
     older_rules: bool = False
     on_trust: tuple[str, ...] = ()
+    submissions: int = 1
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Return the remarks on a result in which nothing is wrong."""
         older = [f"older rules: {OLDER_RULES}; its values were compared"] if self.older_rules else []
         rest = [f"not verifiable: {self.not_verifiable}"] if self.not_verifiable else []
-        return (*older, *rest, *(f"on trust: {field}" for field in self.on_trust))
+        tries = [f"one of {self.submissions} submissions of its owner for the task"] if self.submissions > 1 else []
+        return (*older, *rest, *(f"on trust: {field}" for field in self.on_trust), *tries)
 
     @property
     def outcome(self) -> str:
@@ -105,8 +109,9 @@ def verify_submission(repository: str, revision: str, data_dir: Path | None = No
         HubError: no such dataset or revision, or the Hub is out of reach.
     """
     files = _read_submission(repository, revision)
-    entries, problems = read_entries(files.data, lambda text: ScoreResult.from_json(parse_json(text)))
+    entries, problems = read_entries(files.data, _any_result)
     unreadable = {one.file.partition(": ")[0] for one in problems if ": " not in one.file}
+    counts = count_submissions(read_entries({**files.data, **files.earlier}, _any_result)[0])
     used = {predictions_path(entry.result, entry.pushed_by) for entry in entries}
     return [
         *(Check(path, (reason,)) for path, reason in files.refused.items()),
@@ -117,8 +122,15 @@ def verify_submission(repository: str, revision: str, data_dir: Path | None = No
             for path, content in files.data.items()
             if path not in unreadable and (wrong := list(differing_rows(content, owner(path))))
         ),
-        *(check(entry, files.answers, data_dir) for entry in entries),
+        *(
+            replace(check(entry, files.answers, data_dir), submissions=counts[entry.pushed_by, entry.result.task])
+            for entry in entries
+        ),
     ]
+
+
+def _any_result(text: str) -> ScoreResult:
+    return ScoreResult.from_json(parse_json(text))
 
 
 @dataclass(frozen=True)
@@ -129,11 +141,13 @@ class Submission:
         refused: path -> reason of the files that it may not touch.
         data: path -> content of the files of results that it adds.
         answers: path -> content of the files of predictions that it adds.
+        earlier: path -> content of the files of results that were there before.
     """
 
     refused: Mapping[str, str]
     data: Mapping[str, bytes]
     answers: Mapping[str, bytes]
+    earlier: Mapping[str, bytes]
 
 
 def _read_submission(repository: str, revision: str) -> Submission:
@@ -148,7 +162,8 @@ def _read_submission(repository: str, revision: str) -> Submission:
         data, answers = (
             {path: new.read(path) or b"" for path in added if pattern.fullmatch(path)} for pattern in (DATA, ANSWERS)
         )
-        return Submission(refused, data, answers)
+        before = sorted(path for path in known if path in new.files and DATA.fullmatch(path))
+        return Submission(refused, data, answers, {path: new.read(path) or b"" for path in before})
 
     return call(target, read)
 

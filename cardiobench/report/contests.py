@@ -57,9 +57,23 @@ class Contests:
     generated: frozenset[str]
 
 
+TRAINED = ("fine_tuned", "from_scratch")
+"""Variants of predictions from elsewhere that are conditions of their own; all others are ranked together."""
+
+
 def contest_of(result: ScoreResult) -> Contest:
-    """Return the task and the protocol in which a result is ranked; of predictions from elsewhere whatever their name."""
-    return result.task, EXTERNAL if result.external else result.label
+    """Return the task and the condition in which a result is ranked.
+
+    Frozen models are ranked by protocol; predictions from elsewhere by whether the network was fine-tuned, trained from
+    scratch, or neither is said.
+    """
+    elsewhere = result.label if result.variant in TRAINED else EXTERNAL
+    return result.task, elsewhere if result.external else result.label
+
+
+def is_elsewhere(contest: Contest) -> bool:
+    """Return whether a contest is one of predictions from elsewhere."""
+    return contest[1].partition(".")[0] == EXTERNAL
 
 
 def ranked_results(entries: Sequence[Entry]) -> Groups:
@@ -81,8 +95,9 @@ def count_pairs(entries: Sequence[Entry]) -> int:
 
 def _elsewhere(contest: Contest, groups: Groups) -> list[Entry]:
     """Return the results of predictions from elsewhere that stand beside a contest of models."""
-    task, protocol = contest
-    return [] if protocol == EXTERNAL else groups.get((task, EXTERNAL), [])
+    if is_elsewhere(contest):
+        return []
+    return [entry for key, group in groups.items() if key[0] == contest[0] and is_elsewhere(key) for entry in group]
 
 
 def contests(entries: Sequence[Entry], files: Sequence[PredictionsFile] = ()) -> Contests:
@@ -104,7 +119,7 @@ def contests(entries: Sequence[Entry], files: Sequence[PredictionsFile] = ()) ->
             continue
         same, reasons = _of_usual_units(_with_files(_read(group), of_task if key[1] == EXTERNAL else (), group))
         left_out |= {(*key, name): f"{' '.join(key)}: {name} is not compared: {why}" for name, why in reasons.items()}
-        if key[1] != EXTERNAL:
+        if not is_elsewhere(key):
             others = _with_files(_read(_elsewhere(key, groups), beside=True), of_task, group)
             beside[key], reasons = _of_same_rows(same, others)
             for name, why in reasons.items():  # The same for every protocol of the task, and said once.

@@ -10,10 +10,16 @@ from cardiobench.report.contests import PredictionsFile, contests, count_pairs
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Entry
 from cardiobench.scoring.families import Family, family_of
-from cardiobench.scoring.ranks import Contest, Pair, compare_all, rank_models
+from cardiobench.scoring.ranking import Ranking, rank_models
+from cardiobench.scoring.ranks import Contest, Pair, compare_all
 
-RANK_COLUMNS = ("task", "protocol", "rank", "model", "metric", "score", "not told apart from")
+RANK_COLUMNS = ("tasks", "protocol", "place", "model", "metric", "mean score", "group")
 PAIR_COLUMNS = ("task", "protocol", "model", "other", "difference", "95 % CI", "p", "outcome")
+PLACES = (
+    "Models are ranked by the mean of a metric over the tasks that all of them answered, one ranking per protocol and metric. "
+    "All pairs are corrected together (Holm); a place reaches from 1 plus the models that are better to the number of models "
+    "less those that are worse. Models of one group cannot be told apart, and stand in alphabetical order."
+)
 REFERENCE = "reference"
 """Shown in place of the rank of predictions from elsewhere beside models."""
 MAX_PAIRS = 60  # that a page waits for
@@ -27,7 +33,7 @@ def primary_family(contest: Contest) -> Family | None:
 
 def compare_all_pairs(
     entries: Sequence[Entry], files: Sequence[PredictionsFile] = (), *, resamples: int = RESAMPLES, seed: int = 0
-) -> tuple[list[Pair], list[str]]:
+) -> tuple[list[Pair], list[str], list[Ranking]]:
     """Compare every two models on every task and protocol that both predicted, and each with predictions from elsewhere.
 
     Args:
@@ -37,25 +43,44 @@ def compare_all_pairs(
         seed: Seed of the draws.
 
     Returns:
-        The pairs, and sentences on what was left out.
+        The pairs, sentences on what was left out, and the rankings over tasks, those of generated recordings by themselves.
     """
     found = contests(entries, files)
     pairs = compare_all(found.models, beside=found.beside, family=primary_family, resamples=resamples, seed=seed)
-    return [replace(pair, generated=pair.contest[0] in found.generated) for pair in pairs], list(found.left_out)
+    rankings = []
+    for generated in (False, True):
+        models = {key: one for key, one in found.models.items() if (key[0] in found.generated) == generated}
+        rankings += [replace(one, generated=generated) for one in rank_models(models, found.beside)]
+    return (
+        [replace(pair, generated=pair.contest[0] in found.generated) for pair in pairs],
+        list(found.left_out),
+        rankings,
+    )
 
 
-def rank_rows(pairs: Sequence[Pair]) -> list[tuple[str, ...]]:
-    """Return the cells of `RANK_COLUMNS`, by task and protocol, the best first."""
-    rows = []
-    for key in dict.fromkeys(pair.contest for pair in pairs):
-        own = [pair for pair in pairs if pair.contest == key]
-        like = own[0].comparison
-        for row in rank_models(own, higher_is_better=like.higher_is_better).itertuples():
-            alike = (("equivalent to", row.equivalent_to), ("undecided with", row.undecided_with))
-            text = "; ".join(f"{word} {names}" for word, names in alike if names) or "–"
-            rank = REFERENCE if row.rank is None else str(row.rank)
-            rows.append((*_named(own[0]), rank, row.model, like.metric_name, like.text(row.score), text))
+def rank_rows(rankings: Sequence[Ranking]) -> list[tuple[str, ...]]:
+    """Return the cells of `RANK_COLUMNS`, by protocol and metric, the best group first; references come last."""
+    rows: list[tuple[str, ...]] = []
+    for ranking in rankings:
+        tasks = ", ".join(ranking.tasks) + (" (generated)" if ranking.generated else "")
+        shown = ranking.number.shown_unit(ranking.unit)
+        metric = " ".join(filter(None, (ranking.number.key, shown, "↑" if ranking.number.higher_is_better else "↓")))
+        places = [(one.text, one.model, one.score, str(one.group)) for one in ranking.places]
+        places += [(REFERENCE, name, score, "–") for name, score in ranking.references.items()]
+        rows += [
+            (tasks, ranking.protocol, place, model, metric, ranking.number.text(score), group)
+            for place, model, score, group in places
+        ]
     return rows
+
+
+def rank_notes(rankings: Sequence[Ranking]) -> list[str]:
+    """Return sentences on the models that are in no ranking of their protocol."""
+    return [
+        f"{one.protocol}, {one.number.key}: {', '.join(one.left_out)} answered none of {', '.join(one.tasks)}, and has no place"
+        for one in rankings
+        if one.left_out
+    ]
 
 
 def outcome(pair: Pair) -> str:
@@ -117,14 +142,11 @@ def markdown(entries: Sequence[Entry]) -> str:
     count = count_pairs(entries)
     if count > MAX_PAIRS:
         return f"{head}There are up to {count} pairs of models: `cardiobench compare` ranks them.\n"
-    pairs, left_out = compare_all_pairs(entries)
+    pairs, left_out, rankings = compare_all_pairs(entries)
     if not pairs:
         return ""
-    text = (
-        "Paired differences over the same patients; p-values of primary tasks are corrected for all tasks of the suite, "
-        "others exploratory. A rank is 1 plus the number of models that are better beyond doubt, so models that the data cannot separate share it.\n\n"
-    )
+    text = f"{PLACES} A p-value of this table changes no result.\n\n"
     if any(pair.beside for pair in pairs):
         text = f"{text.rstrip()} {tables.ELSEWHERE}\n\n"
-    notes = "".join(f"\n* {tables.markdown_text(sentence)}" for sentence in left_out)
-    return head + text + tables.markdown_table(RANK_COLUMNS, rank_rows(pairs)) + notes
+    notes = "".join(f"\n* {tables.markdown_text(sentence)}" for sentence in (*left_out, *rank_notes(rankings)))
+    return head + text + tables.markdown_table(RANK_COLUMNS, rank_rows(rankings)) + notes

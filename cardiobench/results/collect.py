@@ -31,12 +31,14 @@ class Entry:
         result: the result.
         predictions: the file of predictions beside it; None where it is not here.
         pushed_by: who pushed it to a dataset of results; empty for a file of a folder.
+        submissions: Number of submissions of that owner for the task, which p-value and interval are corrected for.
     """
 
     path: Path
     result: ScoreResult
     predictions: Path | None = None
     pushed_by: str = ""
+    submissions: int = 1
 
     @property
     def setting(self) -> str:

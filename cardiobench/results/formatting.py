@@ -56,8 +56,8 @@ def gap_text(breakdown: Breakdown, result: ScoreResult) -> str:
     if not math.isnan(gap.low):
         first, second = breakdown.values
         ends = f"[{number(gap.low, result)}, {number(gap.high, result)}]"
-        text += f"; {first} minus {second}: {number(gap.difference, result)} {ends}"
-    return text
+        text += f"; {first} minus {second}, beyond what their mix explains: {number(gap.difference, result)} {ends}"
+    return text + ("; a difference" if gap.shown else "; no difference shown")
 
 
 def floor(result: ScoreResult) -> str:

@@ -22,7 +22,7 @@ from cardiobench.results.record import (
     Record,
     Stamp,
 )
-from cardiobench.results.verdict import Verdict
+from cardiobench.results.verdict import LEVEL, Verdict
 
 OLDER_RULES = "scored by older rules, score again"
 EXTERNAL = "predictions"
@@ -131,10 +131,11 @@ class Gap(Part):
         excess: value minus expected, which may be negative.
         p_value: share of dealings whose groups differ at least as much.
         p_adjusted: the same, corrected for all breakdowns of the result.
-        difference: of two groups, the first minus the second; NaN for more.
+        difference: of two groups, the first minus the second minus `mix`; NaN for more.
         low: lower end of its 95 % interval.
         high: upper end.
         reason: why a number is NaN; empty otherwise.
+        mix: Difference of two groups that their mix of true classes or values explains: the mean over the dealings.
     """
 
     value: Number
@@ -146,6 +147,12 @@ class Gap(Part):
     low: Number = math.nan
     high: Number = math.nan
     reason: str = ""
+    mix: Number = math.nan
+
+    @property
+    def shown(self) -> bool:
+        """Whether groups differ: p is below .05 and, of two groups, the interval of the difference lies beside 0."""
+        return self.p_adjusted < LEVEL and not self.low <= 0 <= self.high
 
 
 @dataclass(frozen=True)

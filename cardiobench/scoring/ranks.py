@@ -1,11 +1,10 @@
-"""Ranking of several models: every pair on the same patients, corrected for a family of comparisons."""
+"""Pairs of several models: every pair on the same patients, corrected for a family of comparisons."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 import numpy as np
-import pandas as pd
 
 from cardiobench.core.config import RESAMPLES
 from cardiobench.results.verdict import LEVEL
@@ -91,47 +90,3 @@ def compare_all(
             comparison = compare(models[a], references[b], resamples=resamples, seed=seed)
             pairs.append(Pair(contest, a, b, comparison, beside=True))
     return pairs
-
-
-def rank_models(pairs: Sequence[Pair], *, higher_is_better: bool) -> pd.DataFrame:
-    """Order the models of one contest, the best first.
-
-    A model's rank is 1 plus the number of models that are better than it beyond doubt, so that several may be first.
-
-    References beside the contest follow without a rank.
-
-    Args:
-        pairs: every pair of the contest.
-        higher_is_better: direction of the metric.
-
-    Returns:
-        rank (None for a reference), model, score, equivalent_to and undecided_with (names, comma-separated; empty for a model
-        without any).
-    """
-    scores: dict[str, float] = {}
-    beaten: dict[str, int] = {}
-    references = {pair.b for pair in pairs if pair.beside}
-    alike: dict[tuple[str, str], list[str]] = {}
-    for pair in pairs:
-        scores |= {pair.a: pair.comparison.a, pair.b: pair.comparison.b}
-        for model, other, side in ((pair.a, pair.b, "b"), (pair.b, pair.a, "a")):
-            beaten[model] = beaten.get(model, 0) + (pair.better == side and not pair.beside)
-            word = "equivalent" if pair.better == "equivalent" else "undecided"
-            if pair.better not in ("a", "b"):
-                alike.setdefault((model, word), []).append(other)
-    sign = -1 if higher_is_better else 1
-    order = sorted(scores, key=lambda name: (name in references, beaten[name], sign * scores[name], name))
-
-    def names(word: str) -> list[str]:
-        return [", ".join(sorted(alike.get((name, word), []), key=order.index)) for name in order]
-
-    ranks = [None if name in references else 1 + beaten[name] for name in order]
-    return pd.DataFrame(
-        {
-            "rank": pd.Series(ranks, dtype=object),
-            "model": order,
-            "score": [scores[name] for name in order],
-            "equivalent_to": names("equivalent"),
-            "undecided_with": names("undecided"),
-        }
-    )

@@ -19,7 +19,7 @@ from cardiobench.tasks.task import Group
 
 MIN_PER_CLASS = 5
 DRAWS = 999
-FIFTHS = (0.2, 0.4, 0.6, 0.8)
+TENTHS = np.arange(1, 10) / 10
 
 
 @dataclass(frozen=True)
@@ -164,11 +164,14 @@ def _breakdown(metric: Metric, key: str, groups: dict[str, Estimate], gaps: dict
 
 
 def _with_difference(gap: Gap, first: Estimate, second: Estimate) -> Gap:
-    """Add the difference of two groups, the first minus the second, with its interval from those of both (Zou and Donner 2008)."""
-    difference = first.value - second.value
+    """Add the difference of two groups, the first minus the second, beyond what their mix of true values explains.
+
+    Its interval is made from those of both groups (Zou and Donner 2008).
+    """
+    difference = first.value - second.value - gap.mix
     low = difference - np.hypot(first.value - first.low, second.high - second.value)
     high = difference + np.hypot(first.high - first.value, second.value - second.low)
-    return replace(gap, difference=difference, low=float(low), high=float(high))
+    return replace(gap, difference=float(difference), low=float(low), high=float(high))
 
 
 def gap_tests(
@@ -176,8 +179,9 @@ def gap_tests(
 ) -> list[dict[str, Gap]]:
     """Compare the gap between groups with what groups dealt to patients of the same true class would have.
 
-    Groups are dealt anew among the patients of one true class, of numbers among those of one fifth of the true values. The
-    gap is largest minus smallest score; p is that of the spread of scores weighted by the groups' rows.
+    Groups are dealt anew among the patients of one true class, of numbers among those of one tenth of the true values. The
+    gap is largest minus smallest score. p is that of the spread of scores weighted by the groups' rows; of two groups that of
+    the distance of their difference from its mean over the dealings, which their mix of true values explains.
 
     Args:
         metric: the metric that ranks models.
@@ -242,8 +246,13 @@ def _gap(observed: np.ndarray, tested: np.ndarray, dealt: np.ndarray, sizes: np.
         return Gap(np.nan, reason="undefined in a group")
     whole = ~np.isnan(dealt).any(axis=0)
     expected = float(np.ptp(dealt[:, whole], axis=0).mean()) if whole.any() else np.nan
-    p = p_value(float(_spread(tested, sizes)[0]), _spread(dealt[:, whole], sizes))
-    return Gap(value, expected, value - expected, p, p)
+    if len(sizes) > 2 or not whole.any():
+        p = p_value(float(_spread(tested, sizes)[0]), _spread(dealt[:, whole], sizes))
+        return Gap(value, expected, value - expected, p, p)
+    differences = dealt[0, whole] - dealt[1, whole]
+    mix = float(differences.mean())
+    p = p_value(abs(float(tested[0, 0] - tested[1, 0]) - mix), np.abs(differences - mix))
+    return Gap(value, expected, value - expected, p, p, mix=mix)
 
 
 def _spread(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -253,7 +262,7 @@ def _spread(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _strata(sample: ScoringInput, clusters: Clusters, classes: int) -> np.ndarray:
-    """Return each patient's stratum (P,): its most frequent true class, or the quintile of its mean true value.
+    """Return each patient's stratum (P,): its most frequent true class, or the tenth that its mean true value is in.
 
     Of a multilabel task it is the rarest class of any of its rows, so that groups keep their patients with rare classes.
     """
@@ -264,7 +273,7 @@ def _strata(sample: ScoringInput, clusters: Clusters, classes: int) -> np.ndarra
     if classes:
         return clusters.cells(sample.y_true, classes).argmax(axis=1)
     means = clusters.sum(sample.y_true) / clusters.rows
-    return np.digitize(means, np.quantile(means, FIFTHS))
+    return np.digitize(means, np.quantile(means, TENTHS))
 
 
 def _scores(

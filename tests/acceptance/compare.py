@@ -24,8 +24,11 @@ CHANGING = {
     "overall.auprc*": "average precision has no interval below 50 patients with the finding, and none as a mean",
     "overall.failed*": "the share of patients who failed, which results did not hold",
     "per_class.*.auprc_*": "the interval of average precision, which results did not hold",
-    "groups.*.gap.low": "from the intervals of the groups",
-    "groups.*.gap.high": "from the intervals of the groups",
+    **{
+        f"groups.*.{gap}.{name}": "what the mix of true values explains is subtracted, and numbers are dealt within tenths"
+        for gap in ("gap", "others.*")
+        for name in ("expected", "excess", "p_value", "p_adjusted", "difference", "low", "high", "mix")
+    },
     "tables_sha256.curve": "the intervals of few_shot are stretched for unequal patients",
     "verdict.low": "from the interval of the score",
     "verdict.high": "from the interval of the score",

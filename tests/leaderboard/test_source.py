@@ -36,7 +36,7 @@ def test_the_dataset_gives_the_results_that_were_pushed(hub, client):  # noqa: F
     found = load([REPOSITORY])
     assert not found.problems and [entry.result.protocol for entry in found.entries] == ["knn", "probe"]
     scores = table.scores(found, "tmed2/as")
-    assert scores[["rank", "protocol", "score"]].values.tolist() == [[1, "probe", 71.23], [2, "knn", 60.0]]
+    assert scores[["place", "protocol", "score"]].values.tolist() == [["1–2", "knn", 60.0], ["1–2", "probe", 71.23]]
 
 
 def test_an_edited_result_of_a_stranger_is_shown_and_not_ranked(hub, client):  # noqa: F811
@@ -153,7 +153,7 @@ def test_suites_are_ranked_apart(hub, client):  # noqa: F811
         "": ["knn"],
     }
     assert list(views)[-1] == "", "results of no suite come last"
-    assert all(table.scores(view, "tmed2/as")["rank"].tolist() == [1] for view in views.values())
+    assert all(table.scores(view, "tmed2/as")["place"].tolist() == ["1"] for view in views.values())
     assert not any(view.problems for view in views.values())
 
 
@@ -219,7 +219,7 @@ def test_the_tables_of_a_folder_filter(tmp_path):
     ]
     above = table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice(above=True))
     assert names[0] not in above[table.MODEL].tolist()
-    assert table.scores(found, "phantom_ecg/cd", table.Choice("flat"))["rank"].tolist() == [None], "generated"
+    assert table.scores(found, "phantom_ecg/cd", table.Choice("flat"))["place"].tolist() == [""], "generated"
     assert table.scores(found, "phantom_ecg/cd", table.Choice(protocol="knn")).empty
 
 
@@ -267,7 +267,7 @@ def test_an_interval_of_refits_is_ranked_apart(hub, client):  # noqa: F811
     send(replace(refitted, overall={**refitted.overall, "f1_macro": score}), consistent(value=0.7), consistent(
         value=0.8, protocol="native", seen_in_pretraining=True))  # fmt: skip
     found = table.scores(load([REPOSITORY]), "tmed2/as")
-    assert found[["rank", "score"]].values.tolist() == [[1, 80.0], [2, 70.0], [1, 90.0]]
+    assert found[["place", "score"]].values.tolist() == [["1–2", 80.0], ["1–2", 70.0], ["1", 90.0]]
     assert found["marks"].tolist() == [
         "seen in pretraining (declared by the submitter)",
         "",
@@ -284,4 +284,17 @@ def test_files_of_predictions_are_no_files_of_results(hub, client):  # noqa: F81
 def test_a_result_of_older_rules_is_not_ranked(hub, client, monkeypatch):  # noqa: F811
     send(consistent())
     monkeypatch.setattr(ScoreResult, "rules", ScoreResult.rules + 1)
-    assert table.scores(load([REPOSITORY]), "tmed2/as")["rank"].tolist() == [None]
+    assert table.scores(load([REPOSITORY]), "tmed2/as")["place"].tolist() == [""]
+
+
+def test_several_submissions_of_one_owner_are_corrected_for_their_number(hub, client):  # noqa: F811
+    """Two revisions of one model: both are one of two, and a result of another task is alone."""
+    first, second = (consistent(value=0.75, model={"name": "org/model", "revision": one}) for one in ("r1", "r2"))
+    send(first)
+    send(second)
+    found = load([REPOSITORY])
+    assert [entry.submissions for entry in found.entries] == [2, 2]
+    verdict = found.entries[0].result.verdict
+    assert verdict.p_adjusted == pytest.approx(min(1, 2 * first.verdict.p_adjusted))
+    assert found.entries[0].result.score.low < first.score.low
+    assert all("best of 2 submissions" in marks for marks in table.scores(found, "tmed2/as")["marks"])

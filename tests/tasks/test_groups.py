@@ -9,11 +9,12 @@ from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, Group
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.context import ResultContext
+from cardiobench.results.score_result import Gap
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler
-from cardiobench.tasks.groups import gap_tests, group_labels, split_rows
+from cardiobench.tasks.groups import breakdowns, gap_tests, group_labels, split_rows
 from tests.scoring.factories import BINARY, VALUE, references, test_rows
 
 
@@ -57,7 +58,8 @@ def test_values_gap_and_difference_of_two_groups():
     assert (found.values["F"].n, found.values["F"].n_patients) == (60, 30)
     assert found.worst == "M"
     assert found.gap.value == pytest.approx(size[~female].mean() - size[female].mean())
-    assert found.gap.difference == pytest.approx(-found.gap.value) and found.gap.high < 0, "F minus M"
+    assert found.gap.difference == pytest.approx(-found.gap.value - found.gap.mix) and found.gap.high < 0, "F minus M"
+    assert found.gap.shown
     assert found.gap.excess == pytest.approx(found.gap.value - found.gap.expected) and found.gap.p_value < 0.01
     assert found.others["bias"].value == pytest.approx(error[~female].mean() - error[female].mean())
 
@@ -86,6 +88,37 @@ def test_a_sicker_group_with_the_same_sensitivity_has_no_gap():
         (gaps,) = gap_tests(load_metric("f1_macro"), "f1_macro", sampler, [rows], draws=199)
         p_values.append(gaps["f1_macro"].p_value)
     assert np.mean(np.array(p_values) < 0.05) <= 0.15
+
+
+def test_what_the_mix_explains_is_subtracted_from_difference_and_interval():
+    """Errors of 4 below the median and 2 above it; group 1 has nearly all low values: without a difference of its own."""
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1], 150)
+    truth = np.where(group == 0, rng.normal(60, 8, 300), rng.normal(45, 8, 300))
+    answer = truth + np.where(truth < 52, 6.0, 2.0) + rng.normal(0, 0.5, 300)
+    rows = Sampler(ScoringInput(truth, answer), Clusters.of(np.arange(300)), np.zeros(0, bool))
+    metric = load_metric("mae")
+    found = breakdowns(metric, "mae", rows, {"sex": {"a": np.flatnonzero(group == 0), "b": np.flatnonzero(group == 1)}})
+    gap, error = found["sex"].gap, np.abs(answer - truth)
+    plain = error[:150].mean() - error[150:].mean()
+    tenth = np.digitize(truth, np.quantile(truth, np.arange(1, 10) / 10))
+    mixed = [np.mean([error[tenth == one].mean() for one in tenth[group == code]]) for code in (0, 1)]
+    assert plain < -1.5
+    assert gap.mix == pytest.approx(mixed[0] - mixed[1], abs=0.05), "a dealing within tenths keeps each tenth's mean"
+    assert gap.difference == pytest.approx(plain - gap.mix)
+    ends = found["sex"].values
+    reach = np.hypot(ends["a"].value - ends["a"].low, ends["b"].high - ends["b"].value)
+    assert gap.low == pytest.approx(gap.difference - reach)
+    assert abs(gap.difference) < 0.3 and not dataclasses.replace(gap, p_adjusted=gap.p_value).shown
+
+
+def test_a_difference_is_said_where_interval_and_p_agree():
+    sure = Gap(0.3, 0.1, 0.2, 0.001, 0.01, 0.2, 0.05, 0.35)
+    assert sure.shown
+    assert not dataclasses.replace(sure, low=-0.01).shown and not dataclasses.replace(sure, p_adjusted=0.06).shown
+    assert dataclasses.replace(sure, difference=np.nan, low=np.nan, high=np.nan).shown, (
+        "more than two groups have no interval"
+    )
 
 
 def test_women_over_eighty_are_a_group_of_their_own():

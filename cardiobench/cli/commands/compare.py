@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HELP = "compare models: results, files of predictions, or both"
 EXAMPLES = """\
 Every pair of models on every task and protocol that both answered: paired differences on the same patients, 95 %
-intervals, p-values corrected for all tasks of the suite, run or not, and ranks. Predictions from elsewhere are compared
+intervals, p-values corrected for all tasks of the suite, run or not, and places over all tasks. Predictions from elsewhere are compared
 with every model on the same units and ranked among themselves.
   cardiobench compare results
   cardiobench compare results --tasks camus/ef --protocols probe --csv pairs.csv
@@ -81,14 +81,17 @@ def execute(arguments: argparse.Namespace) -> int:
         predictions = read_files(
             files, arguments.task, arguments.references, arguments.data_dir, allow_missing=arguments.allow_missing
         )
-    pairs, left_out = ranks.compare_all_pairs(entries, predictions, resamples=arguments.resamples, seed=arguments.seed)
+    pairs, left_out, rankings = ranks.compare_all_pairs(
+        entries, predictions, resamples=arguments.resamples, seed=arguments.seed
+    )
     if not pairs:
         raise nothing_to_compare(arguments, left_out)
     if arguments.json:
         console.json({"pairs": ranks.pair_table(pairs).to_dict("records"), "left_out": left_out})
     console.table("pairs", ranks.PAIR_COLUMNS, ranks.pair_rows(pairs))
-    console.table("ranks", ranks.RANK_COLUMNS, ranks.rank_rows(pairs))
-    for sentence in left_out:
+    console.table("places", ranks.RANK_COLUMNS, ranks.rank_rows(rankings))
+    console.print(ranks.PLACES)
+    for sentence in (*left_out, *ranks.rank_notes(rankings)):
         console.print(f"! {sentence}")
     if arguments.csv:
         console.print(f"wrote {write_csv(ranks.pair_table(pairs), arguments.csv)}")

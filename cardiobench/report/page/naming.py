@@ -158,7 +158,7 @@ def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
                 for other, gap in breakdown.others.items()
                 if not math.isnan(gap.value)
             ),
-            "sure": breakdown.gap.p_adjusted < 0.05,
+            "sure": breakdown.gap.shown,
             "worst": breakdown.worst or "–",
         }
         for result in tables.ordered(list(results))

@@ -66,7 +66,7 @@ def test_a_pooled_task_is_a_task_that_is_ranked_and_never_pushed(tmp_path):
         )
         save_scored(found, joined.frame, result_path(tmp_path / model / "r", "probe", POOLED.name))
     entries = collect([tmp_path]).entries
-    (pair,), left_out = compare_all_pairs(entries, resamples=50)
+    (pair,), left_out, *_ = compare_all_pairs(entries, resamples=50)
     assert {pair.a, pair.b} == {"x/good", "x/poor"} and not left_out
     assert table_name(found) == "Echo: views" and missing_reason(None, "probe", POOLED) == "not run"
     assert task_part(entries, [], [])["title"] == "echo/view"

@@ -1,0 +1,33 @@
+"""How many submissions one owner made for a task: a dataset of results keeps them all, since a submission may only add files."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from cardiobench.results.collect import Entry
+from cardiobench.scoring.best_of import best_of
+
+UNKNOWN_TRIES = (
+    "The best of k submissions of one owner for a task is corrected for k: its p-value is multiplied by k, its interval is "
+    "at level 1 - .05 / k. Tries off the board are unknown, and nothing corrects for them."
+)
+
+
+def count_submissions(entries: Iterable[Entry]) -> Mapping[tuple[str, str], int]:
+    """Return (owner, task) -> number of distinct revisions of models that the owner submitted for the task."""
+    found: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for entry in entries:
+        model = entry.result.model
+        revision = (str(model.get("name")), str(model.get("revision")))
+        found.setdefault((entry.pushed_by, entry.result.task), set()).add(revision)
+    return {key: len(revisions) for key, revisions in found.items()}
+
+
+def corrected(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the entries of a dataset of results, each corrected for the submissions of its owner for its task."""
+    entries = list(entries)
+    counts = count_submissions(entries)
+    return [
+        replace(entry, result=best_of(entry.result, count), submissions=count)
+        for entry in entries
+        if (count := counts[entry.pushed_by, entry.result.task])
+    ]

@@ -1,0 +1,65 @@
+"""How much each patient moves a score: what the covariances of several models' scores are made of."""
+
+import numpy as np
+import numpy.typing as npt
+
+from cardiobench.metrics.load import load_formula
+from cardiobench.metrics.metric import Metric
+from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.paired import comparable_labels
+
+_STEP = 1e-6
+_CHUNK = 2**22  # weights held at once: 32 MB
+_PARTS = 500
+"""Groups of patients that are left out together where leaving out each of them would take too long."""
+
+
+def patient_influence(
+    metric: Metric, key: str, sample: ScoringInput, clusters: Clusters, present: np.ndarray
+) -> npt.NDArray[np.float64]:
+    """Compute the derivative of a score by the weight of each patient, (P,).
+
+    A score of tables is derived by small weights, a mean over labels by those of its classes; any other score by what it
+    loses without each patient.
+
+    Args:
+        metric: Metric of the score.
+        key: Key of the number.
+        sample: Rows.
+        clusters: Patients of the rows.
+        present: Classes that occur, bool (K,); empty where answers are no classes.
+    """
+    if metric.of_counts(key) and metric.from_tables is not None and len(present):
+        size = len(present)
+        counts = clusters.cells(sample.y_true * size + sample.y_pred, size**2).reshape(-1, size, size)
+        tables = np.concatenate([counts.sum(axis=0)[None], counts.sum(axis=0) - _STEP * counts])
+        values = metric.from_tables(tables, present)[key]
+        return np.nan_to_num((values[0] - values[1:]) / _STEP)
+    if metric.numbers[key].method == "class_mean" and metric.per_class is not None:
+        return _of_labels(*metric.per_class(**metric.inputs(sample)), clusters)
+    if metric.influence is not None:
+        return clusters.sum(metric.influence(**metric.inputs(sample))[key])
+    return _left_out(metric, key, sample, clusters)
+
+
+def _of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters) -> npt.NDArray[np.float64]:
+    total, chosen = np.zeros(len(truth)), np.flatnonzero(comparable_labels(truth, clusters))
+    for code in chosen:
+        known = np.flatnonzero(~np.isnan(truth[:, code]))
+        area, _ = load_formula("classification_report").area_influence(scores[known, code], truth[known, code] == 1)
+        total[known] += area / len(chosen)
+    return clusters.sum(total)
+
+
+def _left_out(metric: Metric, key: str, sample: ScoringInput, clusters: Clusters) -> npt.NDArray[np.float64]:
+    """Compute what a score loses without each patient; of many patients without parts of them, shared by their root."""
+    count = clusters.count
+    parts = np.arange(count) if count * len(sample) <= _PARTS * _CHUNK // 100 else np.arange(count) % _PARTS
+    of_row, step = parts[clusters.of_row], max(1, _CHUNK // len(sample))
+    whole, lost = metric.value(sample)[key], np.zeros(parts.max() + 1)
+    for start in range(0, len(lost), step):
+        codes = np.arange(start, min(start + step, len(lost)))
+        weights = (of_row[None] != codes[:, None]).astype(np.float64)
+        lost[codes] = whole - metric.resamples(sample, weights)[key]
+    return np.nan_to_num(lost)[parts] / np.sqrt(np.bincount(parts))[parts]

@@ -1,0 +1,45 @@
+"""The best of several submissions, by hand."""
+
+import dataclasses
+
+import pytest
+from scipy import stats
+
+from cardiobench.results.verdict import Verdict
+from cardiobench.scoring.best_of import best_of
+from tests.results.test_formatting import result
+
+
+def above(p=0.004, low=0.56):
+    made = result(0.7)
+    score = dataclasses.replace(made.score, value=0.7, low=low, high=0.82, se=0.06, n=41, n_patients=41)
+    floor = dataclasses.replace(made.floor, value=0.5)
+    verdict = dataclasses.replace(
+        made.verdict,
+        word="above the floor",
+        difference=0.2,
+        low=low - 0.5,
+        high=0.32,
+        p_value=p,
+        p_adjusted=p,
+        n_effective=41,
+    )
+    return dataclasses.replace(
+        made, overall={**made.overall, made.metric: score}, floors={"best_uninformed": floor}, verdict=verdict
+    )
+
+
+def test_p_is_multiplied_and_the_interval_is_at_the_level_of_its_share():
+    one = best_of(above(), 5)
+    factor = stats.t.ppf(1 - 0.025 / 5, 40) / stats.t.ppf(0.975, 40)
+    assert one.verdict.p_adjusted == pytest.approx(0.02)
+    assert (one.score.low, one.score.high) == pytest.approx((0.7 - factor * 0.14, 0.7 + factor * 0.12))
+    assert one.verdict.low == pytest.approx(one.score.low - 0.5)
+    assert one.verdict.word is Verdict.ABOVE
+
+
+def test_what_only_the_choice_lifted_is_no_longer_above():
+    assert best_of(above(p=0.02), 5).verdict.word is Verdict.NOTHING
+    assert best_of(above(low=0.51), 5).verdict.word is Verdict.INFORMED
+    assert best_of(above(), 1) == above()
+    assert best_of(above(p=0.3), 50).verdict.p_adjusted == 1.0
