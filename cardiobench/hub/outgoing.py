@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cardiobench.core.config import RESAMPLES, SEED, Settings
-from cardiobench.core.errors import CardioBenchError, LicenceError
+from cardiobench.core.errors import CardioBenchError, LicenceError, UnknownName
 from cardiobench.core.io import files_below, to_plain
 from cardiobench.core.setting import code_location
 from cardiobench.core.tables import read_table
@@ -150,7 +150,11 @@ def _secrets() -> dict[str, bytes]:
 
 def not_a_benchmark_score(result: ScoreResult) -> list[str]:
     """Return why a result is a rehearsal, not a score of the benchmark; empty for a score of a whole release."""
-    facts, task = result.dataset, catalog.task(result.task)
+    facts = result.dataset
+    try:
+        task = catalog.task(result.task)
+    except UnknownName:
+        return [f"no dataset or extension that is installed here has the task {result.task}"]
     if catalog.is_pooled(task):
         return ["put together from the results of several datasets, which are pushed one by one"]
     asked_with = result.options.get("prompt_digest")

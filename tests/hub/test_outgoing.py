@@ -19,7 +19,7 @@ from cardiobench.data import catalog
 from cardiobench.data.prepare import prepare
 from cardiobench.data.twin import write_twin
 from cardiobench.hub.after_run import push_all
-from cardiobench.hub.outgoing import check_outgoing, clean_text, public_result, public_settings
+from cardiobench.hub.outgoing import check_outgoing, clean_text, not_a_benchmark_score, public_result, public_settings
 from cardiobench.results.context import ResultContext
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
@@ -153,6 +153,11 @@ def test_what_must_not_leave_is_refused_whatever_made_it(client, tmp_path, monke
         check_outgoing("x.json", f"{tmp_path}/x".encode())
     check_outgoing("x.json", b"/some/where/else")
     check_outgoing("x.parquet", Path(tmp_path / "absent.parquet"))
+
+
+def test_a_result_of_a_deleted_extension_or_dataset_is_left_out_with_its_reason():
+    (reason,) = not_a_benchmark_score(replace(result(), task="gone/cd"))
+    assert reason == "no dataset or extension that is installed here has the task gone/cd"
 
 
 @pytest.mark.fault
