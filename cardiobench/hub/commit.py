@@ -1,5 +1,6 @@
 """One commit to a Hub repository: read what is there, show what would change, commit it; again when overtaken or cut off."""
 
+import difflib
 import hashlib
 import re
 import time
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cardiobench.core.errors import HubError
 from cardiobench.hub.api import NOBODY, TIMEOUT, Account, call, client_errors, first_line, status
-from cardiobench.hub.diff import describe
 from cardiobench.hub.outgoing import Content, check_outgoing
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
 
 MAIN = "main"
+SHOWN_LINES = 60  # Of a file that is new as a whole.
 ACCESS = "access requests"
 DESCRIPTION = "Results of the CardioBench benchmark: result files, model-index and evaluation results."
 
@@ -315,3 +316,42 @@ def _digest(content: Content, algorithm: str, head: bytes) -> str:
         while block := file.read(1 << 20):
             total.update(block)
     return total.hexdigest()
+
+
+def describe(old: bytes | None, new: bytes | Path | None, path: str) -> str:
+    """Describe the change of one file: a unified diff of text, the size of anything else.
+
+    Args:
+        old: content before; None where there was no file.
+        new: content after, a path for what is too large to be compared; None where the file is deleted.
+        path: in the repository.
+    """
+    if new is None:
+        return f"- {path}: deleted"
+    if isinstance(new, Path):
+        return f"+ {path}: {new.stat().st_size:,} bytes"
+    before, after = _text(old), _text(new)
+    if before is None or after is None:
+        return f"{'~' if old is not None else '+'} {path}: {len(new):,} bytes, binary"
+    lines = [*difflib.unified_diff(before.splitlines(), after.splitlines(), f"a/{path}", f"b/{path}", lineterm="")]
+    if old is None:
+        hidden = len(lines) - SHOWN_LINES
+        lines = [f"+ {path}: new, {len(new):,} bytes", *lines[3 : SHOWN_LINES + 3]]
+        lines += [f"  ... and {hidden - 3} more lines"] if hidden > 3 else []
+    elif not lines:
+        lines = [f"~ {path}: line ends only"]
+    return "\n".join(_printable(line) for line in lines)
+
+
+def _printable(text: str) -> str:
+    """Return the text without signs that could steer a terminal."""
+    return "".join(sign if sign.isprintable() or sign == "\t" else "�" for sign in text)
+
+
+def _text(content: bytes | None) -> str | None:
+    """Return content as text; empty for no file, None for what is not text."""
+    try:
+        text = (content or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text

@@ -1,10 +1,18 @@
 """Summarize a run: the list of failures, the report, the push to the Hub, and what extensions do with the results."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
 from cardiobench.core import extensions
 from cardiobench.core.config import RunConfig, flag_of
 from cardiobench.core.errors import BadConfig
+from cardiobench.core.tables import write_csv
 from cardiobench.data import catalog
 from cardiobench.runner.context import RunContext
+
+FAILURE_COLUMNS = ["model", "dataset", "id", "reason"]
 
 
 def check_after_run(config: RunConfig) -> None:
@@ -33,7 +41,6 @@ def finalize(context: RunContext) -> None:
     """Write the list of failures and the report, then push to the Hub where it was asked for."""
     from cardiobench.report.markdown import write_markdown
     from cardiobench.results.collect import collect
-    from cardiobench.results.failures import write_failures
 
     folder, summary = context.config.output_dir, context.summary
     if summary.failures:
@@ -46,3 +53,8 @@ def finalize(context: RunContext) -> None:
         known = [result for result in summary.results if result.task in catalog.list_tasks()]  # no pooled ones
         failed = push_all(known, folder, context.console)
         summary.failures += [(model, "", "push", reason) for model, reason in failed]
+
+
+def write_failures(failures: Sequence[tuple[str, str, str, str]], folder: Path) -> Path:
+    """Write the failures of this run as `failures.csv`: model, dataset, id (target of a dense task, or "model"), reason."""
+    return write_csv(pd.DataFrame(list(failures), columns=FAILURE_COLUMNS), folder / "failures.csv")

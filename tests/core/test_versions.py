@@ -14,7 +14,7 @@ from cardiobench.models.custom import BaseEncoder
 from cardiobench.models.echo import panecho
 from cardiobench.protocols import list_protocols, protocol_class
 from cardiobench.protocols.knn import NearestNeighbours
-from cardiobench.protocols.linear import ridge
+from cardiobench.protocols.linear import streamed
 
 
 def test_a_module_a_class_with_its_bases_and_a_function_of_ours():
@@ -28,7 +28,7 @@ def test_a_version_counts_when_it_is_raised(monkeypatch):
     assert component_version(video) == "reader video 2"
 
 
-@pytest.mark.parametrize("component", [ridge, Encoder])
+@pytest.mark.parametrize("component", [streamed, Encoder])
 def test_a_component_of_ours_without_a_version_is_refused(component):
     with pytest.raises(TypeError, match="states no version"):
         component_version(component)

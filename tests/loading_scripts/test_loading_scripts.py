@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -11,7 +12,6 @@ import pytest
 
 from cardiobench.data import catalog
 from cardiobench.data.phantom.twins import TWINS
-from cardiobench.data.script import write_script
 from cardiobench.data.twin import write_twin
 
 SCRIPTS_RUN = int(datasets.__version__.split(".")[0]) < 4
@@ -33,6 +33,13 @@ name, folder = sys.argv[1:]
 made = datasets.load_dataset(f"cardiobench/{name}", data_dir=folder, trust_remote_code=True)
 print(json.dumps({row["id"]: row["ef"] for part in made.values() for row in part}))
 """
+
+
+def write_script(name, out):
+    """The builder itself under the repository's name, `out/cardiobench/<name>/<name>.py`, as `datasets` 3 runs it."""
+    folder = out / "cardiobench" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(catalog.dataset_folder(name) / "builder.py", folder / f"{name}.py")
 
 
 def load(name, raw, folder, home, code=LOAD):

@@ -5,7 +5,7 @@ import pytest
 
 from cardiobench.core.tables import escape_formula, unescape_formula, write_csv
 from cardiobench.results.analysis_result import AnalysisResult
-from cardiobench.results.failures import write_failures
+from cardiobench.runner.summarize import write_failures
 
 TEXTS = ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "'=1", "''=1", "a=1", "'quoted'", "", "–"]
 

@@ -12,11 +12,6 @@ MEAN = (29.110628, 28.076836, 29.096405)
 STD = (47.989223, 46.456997, 47.20083)
 
 
-def every_second(frames: np.ndarray) -> np.ndarray:
-    """Return frames 0, 2, ... 30 of a recording (T, H, W, 3), as far as it has them."""
-    return frames[: FRAMES * STRIDE : STRIDE]
-
-
 def prepared(frames: np.ndarray) -> torch.Tensor:
     """Crop and resize frames into a block of fixed size that also holds their number.
 

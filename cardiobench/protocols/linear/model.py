@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 
 from cardiobench.protocols.features import row_blocks
 from cardiobench.protocols.linear.one_vs_rest import one_vs_rest_path
-from cardiobench.protocols.linear.ridge import ridge_path
+from cardiobench.protocols.linear.rows import PrincipalRows
 from cardiobench.protocols.linear.streamed import logistic_path
 from cardiobench.protocols.linear.tolerance import TOLERANCE
 
@@ -118,3 +118,32 @@ def multilabel_path(
     """Yield each penalty and its model from the stiffest on, fitted when it is asked for; takes `one_vs_rest_path`'s arguments."""
     for penalty, fitted in one_vs_rest_path(features, indices, labels, penalties, scale=scale, tolerance=tolerance):
         yield penalty, LinearModel(*fitted, labels.shape[1], True)
+
+
+def ridge_path(
+    features: np.ndarray,
+    indices: np.ndarray,
+    targets: np.ndarray,
+    penalties: Sequence[float] | np.ndarray,
+    *,
+    scale: tuple[np.ndarray, np.ndarray] | None = None,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Fit ridge regression on standardised features for many penalties from one eigendecomposition.
+
+    Args:
+        features: (N, d).
+        indices: of the rows to learn from, (n,).
+        targets: numbers of these rows, (n,).
+        penalties: on the squared coefficients, positive.
+        scale: mean and deviation (d,) of each feature; by default those of these rows.
+
+    Returns:
+        Coefficients (d, 1) and intercepts (1,) in the units of the features, for each penalty.
+    """
+    rows = PrincipalRows(features, indices, np.ones(len(indices)), scale)
+    mean = targets.mean()
+    products = rows.gradient((targets - mean)[:, None])[:-1]
+    return [
+        rows.in_feature_units(np.concatenate([products / (rows.values[:, None] + penalty), [[mean]]]))
+        for penalty in penalties
+    ]

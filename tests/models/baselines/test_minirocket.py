@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from cardiobench.data.media.types import Ecg
-from cardiobench.models.baselines.ecg_like import ecg_like
 from cardiobench.models.baselines.minirocket import (
     FEATURES,
     KERNELS,
     banks,
     dilations,
+    ecg_like,
     lead_sets,
     quantiles,
     share_above,

@@ -40,7 +40,7 @@ def test_frame_numbers():
 
 def clip_of(name, case, frames):
     if name == "prep_echoprime_clip":
-        blocks = echoprime_clip.prepared(echoprime_clip.every_second(frames))
+        blocks = echoprime_clip.prepared(frames[: 2 * echoprime_clip.FRAMES : 2])
         return echoprime_clip.normalised(blocks[None])[0]
     used = case["frames_used"]
     return panecho.normalised(panecho.prepared(frames[used[0] : used[-1] + 1])[None])[0]

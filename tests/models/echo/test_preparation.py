@@ -55,12 +55,6 @@ def test_without_opencv(monkeypatch):
         crop.crop_and_scale(np.zeros((8, 8, 3), dtype=np.uint8))
 
 
-def test_echoprime_takes_every_second_of_32_frames():
-    frames = clip_of(50, 8, 8).frames
-    np.testing.assert_array_equal(echoprime_clip.every_second(frames), frames[[*range(0, 32, 2)]])
-    assert len(echoprime_clip.every_second(frames[:5])) == 3
-
-
 @pytest.mark.parametrize("count", [1, 3, 16])
 def test_absent_frames_of_echoprime_are_zero_and_black_ones_are_not(count):
     clip = echoprime_clip.normalised(echoprime_clip.prepared(np.zeros((count, 50, 70, 3), np.uint8))[None])[0]
