@@ -16,7 +16,6 @@ _CLASSES = {
     "native": "cardiobench.protocols.native:NativePrediction",
     "probe": "cardiobench.protocols.probe:LinearProbe",
     "knn": "cardiobench.protocols.knn:NearestNeighbours",
-    "attention_probe": "cardiobench.protocols.attention.protocol:AttentionProbe",
 }
 DEFAULT = ("zero_shot", "probe", "knn")
 ALL = "all"

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -196,26 +195,3 @@ def test_two_runs_at_once_do_not_disturb_each_other(one, tmp_path):
         error = process.communicate()[1]
         assert process.returncode == 0, error
     assert results(one) == results(tmp_path)
-
-
-def test_two_processes_train_the_members_that_one_trains(tmp_path):
-    """The same bits, from the same stored tokens: a member is trained whole by one process, on one thread."""
-    folders = [tmp_path / name for name in ("one", "two")]
-    more = ("--protocols", "attention_probe", "--pooling", "tokens", "--option", "attention_probe.epochs=5")
-    (tmp_path / "cache").mkdir()
-    for folder, launch in zip(folders, (PLAIN, TWO), strict=True):
-        folder.mkdir()
-        (folder / "cache").symlink_to(tmp_path / "cache")
-        command = line(folder, *more, launch=launch, model="cardiobench/random-vit", tasks=("phantom_echo",))
-        call(*command)
-    assert results(folders[0]) == results(folders[1]) != {}
-    records = sorted(folders[0].glob("results/*/*/attention_probe/*.json"))
-    assert len(records) == 2
-    for path in records:
-        assert len(json.loads(path.read_text())["options"]["seed_scores"]) == 3
-    answers = sorted(folders[0].glob("results/*/*/attention_probe/*.parquet"))
-    assert {path.name.split(".")[-2] for path in answers} == {"predictions", "validation"}
-    assert len(answers) == 2 * len(records)
-    for path in answers:
-        other = pd.read_parquet(folders[1] / path.relative_to(folders[0]))
-        pd.testing.assert_frame_equal(pd.read_parquet(path), other, check_exact=True)

@@ -1,1 +1,1 @@
-"""Attention probe: a learned query over the frozen tokens of a recording."""
+"""Attention over the frozen tokens of a recording, trained on them: a library for protocols."""

@@ -1,14 +1,14 @@
-"""Settings of the attention probe, apart from what trains it: they are read without importing PyTorch."""
+"""Settings of a training of attention, apart from what trains it: they are read without importing PyTorch."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import PositiveFloat, PositiveInt
 
 
 @dataclass(frozen=True)
 class AttentionRecipe:
-    """Options of the attention probe.
+    """Options of a protocol that trains attention.
 
     Attributes:
         heads: queries.
@@ -24,6 +24,8 @@ class AttentionRecipe:
         device: of the training; "auto" is a GPU where there is one. On a CPU one thread computes each training, so that
             its bits do not depend on how many processes share the machine.
     """
+
+    name: ClassVar[str]
 
     heads: PositiveInt = 16
     learning_rate: PositiveFloat = 1e-3

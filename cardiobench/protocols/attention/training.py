@@ -1,4 +1,4 @@
-"""Training of the attention probe: batches of stored tokens, AdamW, the epoch of the least validation loss."""
+"""Training of attention over tokens: batches of stored tokens, AdamW, the epoch of the least validation loss."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -78,7 +78,7 @@ class AttentionTraining:
         self.device = torch.device(("cuda" if gpu else "cpu") if recipe.device == "auto" else recipe.device)
         if self.device.type == "cuda" and not gpu:
             raise CardioBenchError(
-                "attention_probe.device is cuda, and there is no GPU that PyTorch can use. Leave the option out."
+                f"{recipe.name}.device is cuda, and there is no GPU that PyTorch can use. Leave the option out."
             )
         rows = _token_rows(data.embeddings.offsets, fit)
         self.token_scale = [
@@ -131,8 +131,8 @@ class AttentionTraining:
                 best = {name: value.clone() for name, value in probe.state_dict().items()}
         if best is None:
             raise NotApplicable(
-                f"the validation loss of the attention probe was never finite on {task.name}. Give a smaller "
-                f"learning rate than {recipe.learning_rate:g} (--option attention_probe.learning_rate=0.0001)"
+                f"the validation loss of {recipe.name} was never finite on {task.name}. Give a smaller "
+                f"learning rate than {recipe.learning_rate:g} (--option {recipe.name}.learning_rate=0.0001)"
             )
         probe.load_state_dict(best)
         return probe, {

@@ -14,14 +14,14 @@ from cardiobench.data.phantom.ecg import EcgTruth, ecg_signal
 from cardiobench.data.phantom.echo import echo_clip
 from cardiobench.data.phantom.echo_cohort import echo_patients
 from cardiobench.data.spec import Task
+from cardiobench.extensions.attention_probe.protocol import AttentionProbe
 from cardiobench.models.load import load_model
-from cardiobench.protocols.attention.protocol import AttentionProbe
 from cardiobench.protocols.attention.training import AttentionPooling, AttentionTraining
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.runner.evaluate import seed_scores
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.tasks.labels import label_set
-from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, task_data
+from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, binary, task_data  # noqa: F401
 
 FS, WINDOW, RUN = 100, 50, 75
 QUICK = AttentionProbe(epochs=4, seeds=2, heads=2)
@@ -232,7 +232,7 @@ def test_the_score_of_every_seed_is_in_the_result():
     assert seed_scores(predictions, data, replace(output, repeats=())) == {}
 
 
-def test_one_vector_per_recording_is_refused(binary):
+def test_one_vector_per_recording_is_refused(binary):  # noqa: F811
     with pytest.raises(NotApplicable, match="leaves nothing to attend to"):
         QUICK.predict(binary, None, "")
 
