@@ -191,7 +191,7 @@ def _values_or_classes(spec: TableSpec, merged: pd.DataFrame, source: str, profi
     truth = merged["truth"].astype(np.float64)
     rows = _without_gaps((predicted.notna() & truth.notna()).to_numpy(), merged, spec, source, profile)
     predicted, truth = predicted[rows].to_numpy(np.float64), truth[rows].to_numpy()
-    if spec.kind == "regression":
+    if spec.kind == "measurement":
         return ScoringInput(truth, predicted), rows, (), _dropped(rows)
     odd = ~np.isin(predicted, (0, 1))
     if odd.any():

@@ -149,7 +149,7 @@ def breakdown(grouping: Grouping, model: str, joined: Joined, profile: Profile) 
     for label in reported:
         rows = np.flatnonzero(labels == label)
         if len(rows):
-            numbers.append(point("regression", joined.sample.take(rows), profile))
+            numbers.append(point("measurement", joined.sample.take(rows), profile))
             sizes.append((label, len(rows)))
     if not numbers:
         return []

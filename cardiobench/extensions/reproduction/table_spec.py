@@ -63,7 +63,7 @@ class TableSpec:
     """One table of one kind: all prediction files of a folder against one truth.
 
     Attributes:
-        kind: regression, classification or view.
+        kind: measurement, classification or view.
         predictions: folder below that of the predictions; one CSV a model.
         column: of the predictions; of views the label that is counted beside the probabilities.
         truth: what they are set against.

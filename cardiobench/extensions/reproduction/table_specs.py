@@ -108,7 +108,7 @@ def _only_view_of_name(spec: TableSpec, name: str) -> TableSpec:
 
 
 TABLE_SPECS = (
-    TableSpec("regression", "EchoNet-Dynamic/EF", "EF_pred", DYNAMIC, "EchoNet-Dynamic/EF_metrics_bootstrap.csv"),
+    TableSpec("measurement", "EchoNet-Dynamic/EF", "EF_pred", DYNAMIC, "EchoNet-Dynamic/EF_metrics_bootstrap.csv"),
     _views(
         replace(DYNAMIC, label="A4C"),
         "EchoNet-Dynamic/view",
@@ -116,7 +116,7 @@ TABLE_SPECS = (
         keeps_gaps=True,
     ),
     TableSpec(
-        "regression",
+        "measurement",
         "CAMUS/EF",
         "EF_pred",
         CAMUS,
@@ -140,7 +140,7 @@ TABLE_SPECS = (
         keeps_gaps=True,
     ),
     TableSpec(
-        "regression",
+        "measurement",
         "EchoNet-Pediatric/EF",
         "EF_pred",
         PEDIATRIC,
@@ -157,7 +157,7 @@ TABLE_SPECS = (
     ),
     *(
         TableSpec(
-            "regression",
+            "measurement",
             f"EchoNet-LVH/{name}",
             f"{name}_pred",
             _thickness(name),

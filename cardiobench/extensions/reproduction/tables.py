@@ -8,14 +8,14 @@ from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.stats.bootstrap import percentile_interval, resample
 
-DECIMALS = {"regression": 2, "classification": 4, "view": 2}
+DECIMALS = {"measurement": 2, "classification": 4, "view": 2}
 
 
 def numbers(kind: str, sample: ScoringInput, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
     """Compute every number of a table in each resample, in its column's unit (percent where the name says so).
 
     Args:
-        kind: regression, classification or view.
+        kind: measurement, classification or view.
         sample: the joined rows, (n,).
         weights: how often each row was drawn, (b, n).
         profile: the published one rounds here, before any mean or quantile.
@@ -23,14 +23,14 @@ def numbers(kind: str, sample: ScoringInput, weights: np.ndarray, profile: Profi
     Returns:
         {column: (b,)}, in the order of the table.
     """
-    compute = {"regression": _regression, "classification": _classification, "view": _view}[kind]
+    compute = {"measurement": _measurement, "classification": _classification, "view": _view}[kind]
     columns = compute(sample, weights, profile)
     if profile.as_published:
         return {column: np.round(values, DECIMALS[kind]) for column, values in columns.items()}
     return columns
 
 
-def _regression(sample: ScoringInput, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
+def _measurement(sample: ScoringInput, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
     report = load_metric("regression_report").resamples(sample, weights)
     mae = load_metric("mae").resamples(sample, weights)["mae"]
     mse = weights @ (sample.y_pred - sample.y_true) ** 2 / weights.sum(axis=1)
@@ -98,7 +98,7 @@ def summary(
     """Compute each number with the mean and the 95 % interval of its resamples, as the columns of a table.
 
     Args:
-        kind: regression, classification or view.
+        kind: measurement, classification or view.
         sample: the joined rows, (n,).
         patients: patient of each row, (n,); the published profile draws rows instead.
         profile: which one.
