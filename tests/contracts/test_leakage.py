@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from cardiobench.core.extensions import contributions
 from cardiobench.protocols import list_protocols, option_types, protocol, protocol_class
 from cardiobench.protocols.base import PredictionProtocol
 from cardiobench.protocols.native import NativePrediction
@@ -48,7 +49,7 @@ def prompt_file(tmp_path_factory):
 
 
 def choices():
-    """Every protocol with its defaults, and with each other value of an option that is one of a few words."""
+    """Every protocol with its defaults, and with each other value of an option that is one of a few words, or a profile."""
     for name in list_protocols():
         if not issubclass(protocol_class(name), PredictionProtocol):
             continue  # What an analysis learns is tested beside its other tests.
@@ -56,6 +57,7 @@ def choices():
         yield name, small
         for option, kind in option_types(name).items():
             words = get_args(kind) if get_origin(kind) is Literal else ()
+            words += tuple(contributions("profiles")) if option == "profile" else ()
             yield from (
                 (name, {**small, option: word}) for word in words if word != getattr(protocol(name, **small), option)
             )
