@@ -89,7 +89,6 @@ def score(
     Raises:
         BadPredictions: ids missing, extra or repeated; values that are none.
     """
-    from cardiobench.data import catalog
     from cardiobench.results.context import ResultContext
     from cardiobench.scoring.external_model import describe_model
     from cardiobench.scoring.score import score as score_joined
@@ -97,12 +96,11 @@ def score(
     truth = _references(references, task)
     joined = _joined(predictions, truth, references, allow_missing)
     facts = options.get("dataset") or truth.facts
-    known = joined.task.dataset in catalog.list_datasets() and catalog.spec(joined.task.dataset).generated
-    generated = known or bool(facts.get("twin") or facts.get("generated"))
+    generated = truth.generated or bool(facts.get("twin") or facts.get("generated"))
     about = describe_model(
         joined.task, model_name=model_name, protocol_name=protocol_name, seen_in_pretraining=seen_in_pretraining
     )
-    _check_options("score", options, [one.name for one in fields(ResultContext)])
+    _check_options("score", options, [one.name for one in fields(ResultContext) if one.name != "suite"])
     if isinstance(options.get("metrics"), str):
         options["metrics"] = (options["metrics"],)
     context = ResultContext(**{"generated": generated, "dataset": facts, **about, **options})

@@ -75,6 +75,15 @@ class References:
         surplus = "" if release.twin else _surplus(dataset.spec, task, table)
         return cls(task, table, unlabelled, None if surplus else release, surplus)
 
+    @property
+    def generated(self) -> bool:
+        """Whether the recordings are phantoms or a synthetic twin, as far as is known."""
+        from cardiobench.data import catalog
+
+        name = self.task.dataset
+        phantoms = name in catalog.list_datasets() and catalog.spec(name).generated
+        return phantoms or (self.release is not None and self.release.twin)
+
     def expected(self, split: str) -> int | None:
         """Return the labelled units of a split in the complete release; None where that is not known."""
         return None if self.release is None else self.release.units.get(split, 0)

@@ -22,6 +22,7 @@ class ResultContext:
         seen_in_pretraining: Whether the model saw the dataset before; None where that is not known.
         protocol: Name of the protocol that gave the answers.
         variant: Variant of the protocol.
+        suite: Suite with its version that the run is of; empty for none.
         options: Options of the protocol, and what it found out.
         metrics: Folders of `hf_metrics/`, the first of which ranks; empty for those of the task and of its kind.
         resamples: Number of draws of patients, at least 1.
@@ -37,6 +38,7 @@ class ResultContext:
     seen_in_pretraining: bool | None = None
     protocol: str = "predictions"
     variant: str = ""
+    suite: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     metrics: Sequence[str] = ()
     resamples: int = RESAMPLES

@@ -194,7 +194,8 @@ def _save(
     output: AnalysisOutput, cells: Sequence[AnalysisCell], path: Path, key: str
 ) -> tuple[AnalysisResult, list[Path]]:
     first, libraries = cells[0], _libraries(cells)
-    facts = {**first.provenance(), "key": key, "libraries": as_text(libraries)}
+    suite = {"suite": first.config.suite} if first.config.suite else {}
+    facts = {**suite, **first.provenance(), "key": key, "libraries": as_text(libraries)}
     result = AnalysisResult(
         protocol=first.protocol.name,
         subject=first.subject,

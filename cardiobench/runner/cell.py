@@ -100,9 +100,8 @@ class BaseCell(ABC, Generic[Result]):
         }
 
     def provenance(self) -> dict[str, Any]:
-        """Return what the stamp of the record says of the run: suite, key and versions of the components."""
-        suite = {"suite": self.config.suite} if self.config.suite else {}
-        return {**suite, "key": self.key, "code": self.code}
+        """Return what the stamp of the record says of the cell: key and versions of the components."""
+        return {"key": self.key, "code": self.code}
 
     @cached_property
     def key(self) -> str:
@@ -182,6 +181,7 @@ class TaskCell(BaseCell[ScoreResult]):
             seen_in_pretraining=model.saw(dataset.spec.name),
             protocol=self.protocol.name,
             variant=self.result_variant,
+            suite=config.suite or "",
             options={**self.protocol.params_for(self.task), **details},
             metrics=narrow_metrics(self.task, config.metrics),
             resamples=config.resamples,

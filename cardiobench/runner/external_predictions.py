@@ -1,7 +1,7 @@
 """Predictions from elsewhere: the truth to give to others, and the scoring of what comes back."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,7 @@ def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
     predictions = join_external(config.predictions, references, renewal=renewal, allow_missing=config.allow_missing)
     context = ResultContext(
         dataset=facts,
-        generated=_is_generated(task, facts),
+        generated=references.generated,
         metrics=narrow_metrics(task, config.metrics),
         resamples=config.resamples,
         seed=config.seed,
@@ -107,7 +107,7 @@ def read_files(
             str(path) if path.name in twice else path.name,
             join_external(path, truth, renewal=renewal, allow_missing=allow_missing),
             facts,
-            _is_generated(task, facts),
+            truth.generated,
         )
         for path in dict.fromkeys(paths)
     ]
@@ -123,10 +123,6 @@ def _references(task: Task, references: Path | None, data_dir: Path | None) -> t
     of_data = References.of(dataset, task)
     # The digest of the dataset covers the sizes of its files, so it says nothing where some are missing.
     return of_data, of_data.facts if dataset.table.missing else dataset.facts
-
-
-def _is_generated(task: Task, facts: Mapping[str, Any]) -> bool:
-    return catalog.spec(task.dataset).generated or bool(facts.get("twin"))
 
 
 def free_path(config: ScoreConfig, task: Task, origin: str) -> Path:

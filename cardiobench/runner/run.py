@@ -71,8 +71,8 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         CardioBenchError: the request is wrong as a whole: an unknown name, data or a model that is not there.
     """
     given = config
-    own = {getattr(encoder, "name", type(encoder).__name__): partial(_same, encoder) for encoder in encoders}
-    request = resolve(replace(config, models=(*config.models, *own)))
+    own = {getattr(encoder, "name", type(encoder).__name__): encoder for encoder in encoders}
+    request = resolve(replace(config, models=(*config.models, *own)), own)
     config = request.config
     check_writable(config.output_dir)
     check_after_run(config)
@@ -80,7 +80,9 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     console = console or Console(main=False)
     console.main = console.main and accelerator.is_main_process
     summary = RunSummary(is_main_process=accelerator.is_main_process)
-    context = RunContext(config, accelerator, summary, console, own)
+    context = RunContext(
+        config, accelerator, summary, console, {name: partial(_same, one) for name, one in own.items()}
+    )
     if accelerator.is_main_process:
         context.summary.config_file = write_settings(given, request.protocols)
         for folder in (config.output_dir, config.cache_dir):
@@ -90,7 +92,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         console.print(
             f"shard {config.shard}: what joins datasets or models, and the report, are left to the run without --shard"
         )
-        if not any(datasets_of(name, config.models, request.datasets, config.shard) for name in config.models):
+        if not any(datasets_of(name, request.modalities, request.datasets, config.shard) for name in config.models):
             console.print(f"nothing falls to shard {config.shard}: there are fewer pairs of a model and a dataset")
     with watch(accelerator):
         if config.push_to_hub:
@@ -151,6 +153,7 @@ class Request:
         datasets: name -> dataset whose data is here.
         absent: name -> why the data of a dataset is not here.
         notes: lines for the user about what stands in for what.
+        modalities: Name -> modalities of each model.
     """
 
     config: RunConfig
@@ -159,10 +162,15 @@ class Request:
     datasets: Mapping[str, OpenDataset]
     absent: Mapping[str, str]
     notes: Sequence[str]
+    modalities: Mapping[str, tuple[str, ...]]
 
 
-def resolve(config: RunConfig) -> Request:
+def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyType({})) -> Request:
     """Look up everything that the settings name, before any work is done.
+
+    Args:
+        config: Settings.
+        encoders: Name -> model of the user's own.
 
     Raises:
         CardioBenchError: an unknown name, an option out of range, or data that is not here.
@@ -181,9 +189,10 @@ def resolve(config: RunConfig) -> Request:
     protocols = make_protocols(config)
     tasks = resolve_tasks(config.tasks, config.profile, forms=extra_forms(p.name for p in protocols))
     here, absent = open_datasets(tasks, config)
-    datasets, notes = real_or_quick(here, modalities_of(config.models), config)
+    modalities = modalities_of(config.models, encoders)
+    datasets, notes = real_or_quick(here, set().union(*modalities.values()), config)
     check_metrics([task for task in tasks if task.dataset in datasets], config.metrics)
-    return Request(config, protocols, tasks, datasets, absent, notes)
+    return Request(config, protocols, tasks, datasets, absent, notes, modalities)
 
 
 def print_data(request: Request, console: Console) -> None:
@@ -265,7 +274,7 @@ def load_models(
     refusals: list[NotApplicable] = []
     loaded = 0
     for name in config.models:
-        datasets = datasets_of(name, config.models, request.datasets, config.shard)
+        datasets = datasets_of(name, request.modalities, request.datasets, config.shard)
         if not datasets:
             continue
         settings: set[str] = set()  # `own` and the name of the model's own pooling are one

@@ -74,7 +74,9 @@ def score(
             *scored.sentences(estimate),
             *notes,
         ),
-        stamp=stamp(seed=context.seed, resamples=context.resamples),
+        stamp=stamp(
+            seed=context.seed, resamples=context.resamples, **({"suite": context.suite} if context.suite else {})
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from cardiobench.core.errors import BadConfig
 from cardiobench.results.merge import merge
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.run import run
-from cardiobench.runner.shard import datasets_of, parse_shard
+from cardiobench.runner.shard import datasets_of, modalities_of, parse_shard
 
 ECG, ECHO = (SimpleNamespace(spec=SimpleNamespace(modality=modality)) for modality in ("ecg", "echo"))
 
@@ -18,8 +18,10 @@ ECG, ECHO = (SimpleNamespace(spec=SimpleNamespace(modality=modality)) for modali
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 def test_every_pair_that_goes_together_is_in_one_share(count):
     models, datasets = ("cardiobench/minirocket", "cardiobench/random-vit", "lab/own"), {"a": ECG, "b": ECHO, "c": ECG}
+    taken = modalities_of((*models, "lab/ecg"), {"lab/ecg": SimpleNamespace(modalities=("ecg",))})
+    assert taken.pop("lab/ecg") == ("ecg",), "an encoder in hand says it itself"
     shares = [
-        {(model, name) for model in models for name in datasets_of(model, models, datasets, f"{number}/{count}")}
+        {(model, name) for model in models for name in datasets_of(model, taken, datasets, f"{number}/{count}")}
         for number in range(1, count + 1)
     ]
     assert sum(map(len, shares)) == len(set.union(*shares))

@@ -88,7 +88,7 @@ def write_examples(
     datasets: dict[str, OpenDataset | None] = {}
     for name in sorted({entry.result.task for entry in collection.entries}):
         task = find_task(name)
-        if task is None or catalog.is_pooled(task) or (tasks and name not in tasks):
+        if task is None or not drawable(task) or (tasks and name not in tasks):
             continue
         if task.dataset not in datasets:
             datasets[task.dataset] = _open(task, data_dir, problems)
@@ -101,9 +101,16 @@ def write_examples(
         for entry, frame in predictions:
             links.setdefault(name, []).append(_write(entry, task, dataset, examples(dataset, task, frame), out))
     for name in (name for name in dict.fromkeys(tasks) if name not in links):
-        message = "no result with answers of this task, or its recordings are not here"
+        message = (
+            "no result with answers of this task, its recordings are not here, or no installed extension draws them"
+        )
         problems.append(Problem(name, "no examples", message))
     return links, problems
+
+
+def drawable(task: Task) -> bool:
+    """Return whether examples of a task can be drawn: those of labels in frames only where an extension does."""
+    return not catalog.is_pooled(task) and (not task.dense or task.rules.answer in extensions.contributions("examples"))
 
 
 def examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Example]:
@@ -113,14 +120,9 @@ def examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Exam
         dataset: with the recordings.
         task: of the predictions.
         frame: predictions: id, y_true, y_pred and p_<class> where known.
-
-    Returns:
-        The examples; of labels in frames those that an installed extension draws.
     """
     if drawing := extensions.contributions("examples").get(task.rules.answer):
         return list(extensions.resolve(drawing)(dataset, task, frame))
-    if task.dense:  # The extension that answered the frames is not installed.
-        return []
     rows = dataset.task_rows(task)
     units = rows[task.unit_column].astype(str)
 
