@@ -10,7 +10,7 @@ from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import wilson_interval
 
-FAILED = Number("failed", "lower", (0, 1), unit="fraction", interval="wilson")
+FAILED = Number("failed", "lower", (0.0, 1.0), unit="fraction", interval="wilson")
 """Share of patients whose mean error is beyond the limit of the number that ranks models (`Number.failed`)."""
 
 
