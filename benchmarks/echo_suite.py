@@ -96,7 +96,8 @@ def whole_suite(folder: Path, output: Path) -> Callable[[], str]:
     evaluate.evaluate_cell = timed(evaluate.evaluate_cell, lambda cell: (cell.task.name, cell.label))
     hooks = run.extensions.hooks
     run.extensions.hooks = lambda kind: [
-        timed(hook, lambda cells: ("over datasets", kind)) if kind == "after_model" else hook for hook in hooks(kind)
+        timed(hook, lambda cells, hook=hook: ("over datasets", hook.__name__)) if kind == "after_model" else hook
+        for hook in hooks(kind)
     ]
     run.finalize = timed(run.finalize, lambda context: ("over datasets", "report"))
 
