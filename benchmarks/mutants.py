@@ -4,7 +4,7 @@
 
 Draws mutants by a seed: another comparison, operator, number or truth value, a mean as a median, a value that is not returned.
 Each runs in a copy of the checkout, first against the quick tests that import its module, then against those that import a
-module which imports it. What is done stands in `--out`, and a second call goes on from there. Ends with the survivors.
+module which imports it, then against the others of its folder. What is done stands in `--out`, and a second call goes on from there. Ends with the survivors.
 """
 
 import argparse
@@ -101,8 +101,8 @@ def imports(path: Path) -> set[str]:
     return names
 
 
-def test_files(file: str) -> tuple[list[str], list[str]]:
-    """Return the tests that import a module, and those that import a module which imports it; the nearest and smallest first."""
+def test_files(file: str) -> list[list[str]]:
+    """Return the tests that import a module, those that import a module which imports it, and the others of its own folder."""
     module = file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     code = {path: imports(path) for path in sorted((ROOT / "cardiobench").rglob("*.py"))}
     users = {
@@ -113,7 +113,9 @@ def test_files(file: str) -> tuple[list[str], list[str]]:
     tests = {path.relative_to(ROOT).as_posix(): imports(path) for path in sorted((ROOT / "tests").rglob("test_*.py"))}
     ordered = sorted(tests, key=lambda path: (Path(path).parent.name not in file, len(tests[path])))
     direct = [path for path in ordered if module in tests[path]]
-    return direct, [path for path in ordered if tests[path] & users and path not in direct]
+    folder = Path(file.replace("cardiobench/", "tests/", 1)).parent.as_posix()
+    second = [path for path in ordered if tests[path] & users and path not in direct]
+    return [direct, second, [path for path in ordered if path.startswith(f"{folder}/") and path not in direct + second]]
 
 
 def _spent() -> float:

@@ -73,6 +73,21 @@ def test_only_what_decoding_needs_is_kept(studies):
     assert file.SOPInstanceUID != pydicom.dcmread(path).SOPInstanceUID and deidentified(path) == deidentified(path)
 
 
+def test_items_of_sequences_that_are_kept_lose_everything_else_too(studies, tmp_path):
+    file = pydicom.dcmread(sorted(studies.rglob("*.dcm"))[0])
+    region, nested = pydicom.Dataset(), pydicom.Dataset()
+    region.RegionSpatialFormat, region.PatientName, region.RegionLocationMinX0 = 1, "DOE^JANE", 3
+    region.private_block(0x0011, "private words", create=True).add_new(1, "LO", "private words")
+    nested.PatientID = "ACC7731"
+    region.ReferencedImageSequence = [nested]
+    file.SequenceOfUltrasoundRegions = [region, region]
+    file.save_as(tmp_path / "one.dcm")
+    kept = pydicom.dcmread(pydicom.filebase.DicomBytesIO(deidentified(tmp_path / "one.dcm")))
+    for item in kept.SequenceOfUltrasoundRegions:
+        assert {element.keyword for element in item} == {"RegionSpatialFormat", "RegionLocationMinX0"}
+    assert len(kept.SequenceOfUltrasoundRegions) == 2
+
+
 def ecgs(folder):
     write_twin("georgia", folder / "raw", patients=8)
     return prepare("georgia", folder / "raw", folder)
