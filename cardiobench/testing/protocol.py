@@ -12,7 +12,15 @@ from cardiobench.data.spec import PromptGrid, Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.protocols import protocol as build
 from cardiobench.protocols.analysis import AnalysisProtocol
-from cardiobench.protocols.base import BaseProtocol, FrameProtocol, PredictionProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.base import (
+    BaseProtocol,
+    FrameProtocol,
+    HeldOut,
+    PredictionProtocol,
+    ProtocolOutput,
+    TaskData,
+)
+from cardiobench.protocols.cut import cut_by_validation
 from cardiobench.protocols.options import validated
 from cardiobench.tasks.labels import label_set, split_labels
 from cardiobench.testing.require import require
@@ -23,7 +31,7 @@ TASKS = (
     Task("toy/view", "multiclass", "view", ("f1_macro",), ("A2C", "A4C", "PLAX")),
     Task("toy/findings", "multilabel", "findings", ("auroc_macro",), ("AF", "LBBB", "MI")),
 )
-PATIENTS = {"train": 36, "validation": 12, "test": 12}
+PATIENTS = {"train": 40, "validation": 12, "test": 12}
 DIM, PARTS = 6, 2
 
 
@@ -55,7 +63,7 @@ def check_protocol(protocol: str | BaseProtocol) -> None:
 
 
 def task_data(task: Task, seed: int = 0) -> TaskData:
-    """Return two recordings of each of 60 patients, whose embeddings tell their labels."""
+    """Return two recordings of each of 64 patients, whose embeddings tell their labels."""
     rng = np.random.default_rng(seed)
     split = np.repeat(list(PATIENTS), [2 * count for count in PATIENTS.values()])
     patients = [f"p{number // 2}" for number in range(len(split))]
@@ -121,13 +129,17 @@ def _check_learned_nothing(output: ProtocolOutput, again: ProtocolOutput, data: 
     kept = np.isin(output.indices, np.setdiff1d(data.indices("test"), _replaced(data)))
 
     def learned(one: ProtocolOutput) -> dict[str, list[Any]]:
-        held = one.validation
+        def answers(held: HeldOut | None) -> list[Any]:
+            return [] if held is None else [held.indices, held.values]
+
         return {
             "predictions": [one.values[kept]],
             "choices (details)": [json.dumps(dict(one.details), sort_keys=True)],
             "predictions of refits": [values[kept] for values in one.refits],
             "predictions of single trainings": [values[kept] for values in one.repeats],
-            "predictions of validation recordings": [] if held is None else [held.indices, held.values],
+            "predictions of validation recordings": answers(one.validation),
+            "predictions of inner folds": answers(one.inner),
+            "cut": [] if one.cut is None else [one.cut],
         }
 
     after = learned(again)
@@ -149,7 +161,7 @@ def _predict(
     parts = [data.embeddings.parts(position) for position in positions]
     vectors = Embeddings(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
     chosen = replace(data, rows=rows.reset_index(drop=True), embeddings=vectors)
-    return protocol.predict(chosen, encoder, variant), chosen
+    return cut_by_validation(chosen, protocol.predict(chosen, encoder, variant)), chosen
 
 
 def _check_output(output: ProtocolOutput, data: TaskData, where: str, out_of_fold: bool) -> None:
