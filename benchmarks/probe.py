@@ -21,9 +21,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from cardiobench.protocols.linear.logistic import logistic_path
+from cardiobench.protocols.linear.logistic import fold_logistic_path
 from cardiobench.protocols.linear.model import fit_linear_models
-from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE
+from cardiobench.protocols.linear.path import SEARCH_TOLERANCE
 
 FOLDS, PENALTIES = 15, 10.0 ** np.arange(4, -4, -1)
 SHAPES = ((1000, 384), (2000, 768), (5000, 384), (5000, 1536), (1000, 1536))
@@ -46,7 +46,7 @@ def many_folds(features: np.ndarray, labels: np.ndarray, folds: Folds) -> np.nda
     weights = np.ones((len(folds), len(labels)))
     for number, (_, held) in enumerate(folds):
         weights[number, held] = 0
-    path = logistic_path(features, labels, PENALTIES, folds=weights, tolerance=SEARCH_TOLERANCE)
+    path = fold_logistic_path(features, labels, PENALTIES, folds=weights, tolerance=SEARCH_TOLERANCE)
     predicted = path.probabilities(features)[..., 1] > 0.5
     return np.array([(predicted[f][:, held] == labels[held]).mean(axis=1) for f, (_, held) in enumerate(folds)])
 
@@ -83,7 +83,7 @@ def distances(features: np.ndarray, labels: np.ndarray) -> tuple[float, float, f
     weights, train = (~held)[None].astype(float), np.flatnonzero(~held)
 
     def folds_at(tolerance: float) -> np.ndarray:
-        path = logistic_path(features, labels, PENALTIES, folds=weights, tolerance=tolerance)
+        path = fold_logistic_path(features, labels, PENALTIES, folds=weights, tolerance=tolerance)
         return path.probabilities(features[held])[0, :, :, 1]
 
     exact = folds_at(1e-13)

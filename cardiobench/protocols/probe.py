@@ -15,8 +15,8 @@ from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import HeldOut, PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.cut import FEWEST
 from cardiobench.protocols.learnable import check_learnable, two_answers
-from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, multilabel_path, predict_all
-from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE, TOLERANCE
+from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, linear_path, predict_all
+from cardiobench.protocols.linear.path import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.options import Penalty
 from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.scoring.metrics import macro_auroc
@@ -215,7 +215,7 @@ class LinearProbe(PredictionProtocol):
         """
         predicted: dict[int, np.ndarray] = {}
         paths = [
-            multilabel_path(data.features, fit, data.labels[fit], self.penalties, tolerance=SEARCH_TOLERANCE)
+            linear_path(data.features, fit, data.labels[fit], self.penalties, tolerance=SEARCH_TOLERANCE)
             for fit, _ in folds
         ]
         losses, means = np.full((len(folds), len(self.penalties)), np.inf), []

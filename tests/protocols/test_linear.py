@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from cardiobench.protocols import features as blocks
 from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.linear import rows
-from cardiobench.protocols.linear.model import LinearModel, fit_linear_models
+from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, linear_path
 from cardiobench.protocols.linear.rows import PrincipalRows
 
 PENALTIES = (0.3, 100.0, 3.0)
@@ -175,6 +175,19 @@ def test_principal_rows_diagonalise_the_weighted_products(shape):
 def test_what_cannot_be_fitted_is_refused(labels, penalties, message):
     with pytest.raises(ValueError, match=message):
         fit_linear_models(np.eye(3, dtype=np.float32), np.arange(3), np.array(labels), penalties, classes=2)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes", "labels"])
+def test_every_solver_goes_from_the_stiffest_penalty_on_and_may_be_left_there(kind):
+    features, codes = sample(60, 5, 3)
+    labels = {"numbers": codes.astype(float), "classes": codes, "labels": np.eye(3)[codes]}[kind]
+    settings = {"classes": 3} if kind == "classes" else {}
+    path = linear_path(features, np.arange(60), labels, PENALTIES, **settings)
+    penalty, model = next(path)
+    assert penalty == 100.0 and model.predict(features).shape[0] == 60
+    listed = fit_linear_models(features, np.arange(60), labels, (0.3, 100.0), **settings)
+    np.testing.assert_array_equal(listed[1].coefficients, model.coefficients)
+    assert abs(listed[0].coefficients).sum() > abs(model.coefficients).sum(), "the softer one has larger coefficients"
 
 
 def test_predictions_in_blocks_are_predictions_at_once():

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cardiobench.protocols.linear.logistic import logistic_path
+from cardiobench.protocols.linear.logistic import fold_logistic_path
 
 
 def sample(n, d, classes, seed=0):
@@ -26,7 +26,7 @@ def fold_weights(n, folds):
 def test_every_fold_and_penalty_is_scikit_learns(n, d, classes, class_weight):
     features, labels = sample(n, d, classes)
     penalties, folds = np.array([0.3, 100.0, 3.0]), fold_weights(n, 3)
-    path = logistic_path(features, labels, penalties, folds=folds, class_weight=class_weight, tolerance=1e-13)
+    path = fold_logistic_path(features, labels, penalties, folds=folds, class_weight=class_weight, tolerance=1e-13)
     found = path.probabilities(features)
     assert found.shape == (3, 3, n, classes)
     for fold, weights in enumerate(folds):
@@ -39,7 +39,7 @@ def test_every_fold_and_penalty_is_scikit_learns(n, d, classes, class_weight):
 def test_the_gradient_vanishes_at_the_solution():
     """First-order condition, from the formula: the penalty times the coefficients balances the residuals."""
     features, labels = sample(200, 4, 2)
-    path = logistic_path(features, labels, np.array([2.0]), standardise=False, tolerance=1e-14)
+    path = fold_logistic_path(features, labels, np.array([2.0]), standardise=False, tolerance=1e-14)
     residual = path.probabilities(features)[0, 0, :, 1] - labels
     np.testing.assert_allclose(features.T @ residual + 2.0 * path.coefficients[0, 0, 0], 0, atol=2e-4)
     assert residual.sum() == pytest.approx(0, abs=1e-5), "the intercept carries no penalty"
@@ -48,27 +48,27 @@ def test_the_gradient_vanishes_at_the_solution():
 def test_the_default_tolerance_moves_no_probability_by_more_than_a_thousandth():
     features, labels = sample(300, 40, 2)
     penalties = 10.0 ** np.arange(-3, 5)
-    rough = logistic_path(features, labels, penalties, folds=fold_weights(300, 5)).probabilities(features)
-    exact = logistic_path(features, labels, penalties, folds=fold_weights(300, 5), tolerance=1e-14)
+    rough = fold_logistic_path(features, labels, penalties, folds=fold_weights(300, 5)).probabilities(features)
+    exact = fold_logistic_path(features, labels, penalties, folds=fold_weights(300, 5), tolerance=1e-14)
     np.testing.assert_allclose(rough, exact.probabilities(features), atol=1e-3)
 
 
 def test_held_out_lines_do_not_touch_a_fold():
     features, labels = sample(60, 8, 2)
     folds = fold_weights(60, 3)
-    before = logistic_path(features, labels, np.array([1.0]), folds=folds, tolerance=1e-13)
+    before = fold_logistic_path(features, labels, np.array([1.0]), folds=folds, tolerance=1e-13)
     out = folds[0] == 0
     strange, swapped = features.copy(), labels.copy()
     strange[out] *= 3
     swapped[out] = 1 - swapped[out]
-    after = logistic_path(strange, swapped, np.array([1.0]), folds=folds, tolerance=1e-13)
+    after = fold_logistic_path(strange, swapped, np.array([1.0]), folds=folds, tolerance=1e-13)
     np.testing.assert_allclose(before.coefficients[0], after.coefficients[0], atol=1e-5)
 
 
 def test_a_class_that_a_fold_lacks_gets_no_probability():
     features, labels = sample(90, 4, 3)
     folds = np.stack([labels != 2, np.ones(90)]).astype(float)
-    found = logistic_path(features, labels, np.array([1.0]), folds=folds).probabilities(features)
+    found = fold_logistic_path(features, labels, np.array([1.0]), folds=folds).probabilities(features)
     assert (found[0, 0, :, 2] == 0).all() and (found[1, 0, :, 2] > 0).all()
     np.testing.assert_allclose(found.sum(axis=-1), 1)
 
@@ -76,7 +76,7 @@ def test_a_class_that_a_fold_lacks_gets_no_probability():
 def test_a_column_that_never_varies_and_perfect_separation_are_no_trouble():
     features = np.column_stack([np.linspace(-1, 1, 40), np.full(40, 7.0)])
     labels = (features[:, 0] > 0).astype(int)
-    path = logistic_path(features, labels, np.array([1e-3]))
+    path = fold_logistic_path(features, labels, np.array([1e-3]))
     assert np.isfinite(path.coefficients).all() and (path.probabilities(features)[0, 0].argmax(axis=1) == labels).all()
 
 
@@ -86,7 +86,7 @@ def test_separable_lines_of_two_classes_out_of_three_are_fitted_for_every_penalt
     features, labels = rng.normal(size=(22, 300)), np.repeat([0, 2], 11)
     penalties = 10.0 ** np.arange(-3, 7)
     with np.errstate(all="raise", under="ignore"):
-        path = logistic_path(features, labels, penalties, classes=3, standardise=False, tolerance=1e-12)
+        path = fold_logistic_path(features, labels, penalties, classes=3, standardise=False, tolerance=1e-12)
         found = path.probabilities(features)[0]
     for place, penalty in enumerate(penalties):
         peer = LogisticRegression(C=2 / penalty, tol=1e-10, max_iter=20000).fit(features, labels)
@@ -96,8 +96,8 @@ def test_separable_lines_of_two_classes_out_of_three_are_fitted_for_every_penalt
 def test_a_fold_of_one_class_and_wrong_shapes_are_refused():
     features, labels = sample(20, 3, 2)
     with pytest.raises(ValueError, match="fold 1 has rows of one class only"):
-        logistic_path(features, labels, np.array([1.0]), folds=np.stack([np.ones(20), labels]))
+        fold_logistic_path(features, labels, np.array([1.0]), folds=np.stack([np.ones(20), labels]))
     with pytest.raises(ValueError, match="penalties"):
-        logistic_path(features, labels, np.array([0.0]))
+        fold_logistic_path(features, labels, np.array([0.0]))
     with pytest.raises(ValueError, match="features"):
-        logistic_path(features[:-1], labels, np.array([1.0]))
+        fold_logistic_path(features[:-1], labels, np.array([1.0]))

@@ -14,7 +14,7 @@ from cardiobench.data.spec import Task
 from cardiobench.protocols.base import aggregate
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.linear.model import fit_linear_models
-from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE
+from cardiobench.protocols.linear.path import SEARCH_TOLERANCE
 from cardiobench.protocols.native import check_outputs
 from cardiobench.protocols.patient_pool import PatientPool
 from cardiobench.protocols.probe import LinearProbe

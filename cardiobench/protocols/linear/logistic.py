@@ -1,7 +1,6 @@
 """Logistic regression on many folds and for many penalties at once: what scikit-learn gives, in a fraction of the time.
 
-For cross-validation, where rows are few and fits are many: 4 to 8 times as fast as scikit-learn's best solver
-(`benchmarks/probe.py`). The probe reads many rows in blocks instead (`streamed.py`).
+For a grid over folds, where rows are few and fits are many. The probe reads many rows in blocks instead (`streamed.py`).
 
 All folds share most of their lines, so they share the costly things: the matrix products with the features, and the
 curvature of the loss (its Hessian), taken at the folds' mean and used to precondition conjugate gradients of each.
@@ -16,7 +15,7 @@ from scipy.special import expit, softmax
 
 from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.linear.line_search import line_search
-from cardiobench.protocols.linear.tolerance import TOLERANCE
+from cardiobench.protocols.linear.path import TOLERANCE
 
 STEPS = 12  # of conjugate gradients before the curvature is taken anew
 ROUNDS = 40  # of that, at most
@@ -53,7 +52,7 @@ class LogisticPath:
         return np.concatenate([expit(-logits), expit(logits)], axis=-1)
 
 
-def logistic_path(
+def fold_logistic_path(
     features: np.ndarray,
     labels: np.ndarray,
     penalties: np.ndarray,
@@ -89,7 +88,7 @@ def logistic_path(
 
     Example:
         >>> x, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
-        >>> logistic_path(x, y, np.array([1.0])).probabilities(x).shape
+        >>> fold_logistic_path(x, y, np.array([1.0])).probabilities(x).shape
         (1, 1, 4, 2)
     """
     labels, penalties = np.asarray(labels, dtype=np.int64), np.asarray(penalties, dtype=np.float64)

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
 
 from cardiobench.protocols.features import row_blocks
 from cardiobench.protocols.linear.one_vs_rest import one_vs_rest_path
-from cardiobench.protocols.linear.rows import PrincipalRows
+from cardiobench.protocols.linear.path import TOLERANCE
+from cardiobench.protocols.linear.ridge import ridge_path
 from cardiobench.protocols.linear.streamed import logistic_path
-from cardiobench.protocols.linear.tolerance import TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def predict_all(
     return [model.from_outputs(filled) for model, filled in zip(models, outputs, strict=True)]
 
 
-def fit_linear_models(
+def linear_path(
     features: np.ndarray,
     indices: np.ndarray,
     labels: np.ndarray,
@@ -71,79 +72,36 @@ def fit_linear_models(
     class_weight: str | None = None,
     scale: tuple[np.ndarray, np.ndarray] | None = None,
     tolerance: float = TOLERANCE,
-) -> list[LinearModel]:
+) -> Iterator[tuple[float, LinearModel]]:
     """Fit ridge regression, or logistic regression, on standardised features for each penalty.
 
     Args:
         features: (N, d), any float type; read in blocks, never copied as a whole.
-        indices: of the rows to learn from, (n,).
-        labels: numbers or class indices of these rows, (n,), or 0, 1 and NaN for each class of a multilabel task, (n, K).
-        penalties: on the squared coefficients of the standardised features.
-        classes: 0 for numbers.
+        indices: Rows to learn from, (n,).
+        labels: Numbers or class indices of these rows, (n,), or 0, 1 and NaN for each class of a multilabel task, (n, K).
+        penalties: Positive factors of the squared coefficients of the standardised features.
+        classes: Number of classes; 0 for numbers.
         class_weight: "balanced" or None; a multilabel task has no weights.
-        scale: mean and deviation (d,) of each feature; by default those of these rows.
-        tolerance: of the mean log loss above its minimum.
+        scale: Mean and deviation (d,) of each feature; by default those of these rows.
+        tolerance: Excess of the mean log loss over its minimum.
 
-    Returns:
-        One model per penalty.
+    Yields:
+        Each penalty and its model, from the stiffest on, fitted when it is asked for.
     """
+    rows = features, indices, labels, penalties
     if labels.ndim == 2:
-        found = dict(multilabel_path(features, indices, labels, penalties, scale=scale, tolerance=tolerance))
-        return [found[penalty] for penalty in penalties]
-    if classes:
-        fitted = logistic_path(
-            features,
-            indices,
-            labels,
-            penalties,
-            classes=classes,
-            class_weight=class_weight,
-            scale=scale,
-            tolerance=tolerance,
-        )
+        path, classes = one_vs_rest_path(*rows, scale=scale, tolerance=tolerance), labels.shape[1]
+    elif classes:
+        path = logistic_path(*rows, classes=classes, class_weight=class_weight, scale=scale, tolerance=tolerance)
     else:
-        fitted = ridge_path(features, indices, labels, penalties, scale=scale)
-    return [LinearModel(coefficients, intercepts, classes) for coefficients, intercepts in fitted]
+        path = ridge_path(*rows, scale=scale)
+    for penalty, layer in path:
+        yield penalty, LinearModel(*layer, classes, labels.ndim == 2)
 
 
-def multilabel_path(
-    features: np.ndarray,
-    indices: np.ndarray,
-    labels: np.ndarray,
-    penalties: Sequence[float],
-    *,
-    scale: tuple[np.ndarray, np.ndarray] | None = None,
-    tolerance: float = TOLERANCE,
-) -> Iterator[tuple[float, LinearModel]]:
-    """Yield each penalty and its model from the stiffest on, fitted when it is asked for; takes `one_vs_rest_path`'s arguments."""
-    for penalty, fitted in one_vs_rest_path(features, indices, labels, penalties, scale=scale, tolerance=tolerance):
-        yield penalty, LinearModel(*fitted, labels.shape[1], True)
-
-
-def ridge_path(
-    features: np.ndarray,
-    indices: np.ndarray,
-    targets: np.ndarray,
-    penalties: Sequence[float] | np.ndarray,
-    *,
-    scale: tuple[np.ndarray, np.ndarray] | None = None,
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Fit ridge regression on standardised features for many penalties from one eigendecomposition.
-
-    Args:
-        features: (N, d).
-        indices: of the rows to learn from, (n,).
-        targets: numbers of these rows, (n,).
-        penalties: on the squared coefficients, positive.
-        scale: mean and deviation (d,) of each feature; by default those of these rows.
-
-    Returns:
-        Coefficients (d, 1) and intercepts (1,) in the units of the features, for each penalty.
-    """
-    rows = PrincipalRows(features, indices, np.ones(len(indices)), scale)
-    mean = targets.mean()
-    products = rows.gradient((targets - mean)[:, None])[:-1]
-    return [
-        rows.in_feature_units(np.concatenate([products / (rows.values[:, None] + penalty), [[mean]]]))
-        for penalty in penalties
-    ]
+def fit_linear_models(
+    features: np.ndarray, indices: np.ndarray, labels: np.ndarray, penalties: Sequence[float], **settings: Any
+) -> list[LinearModel]:
+    """Return the models of `linear_path`, in the order of the penalties."""
+    found = dict(linear_path(features, indices, labels, penalties, **settings))
+    return [found[penalty] for penalty in penalties]

@@ -5,15 +5,15 @@ through the rows: each has steps, memory and an end of its own, and the ones tha
 the sum of their losses takes ten times the work, since the curvatures of all classes then share one memory.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy.special import expit, logit
 
 from cardiobench.protocols.linear.line_search import line_search
+from cardiobench.protocols.linear.path import SEARCH_TOLERANCE, TOLERANCE, Path
 from cardiobench.protocols.linear.rows import PrincipalRows
-from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE, TOLERANCE
 
 STEPS = 1000  # at most
 MEMORY = 10  # steps that are remembered
@@ -28,7 +28,7 @@ def one_vs_rest_path(
     *,
     scale: tuple[np.ndarray, np.ndarray] | None = None,
     tolerance: float = TOLERANCE,
-) -> Iterator[tuple[float, tuple[np.ndarray, np.ndarray]]]:
+) -> Path:
     """Fit what scikit-learn's StandardScaler and LogisticRegression(C=1/penalty) give for each class by itself.
 
     A penalty is fitted when it is asked for, so that a search can end early: the least ones take most of the time.

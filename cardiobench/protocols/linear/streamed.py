@@ -2,7 +2,7 @@
 
 L-BFGS in coordinates in which the curvature of the loss is near the identity. One eigendecomposition of the features
 serves every penalty, and the number of passes through the rows hardly depends on how correlated the features are.
-Cross-validation fits its many small folds together instead (`logistic.py`).
+A grid over many small folds is fitted together instead (`logistic.py`).
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, softmax
 
+from cardiobench.protocols.linear.path import SEARCH_TOLERANCE, TOLERANCE, Path
 from cardiobench.protocols.linear.rows import PrincipalRows, are_kept, sum_of_products
-from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE, TOLERANCE
 
 STEPS = 1000  # of L-BFGS, at most
 MEMORY = 20  # steps that L-BFGS remembers
@@ -30,7 +30,7 @@ def logistic_path(
     class_weight: str | None = None,
     scale: tuple[np.ndarray, np.ndarray] | None = None,
     tolerance: float = TOLERANCE,
-) -> list[tuple[np.ndarray, np.ndarray]]:
+) -> Path:
     """Fit what scikit-learn's StandardScaler and LogisticRegression(C=1/penalty) give, for many penalties.
 
     Minimises the sum of weight x log loss plus penalty / 2 x squared coefficients; intercepts carry no penalty.
@@ -47,9 +47,9 @@ def logistic_path(
         tolerance: how far above its minimum the mean loss may stay; down to `SEARCH_TOLERANCE`, rows that are read anew in
             every pass are multiplied in float32, whose rounding error is far smaller.
 
-    Returns:
-        Coefficients (d, outputs) and intercepts (outputs,) in the units of the features, for each penalty. One output
-        for two classes, the logit of the second; one for each class otherwise, with the intercept minus infinity for a
+    Yields:
+        Each penalty from the stiffest on, with coefficients (d, outputs) and intercepts (outputs,) in the units of the
+        features. One output for two classes, the logit of the second; one for each class otherwise, with the intercept minus infinity for a
         class without rows.
 
     Raises:
@@ -69,7 +69,6 @@ def logistic_path(
     if not kept and tolerance < SEARCH_TOLERANCE:  # most of the way in float32, in half the time
         losses.append(_LogLoss(rows.in_precision(np.float64), losses[0].codes, weights, len(outputs)))
     state = np.zeros((len(rows.values) + 1, len(outputs)))
-    fitted = {}
     for penalty in sorted(penalties, reverse=True):  # from the stiffest on: each is a good start for the next
         for loss in losses:
             loss.curvature = losses[0].curvature
@@ -79,8 +78,7 @@ def logistic_path(
             every = np.zeros((len(coefficients), classes)), np.full(classes, -np.inf)
             every[0][:, present], every[1][present] = coefficients, intercepts
             coefficients, intercepts = every
-        fitted[penalty] = coefficients, intercepts
-    return [fitted[penalty] for penalty in penalties]
+        yield penalty, (coefficients, intercepts)
 
 
 class _LogLoss:

@@ -7,8 +7,8 @@ import numpy as np
 
 from cardiobench.protocols.grid_search.folds import Split
 from cardiobench.protocols.grid_search.grids import Params
-from cardiobench.protocols.linear.logistic import LogisticPath, logistic_path
-from cardiobench.protocols.linear.tolerance import SEARCH_TOLERANCE, TOLERANCE
+from cardiobench.protocols.linear.logistic import LogisticPath, fold_logistic_path
+from cardiobench.protocols.linear.path import SEARCH_TOLERANCE, TOLERANCE
 
 BLOCK = 20_000_000  # numbers in the states of the splits that are fitted together
 
@@ -52,7 +52,7 @@ def predict_proba_grid(
             weights[fold, train] = 1
         # Splits that share a held-out fold do not learn from it at all, and the solver takes no unused rows.
         used = np.flatnonzero(weights.any(axis=0))
-        path = logistic_path(
+        path = fold_logistic_path(
             features[used], labels[used], penalties, folds=weights[:, used], classes=n_classes, tolerance=tolerance
         )
         tables += [_of_fold(path, fold).probabilities(features[valid])[0] for fold, (_, valid) in enumerate(block)]
@@ -66,4 +66,4 @@ def _of_fold(path: LogisticPath, fold: int) -> LogisticPath:
 
 def fit(features: np.ndarray, labels: np.ndarray, params: Params, seed: int) -> Logistic:
     """Train one model."""
-    return Logistic(logistic_path(features, labels, np.array([1 / params["C"]]), classes=int(labels.max()) + 1))
+    return Logistic(fold_logistic_path(features, labels, np.array([1 / params["C"]]), classes=int(labels.max()) + 1))

@@ -1,0 +1,14 @@
+"""What every solver of a linear layer gives, and how near to the minimum it comes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+Layer = tuple[np.ndarray, np.ndarray]
+"""Coefficients (d, outputs) and intercepts (outputs,), in the units of the features."""
+Path = Iterator[tuple[float, Layer]]
+"""Each penalty with its layer, from the stiffest on, fitted when it is asked for: a search may end early."""
+
+TOLERANCE = 1e-8
+"""Excess of the mean log loss over its minimum."""
+SEARCH_TOLERANCE = 1e-6  # enough to choose a penalty by; scikit-learn's own default stops farther from the minimum
