@@ -30,6 +30,8 @@ class Number:
         constant: Constant answer to choose from the train labels of a regression: their "mean" or "median".
         one_class: Whether the number is defined on a test set of one class.
         by_structure: Whether `<key>_<structure>` are numbers of the same kind, such as `dice_cavity`.
+        shown: "yes" for a number of a result; "further" for one that stands in its file without an interval, folded on the page;
+            "no" for one that results leave out. The number that ranks models is always shown.
         failed: Unit of the value -> value beyond which the answers to a patient count as failed, of a mean of errors.
     """
 
@@ -42,6 +44,7 @@ class Number:
     constant: Literal["mean", "median"] = "mean"
     one_class: bool = False
     by_structure: bool = False
+    shown: Literal["yes", "further", "no"] = "yes"
     failed: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @property
@@ -142,7 +145,7 @@ def _number(name: str, key: str, facts: Mapping[str, Any]) -> Number:
         raise BadConfig(f"{where}: {facts!r} is no table; give a dictionary with fields of {', '.join(FIELDS)}.")
     if odd := sorted(set(facts) - set(FIELDS)):
         raise BadConfig(f"{where}: no field {', '.join(odd)}. Fields: {', '.join(FIELDS)}.")
-    choices = {"better": ("higher", "lower", None), "constant": ("mean", "median")}
+    choices = {"better": ("higher", "lower", None), "constant": ("mean", "median"), "shown": ("yes", "further", "no")}
     for choice, allowed in choices.items():
         if choice in facts and facts[choice] not in allowed:
             raise BadConfig(f"{where}: {choice} is {facts[choice]!r}; give {' or '.join(map(repr, allowed))}.")

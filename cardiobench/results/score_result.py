@@ -240,9 +240,11 @@ class ScoreResult(Record):
         higher_is_better: direction of that metric.
         unit: of a regression label; empty for fractions.
         overall: metric key -> estimate.
-        numbers: Metric key -> what the number is; empty in a result of schema 3 or older, which did not record it.
+        further: Metric key -> value of numbers that are shown on demand alone, without an interval; empty in a result of
+            schema 4 or older, whose `overall` held them.
+        numbers: Metric key -> what the number is, of `overall` and `further`; empty in a result of schema 3 or older, which did not record it.
         floors: of the ranking metric: `best_uninformed`, which the verdict is judged by, and as further rows
-            `best_constant` (chosen on the test labels), `train_constant`, `chance`.
+            `best_constant` (chosen on the test labels); `train_constant` and `chance` in a result of schema 4 or older.
         verdict: what may be said of the score.
         collapsed: the model answers (nearly) the same to everything.
         coverage: `scored` of `expected` units of the complete release; of masks and landmarks, of labelled frames. `expected`
@@ -294,6 +296,7 @@ class ScoreResult(Record):
     predictions_sha256: str = ""
     stamp: Stamp = field(default_factory=dict)
     numbers: Mapping[str, NumberFacts] = field(default_factory=dict)
+    further: Mapping[str, Number] = field(default_factory=dict)
 
     def __str__(self) -> str:
         # By reference, since `printing` builds on this module.

@@ -31,7 +31,7 @@ def score(
     """
     task = answers.task
     scored = task.rules.scored(answers, references, context)
-    overall, floors = scored.overall(), scored.floors()
+    overall, further, floors = scored.overall(), scored.further(), scored.floors()
     estimate = overall[scored.key]
     evidence = scored.evidence(estimate, floors["best_uninformed"])
     family = family_of(task.name, context.protocol, context.variant)
@@ -46,7 +46,8 @@ def score(
         higher_is_better=higher,
         unit=task.unit,
         overall=overall,
-        numbers={key: NumberFacts.of(scored.number(key)) for key in overall},
+        numbers={key: NumberFacts.of(scored.number(key)) for key in (*overall, *further)},
+        further=further,
         floors=floors,
         verdict=verdict,
         collapsed=bool(collapsed),

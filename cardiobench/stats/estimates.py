@@ -86,6 +86,7 @@ class Sampler:
         self.sample, self.clusters, self.present = sample, clusters, present
         self.resamples, self.seed = resamples, seed
         self._tables: tuple[np.ndarray, np.ndarray] | None = None
+        self._values: dict[str, Mapping[str, float]] = {}
 
     @property
     def classes(self) -> int:
@@ -99,6 +100,12 @@ class Sampler:
             truth, made_up = self.sample.y_true, made_up_answers(self.sample.y_true, self.classes)
             self._tables = smoothed_cells(truth, self.sample.y_pred, self.clusters, made_up, self.resamples, self.seed)
         return self._tables
+
+    def values(self, metric: Metric) -> Mapping[str, float]:
+        """Compute every number of a metric of the rows, once."""
+        if metric.name not in self._values:
+            self._values[metric.name] = metric.value(self.sample)
+        return self._values[metric.name]
 
     @property
     def one_class(self) -> bool:
@@ -115,13 +122,37 @@ class Sampler:
         return Sampler(sample, self.clusters, self.present[chosen], self.resamples, self.seed)
 
 
-def estimate_metrics(metrics: Sequence[Metric], sampler: Sampler) -> dict[str, Estimate]:
-    """Compute every number of the metrics, each with the interval that its formula names.
+def estimate_metrics(metrics: Sequence[Metric], sampler: Sampler, ranking: str = "") -> dict[str, Estimate]:
+    """Compute the numbers of the metrics that results show, each with the interval that its formula names.
+
+    Args:
+        metrics: Metrics of a result.
+        sampler: Rows.
+        ranking: Key that ranks models, which is always shown.
 
     Returns:
         {key: estimate}; what is undefined is NaN and says why.
     """
-    return {key: estimate for metric in metrics for key, estimate in estimate_metric(metric, sampler).items()}
+    keys = {
+        metric.name: [key for key, number in metric.numbers.items() if number.shown == "yes" or key == ranking]
+        for metric in metrics
+    }
+    return {
+        key: estimate
+        for metric in metrics
+        if keys[metric.name]
+        for key, estimate in estimate_metric(metric, sampler, keys[metric.name]).items()
+    }
+
+
+def further_numbers(metrics: Sequence[Metric], sampler: Sampler, ranking: str = "") -> dict[str, float]:
+    """Compute the numbers of the metrics that stand in the file alone, without intervals."""
+    return {
+        key: float(sampler.values(metric)[key])
+        for metric in metrics
+        for key, number in metric.numbers.items()
+        if number.shown == "further" and key != ranking
+    }
 
 
 def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) -> dict[str, Estimate]:
@@ -130,7 +161,7 @@ def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) 
     Raises:
         BadConfig: A number is not what its formula declares: it is missing, outside its range, or names an unknown interval.
     """
-    values = dict(metric.value(sampler.sample))
+    values = dict(sampler.values(metric))
     wanted = [key for key in metric.numbers if not keys or key in keys]
     _check_declared(metric, values, wanted)
     intervals = _intervals(metric, values, wanted, sampler) if sampler.clusters.count >= MIN_PATIENTS else {}

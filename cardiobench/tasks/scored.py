@@ -66,7 +66,11 @@ class Scored(ABC):
 
     @abstractmethod
     def overall(self) -> dict[str, Estimate]:
-        """Return every number of the result with its interval."""
+        """Return every number that the result shows, with its interval."""
+
+    def further(self) -> dict[str, float]:
+        """Return the numbers that stand in the file alone; by default none."""
+        return {}
 
     @abstractmethod
     def number(self, key: str) -> Number:

@@ -14,12 +14,12 @@ from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.estimates import Sampler, estimate_metric, estimate_metrics
+from cardiobench.stats.estimates import Sampler, estimate_metric, estimate_metrics, further_numbers
 from cardiobench.stats.failures import FAILED, failures_sentence, share_failed
 from cardiobench.stats.information import Information, information_test
 from cardiobench.stats.variability import training_spread, widen
 from cardiobench.tasks.answers import TableAnswers
-from cardiobench.tasks.floors import best_constant, best_uninformed, floors, is_collapsed
+from cardiobench.tasks.floors import best_constant, best_uninformed, is_collapsed
 from cardiobench.tasks.groups import Split, adjust_gaps, breakdowns, intersection, split_rows
 from cardiobench.tasks.labels import label_values
 from cardiobench.tasks.scored import Evidence, Patients, Scored
@@ -73,9 +73,13 @@ class ScoredTable(Scored):
 
     def overall(self) -> dict[str, Estimate]:
         """Return every number of the metrics; the interval of the ranking one covers refits where there are some."""
-        found = estimate_metrics(self.metrics, self.sampler)
+        found = estimate_metrics(self.metrics, self.sampler, self.key)
         failed = {} if self.failed is None else {FAILED.key: self.failed}
         return {**failed, **found, self.key: self._widened(found[self.key])}
+
+    def further(self) -> dict[str, float]:
+        """Return the numbers of the metrics that stand in the file alone."""
+        return further_numbers(self.metrics, self.sampler, self.key)
 
     @cached_property
     def failed(self) -> Estimate | None:
@@ -91,9 +95,11 @@ class ScoredTable(Scored):
         return next((metric.numbers[key] for metric in self.metrics if key in metric.numbers), FAILED)
 
     def floors(self) -> dict[str, Floor]:
-        """Return the closed form, the best constant, the constant of the train labels, and chance."""
+        """Return the closed form and the best constant."""
         y_true = self.sampler.sample.y_true
-        return floors(self.metric, self.key, self.task, self.references, y_true, self.context.seed)
+        constant = best_constant(self.metric, self.key, self.task, y_true)
+        best = best_uninformed(self.key, y_true, len(self.task.classes), constant, self.metric)
+        return {"best_uninformed": best, "best_constant": constant}
 
     def evidence(self, estimate: Estimate, floor: Floor) -> Evidence:
         """Return what the verdict rests on; where answers are missing, with all of them as wrong as they can be."""

@@ -4,10 +4,14 @@ import numbers
 
 import numpy as np
 
+_MEAN = {"better": None, "range": (0, 1), "unit": "fraction", "interval": "none: read one beside the other"}
 NUMBERS = {
-    "calibration_slope": {"better": None, "perfect": 1, "interval": "t"},
-    "calibration_intercept": {"better": None, "perfect": 0, "interval": "t"},
+    "calibration_slope": {"better": None, "perfect": 1, "interval": "t", "shown": "further"},
+    "calibration_intercept": {"better": None, "perfect": 0, "interval": "t", "shown": "further"},
+    "mean_probability": _MEAN,
+    "observed_share": _MEAN,
 }
+VERSION = 2
 SMALLEST = 1e-6  # probabilities nearer to 0 or 1 are moved here, so that their log odds are finite
 STEPS, LARGEST = 50, 1e3  # Newton's steps, and the coefficient beyond which the classes count as separated
 
@@ -130,16 +134,20 @@ def compute(references, predictions, probabilities=None):
         `calibration_slope`: coefficient of the log odds in a logistic regression of the truth on them, 1 where the
         spread is right, below 1 where it is exaggerated; `calibration_intercept`: intercept with the slope fixed at 1,
         0 where the mean is right, above 0 where probabilities are too low. NaN without probabilities of two classes,
-        and where one class is missing or the probabilities separate the classes.
+        and where one class is missing or the probabilities separate the classes. `mean_probability` of class 1, and
+        `observed_share`, that of the rows which have it: they agree where the probabilities are right on average.
 
     Raises:
         ValueError: labels or probabilities are missing or impossible, or the lengths differ; the message counts them.
     """
     truth, odds = _inputs(references, predictions, probabilities)
     nan = {key: float("nan") for key in NUMBERS}
-    if odds is None or np.ptp(truth) == 0:
+    if odds is None:
         return nan
+    means = {"mean_probability": float((1 / (1 + np.exp(-odds))).mean()), "observed_share": float(truth.mean())}
+    if np.ptp(truth) == 0:
+        return {**nan, **means}
     fits = {
         key: (place, _fit(columns, offset, truth)) for key, (place, columns, offset) in _models(truth, odds).items()
     }
-    return {key: nan[key] if fit is None else float(fit[0][place]) for key, (place, fit) in fits.items()}
+    return {key: nan[key] if fit is None else float(fit[0][place]) for key, (place, fit) in fits.items()} | means

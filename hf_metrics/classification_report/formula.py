@@ -6,22 +6,24 @@ import numpy as np
 
 OF_PROBABILITIES = ("auroc", "auprc", "brier", "nll", "ece")
 _SHARE = {"better": "higher", "range": (0, 1), "unit": "fraction"}
+_FURTHER = {**_SHARE, "interval": "smoothed", "shown": "further"}
 NUMBERS = {
-    "accuracy": {**_SHARE, "interval": "smoothed", "one_class": True},
-    "balanced_accuracy": {**_SHARE, "interval": "smoothed"},
-    "mcc": {"better": "higher", "range": (-1, 1), "interval": "smoothed"},
+    "accuracy": {**_FURTHER, "one_class": True},
+    "balanced_accuracy": _FURTHER,
+    "mcc": {"better": "higher", "range": (-1, 1), "interval": "smoothed", "shown": "no"},
     "sensitivity": {**_SHARE, "interval": "smoothed"},
     "specificity": {**_SHARE, "interval": "smoothed"},
-    "ppv": {**_SHARE, "interval": "smoothed"},
-    "npv": {**_SHARE, "interval": "smoothed"},
+    "ppv": _FURTHER,
+    "npv": _FURTHER,
     "auroc": {**_SHARE, "interval": "newcombe"},
-    "auprc": {**_SHARE, "interval": "average_precision"},
-    "brier": {"better": "lower", "range": (0, 2), "interval": "log_t"},
-    "nll": {"better": "lower", "range": (0, np.inf), "interval": "log_t"},
+    "auprc": {**_SHARE, "interval": "average_precision", "shown": "further"},
+    "brier": {"better": "lower", "range": (0, 2), "interval": "log_t", "shown": "further"},
+    "nll": {"better": "lower", "range": (0, np.inf), "interval": "log_t", "shown": "no"},
     "ece": {
         "better": "lower",
         "range": (0, 1),
         "interval": "none: it is biased upwards in small samples, and an interval around it would mislead",
+        "shown": "no",
     },
 }
 BINS = 15

@@ -5,7 +5,13 @@ import numbers
 import numpy as np
 
 KEYS = ("sensitivity_le_40", "specificity_le_40", "sensitivity_lt_50", "specificity_lt_50")
-NUMBERS = {key: {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "wilson"} for key in KEYS}
+NEAR = 5
+"""Percentage points within which an ejection fraction is near the measured one."""
+WITHIN = f"within_{NEAR}_points"
+NUMBERS = {
+    key: {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "wilson"} for key in (*KEYS, WITHIN)
+}
+VERSION = 2
 
 
 # copied: the same in every formula that needs it
@@ -39,7 +45,7 @@ def _rows(references, predictions):
     for name, low, said in (("le_40", truth <= 40, guess <= 40), ("lt_50", truth < 50, guess < 50)):
         found[f"sensitivity_{name}"] = low, said & low
         found[f"specificity_{name}"] = ~low, ~said & ~low
-    return found
+    return {**found, WITHIN: (np.ones(truth.size, dtype=bool), np.abs(guess - truth) <= NEAR)}
 
 
 def support(references, predictions):
@@ -49,7 +55,9 @@ def support(references, predictions):
 
 def floor(references, classes=0):
     """Return that each share has no floor: an answer that ignores the recording makes any of them perfect."""
-    return dict.fromkeys(KEYS, (np.nan, "always yes or always no reaches 1: read it with its partner"))
+    return {WITHIN: (np.nan, "read it beside the mean absolute error")} | dict.fromkeys(
+        KEYS, (np.nan, "always yes or always no reaches 1: read it with its partner")
+    )
 
 
 def influence(references, predictions):
@@ -71,6 +79,7 @@ def compute(references, predictions):
     Returns:
         `sensitivity_le_40`: share of those at 40 % or less who are predicted so; `specificity_le_40`: share of the others
         who are predicted above; `sensitivity_lt_50`, `specificity_lt_50` for below 50 %. NaN where nobody is on that side.
+        `within_5_points`: share of predictions within five percentage points.
 
     Raises:
         ValueError: values are missing, not finite, not numbers, or the lengths differ; the message counts them.

@@ -5,18 +5,19 @@ import numbers
 import numpy as np
 from scipy import sparse
 
-_CORRELATION = {"better": "higher", "range": (-1, 1), "interval": "fisher_z"}
-_DIFFERENCE = {"better": None, "unit": "label", "interval": "t"}
+GROSS = "none: one gross error in fifty moves it so far that an interval would mislead"
+_CORRELATION = {"better": "higher", "range": (-1, 1), "interval": GROSS, "shown": "further"}
+_LIMIT = {"better": None, "unit": "label", "interval": GROSS}
 NUMBERS = {
-    "rmse": {"better": "lower", "range": (0, np.inf), "unit": "label", "interval": "log_t"},
-    "nmae": {"better": "lower", "range": (0, np.inf), "interval": "log_t", "constant": "median"},
-    "r2": {"better": "higher", "range": (-np.inf, 1), "interval": "log_t_complement"},
+    "rmse": {"better": "lower", "range": (0, np.inf), "unit": "label", "interval": GROSS, "shown": "further"},
+    "nmae": {"better": "lower", "range": (0, np.inf), "interval": GROSS, "constant": "median", "shown": "no"},
+    "r2": {"better": "higher", "range": (-np.inf, 1), "interval": GROSS, "shown": "further"},
     "pearson": _CORRELATION,
     "spearman": _CORRELATION,
     "concordance": _CORRELATION,
-    "bias": {**_DIFFERENCE, "perfect": 0},
-    "agreement_low": _DIFFERENCE,
-    "agreement_high": _DIFFERENCE,
+    "bias": {"better": None, "unit": "label", "interval": "t", "perfect": 0},
+    "agreement_low": _LIMIT,
+    "agreement_high": _LIMIT,
 }
 NO_DIRECTION = "it has no direction"
 LIMITS = 1.96  # standard deviations of the difference on either side of the bias (Bland and Altman 1986)

@@ -8,6 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+FURTHER = (
+    *("accuracy", "balanced_accuracy", "ppv", "npv", "auprc", "brier", "calibration_slope", "calibration_intercept"),
+    *("rmse", "r2", "pearson", "spearman", "concordance"),
+)
+"""Numbers that moved from `overall` to `further`; their values stay."""
+
 CHANGING = {
     "schema": "new fields get a new number",
     "out_of_fold": "a field that results did not have",
@@ -21,7 +27,17 @@ CHANGING = {
         for part in ("overall", "groups.*.values", "per_class.*", "values")
         for pattern in (f"{part}.*.low", f"{part}.*.high")
     },
-    "overall.auprc*": "average precision has no interval below 50 patients with the finding, and none as a mean",
+    **{
+        f"overall.{key}.{name}": "numbers that are read on demand stand without an interval"
+        for key in (*FURTHER, "auprc_macro", "agreement_low", "agreement_high")
+        for name in ("n", "n_patients", "reason", "se", "method", "covers")
+    },
+    **dict.fromkeys((f"overall.{key}" for key in ("mcc", "nll", "nmae", "ece")), "results leave out what others say"),
+    **dict.fromkeys(
+        (f"overall.{key}*" for key in ("within_5_points", "mean_probability", "observed_share")),
+        "a number that results did not hold",
+    ),
+    **dict.fromkeys(("floors.train_constant", "floors.chance"), "results leave out floors that decide nothing"),
     "overall.failed*": "the share of patients who failed, which results did not hold",
     "per_class.*.auprc_*": "the interval of average precision, which results did not hold",
     **{
@@ -112,12 +128,14 @@ OLDER_WORDS = ("below the floor", "too few to say")
 
 
 def _without_reason(record: Any) -> Any:
-    """Return a record without the warning that repeats the verdict, whose words rules 3 changed, or that reads an overlap."""
+    """Return a record with all its numbers together, without the warning that repeats the verdict or reads an overlap."""
     if isinstance(record, dict) and record.get("protocol") == "representation":
         return {**record, "warnings": [one for one in record["warnings"] if not one.startswith("overlap of the ")]}
     if not isinstance(record, dict) or "verdict" not in record:
         return record
     reason = f"{record['verdict']['word']}: {record['verdict']['sentence']}"
+    overall = record["overall"] | {key: {"value": value} for key, value in record.get("further", {}).items()}
+    record = {**{name: part for name, part in record.items() if name != "further"}, "overall": overall}
     kept = [text for text in record["warnings"] if text != reason and " patients failed (" not in text]
     return {**record, "warnings": kept}
 

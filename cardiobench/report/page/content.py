@@ -148,6 +148,7 @@ def task_part(
         "floor": f"{tables.floor(first)} ({first.floor.reached_by or first.floor.reason}): {tables.FLOOR_MEANING}",
         "ceilings": () if first.generated else others.ceilings,
         "metrics": naming.metric_table(results),
+        "further": naming.further_table(results),
         "generated": first.generated,
         "data": f"{first.dataset.get('name')}, version {first.dataset.get('version') or 'unknown'}"
         + (", synthetic twin" if first.dataset.get("twin") else ""),

@@ -112,6 +112,21 @@ def metric_table(results: Sequence[ScoreResult]) -> dict[str, Any]:
     }
 
 
+def further_table(results: Sequence[ScoreResult]) -> dict[str, Any]:
+    """Return the numbers of the results of a task that stand in their files without an interval: names, and a row each."""
+    names = list(dict.fromkeys(name for result in results for name in result.further))
+    return {
+        "names": names,
+        "rows": [(one.model["name"], one.label, [_further(one, name) for name in names]) for one in results],
+    }
+
+
+def _further(result: ScoreResult, name: str) -> str:
+    number = result.number(name)
+    value = result.further.get(name, math.nan)
+    return f"{number.text(value, number.decimals(result.unit))} {number.shown_unit(result.unit)}".strip()
+
+
 def metric_text(name: str, estimate: Estimate | None, result: ScoreResult) -> tuple[str, str, float]:
     """Return the text of a metric's value, of its interval or the reason for none, and the value to sort by."""
     if estimate is None:
