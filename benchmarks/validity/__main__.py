@@ -1,4 +1,4 @@
-"""Simulate what the verdicts promise: false alarms, power, coverage, gaps, comparisons, label_comparisons, missing answers.
+"""Simulate what the verdicts promise: false alarms, power, coverage, rare failures, gaps, comparisons, rankings, missing answers.
 
 Every rule is run as the package runs it, on answers whose truth is known. Prints Markdown tables; fails where a promise
 is not kept. Two minutes of one core at 300 repetitions:
@@ -8,10 +8,12 @@ is not kept. Two minutes of one core at 300 repetitions:
 
 import sys
 
-from benchmarks.validity.differences import comparisons, gaps, label_comparisons
+from benchmarks.validity.differences import comparisons, gaps, group_differences, label_comparisons
 from benchmarks.validity.every_metric import every_metric
 from benchmarks.validity.frames import dealt_frames
 from benchmarks.validity.intervals import coverage
+from benchmarks.validity.means import rare_failures, unequal_patients
+from benchmarks.validity.tables import best_of_many, rankings
 from benchmarks.validity.verdicts import correlation, false_alarms, missing, power
 
 PARTS = (
@@ -19,9 +21,14 @@ PARTS = (
     power,
     coverage,
     every_metric,
+    rare_failures,
+    unequal_patients,
     gaps,
+    group_differences,
     comparisons,
     label_comparisons,
+    rankings,
+    best_of_many,
     missing,
     correlation,
     dealt_frames,

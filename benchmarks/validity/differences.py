@@ -1,6 +1,7 @@
 """Gaps between groups of patients, and differences between two models."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from scipy import stats
@@ -11,8 +12,9 @@ from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.compare import paired_difference
 from cardiobench.scoring.families import Family, margin
 from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler
 from cardiobench.stats.information import information_test
-from cardiobench.tasks.groups import gap_tests
+from cardiobench.tasks.groups import breakdowns, gap_tests
 
 
 def gaps(repetitions: int) -> Iterator[Promise]:
@@ -57,6 +59,65 @@ def gaps(repetitions: int) -> Iterator[Promise]:
         f"| EF: errors grow as EF falls, one group sicker | {100 * mean[0]:.1f} | {mean[1]:.2f} {mean[2]:.2f} {mean[3]:+.2f} |"
     )
     yield "gap of a sicker group", 100 * mean[0], 7 + noise(7, repetitions)
+
+
+OF_CLASSES = {
+    "same mix, 200": (200, (0.3, 0.3), (0.7, 0.7)),
+    "10 and 60 % ill, 400, no difference": (400, (0.1, 0.6), (0.8, 0.8)),
+    "sensitivity .9 and .6, 40 % ill both, 300": (300, (0.4, 0.4), (0.9, 0.6)),
+    "sensitivity .9 and .6, 15 and 50 % ill, 300": (300, (0.15, 0.5), (0.9, 0.6)),
+}
+OF_NUMBERS = {
+    "EF, 20 points sicker, errors grow as EF falls, 300": (300, 20, 0.25, 0.0),
+    "EF, errors half as large again, 20 points sicker, 300": (300, 20, 0.1, 3.5),
+}
+"""Patients, and of each group its share of ill and its sensitivity, or how much sicker one is and what its errors are."""
+DIFFERENT = {"sensitivity .9 and .6, 40 % ill both, 300": 77, "sensitivity .9 and .6, 15 and 50 % ill, 300": 43, "EF, errors half as large again, 20 points sicker, 300": 53}  # fmt: skip
+"""Share of test sets in which a difference is claimed, %."""
+
+
+def group_differences(repetitions: int) -> Iterator[Promise]:
+    """Difference of two groups beyond what their mix explains: p, interval, both, and coverage of the mean excess."""
+    print("\n| two groups | p < .05, interval without 0, both | covers the true excess |\n|---|---|---|")
+    for name, make in [(name, partial(_of_classes, *case)) for name, case in OF_CLASSES.items()] + [
+        (name, partial(_of_numbers, *case)) for name, case in OF_NUMBERS.items()
+    ]:
+        found = []
+        for seed in range(repetitions):
+            key, rows, group = make(np.random.default_rng([8, seed]), seed)
+            split = {"two": {str(code): np.flatnonzero(group == code) for code in (0, 1)}}
+            gap = breakdowns(load_metric(key), key, rows, split, 199)["two"].gap
+            beside = not gap.low <= 0 <= gap.high
+            found.append((gap.p_value < 0.05, beside, gap.p_value < 0.05 and beside, gap.difference, gap.low, gap.high))
+        table = np.array(found, dtype=np.float64)
+        excess = table[:, 3].mean()
+        p, beside, both = 100 * table[:, :3].mean(axis=0)
+        covers = 100 * float(np.mean((table[:, 4] <= excess) & (table[:, 5] >= excess)))
+        print(f"| {name} | {p:.0f}, {beside:.0f}, {both:.0f} | {covers:.0f} |")
+        if name in DIFFERENT:
+            yield f"difference of groups, {name}", DIFFERENT[name] - both, noise(DIFFERENT[name], repetitions)
+        else:
+            yield f"no difference of groups, {name}", both, 5 + noise(5, repetitions)
+        yield f"coverage of the excess, {name}", 93 - covers, noise(93, repetitions)
+
+
+def _of_classes(
+    people: int, mixes: tuple[float, float], sens: tuple[float, float], rng: np.random.Generator, seed: int
+) -> tuple[str, Sampler, np.ndarray]:
+    group = rng.integers(0, 2, people)
+    truth = (rng.random(people) < np.array(mixes)[group]).astype(int)
+    drawn = rng.random(people)
+    answer = np.where(truth == 1, drawn < np.array(sens)[group], drawn > 0.85).astype(int)
+    return "f1_macro", sampler(truth, answer, np.arange(people), seed), group
+
+
+def _of_numbers(
+    people: int, sicker: float, grows: float, extra: float, rng: np.random.Generator, seed: int
+) -> tuple[str, Sampler, np.ndarray]:
+    group = (rng.random(people) < 0.5).astype(int)
+    truth = np.clip(rng.normal(58 - sicker * group, 10), 10, 80)
+    answer = truth + rng.normal(size=people) * (4 + grows * (80 - truth) + extra * group)
+    return "mae", sampler(truth, answer, np.arange(people), seed, 0), group
 
 
 def comparisons(repetitions: int) -> Iterator[Promise]:
@@ -120,6 +181,9 @@ def label_comparisons(repetitions: int) -> Iterator[Promise]:
     metric, shift = load_metric("auroc_macro"), np.sqrt(2) * stats.norm.ppf(0.8)
     print("\n| two equal models on several labels | p < .05, answers unrelated / related, % |\n|---|---|")
     for people, shares in (
+        (200, tuple(np.geomspace(0.005, 0.3, 20))),
+        (300, (0.005, 0.01, 0.02)),
+        (150, tuple(np.geomspace(0.02, 0.1, 5))),
         (50, (0.05, 0.1, 0.2, 0.3, 0.5)),
         (150, (0.02, 0.05, 0.1, 0.2, 0.3)),
         (500, (0.01, 0.02, 0.05, 0.1, 0.3)),
@@ -137,6 +201,6 @@ def label_comparisons(repetitions: int) -> Iterator[Promise]:
                     paired_difference(metric, "auroc_macro", a, b, clusters, 0, DRAWS, seed).p_value < 0.05
                 )
             found.append(100 * float(np.mean(different)))
-        rarest = f"the rarest {100 * min(shares):.0f} %"
-        print(f"| {people} patients, {rarest} | {found[0]:.1f} / {found[1]:.1f} |")
-        yield f"different labels {people}", max(found), 5 + noise(5, repetitions, 3)
+        name = f"{people} patients, {len(shares)} labels, the rarest {100 * min(shares):.1f} %"
+        print(f"| {name} | {found[0]:.1f} / {found[1]:.1f} |")
+        yield f"different labels {name}", max(found), 5 + noise(5, repetitions, 3)

@@ -129,10 +129,9 @@ def breakdowns(
         splits: breakdown -> group -> its rows; at least one group each.
         draws: dealings of the groups to patients.
     """
-    values = {
-        name: {label: estimate_metric(metric, sampler.take(chosen), [key])[key] for label, chosen in rows.items()}
-        for name, rows in splits.items()
-    }
+    values = _estimates(metric, key, sampler, splits)
+    # A made-up patient in each group says nothing of their difference, and would only widen its interval.
+    plain = values if metric.worst is None else _estimates(replace(metric, worst=None), key, sampler, splits)
     tested = [name for name, groups in values.items() if not _untested(groups)]
     gaps = dict(
         zip(
@@ -141,7 +140,17 @@ def breakdowns(
             strict=True,
         )
     )
-    return {name: _breakdown(metric, key, groups, gaps.get(name)) for name, groups in values.items()}
+    return {name: _breakdown(metric, key, groups, gaps.get(name), plain[name]) for name, groups in values.items()}
+
+
+def _estimates(
+    metric: Metric, key: str, sampler: Sampler, splits: Mapping[str, Mapping[str, np.ndarray]]
+) -> dict[str, dict[str, Estimate]]:
+    """Return the score of each group of each breakdown."""
+    return {
+        name: {label: estimate_metric(metric, sampler.take(chosen), [key])[key] for label, chosen in rows.items()}
+        for name, rows in splits.items()
+    }
 
 
 def _untested(groups: Mapping[str, Estimate]) -> str:
@@ -152,14 +161,16 @@ def _untested(groups: Mapping[str, Estimate]) -> str:
     return "the metric is undefined in a group" if undefined else ""
 
 
-def _breakdown(metric: Metric, key: str, groups: dict[str, Estimate], gaps: dict[str, Gap] | None) -> Breakdown:
+def _breakdown(
+    metric: Metric, key: str, groups: dict[str, Estimate], gaps: dict[str, Gap] | None, plain: Mapping[str, Estimate]
+) -> Breakdown:
     defined = {label: value.value for label, value in groups.items() if not np.isnan(value.value)}
     pick = min if metric.numbers[key].higher_is_better else max
     worst = pick(defined, key=lambda label: defined[label]) if defined else ""
     if gaps is None:
         return Breakdown(groups, Gap(np.nan, reason=_untested(groups)), worst)
     if len(groups) == 2:
-        gaps[key] = _with_difference(gaps[key], *groups.values())
+        gaps[key] = _with_difference(gaps[key], *plain.values())
     return Breakdown(groups, gaps.pop(key), worst, gaps)
 
 
