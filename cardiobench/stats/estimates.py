@@ -11,25 +11,21 @@ from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import ClassScore, Estimate
+from cardiobench.stats.areas import average_precision_interval, mean_auroc_interval, share_interval, stretched_auroc
 from cardiobench.stats.bootstrap import FEW, MIN_PATIENTS, NO_WIDTH, patient_weights
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import (
     NONE,
     Interval,
     Scale,
-    auroc_interval,
     made_up_answers,
-    mean_interval,
-    placements,
     quantile_interval,
     smoothed_cells,
     standard_error,
     t_interval,
-    wilson_interval,
 )
 from cardiobench.stats.unequal import (
     stretch_of_mean,
-    stretch_of_ranking,
     stretch_of_tables,
     stretch_of_weights,
     stretched,
@@ -55,9 +51,6 @@ METHODS: Mapping[str, str] = {
     "none": "no interval",
 }
 ONE_CLASS = "one class in the test set: see the share answered right"
-ENOUGH_POSITIVES = 50
-"""Patients with a finding from which its average precision has an interval; in fewer it comes out too high."""
-FEW_POSITIVES = f"no interval: too high where fewer than {ENOUGH_POSITIVES} patients have the finding"
 MEAN_PRECISION = "no interval: too high where few patients have a label"
 
 Found = Mapping[str, Interval | str]
@@ -230,9 +223,9 @@ def _class_score(sampler: Sampler, code: int, auroc: float, auprc: float) -> Cla
     if np.isnan(auroc):
         reason = "no row has it" if not positive.any() else "all rows have it"
     elif not reason:
-        interval = _auroc(positive, scores[known], clusters)
+        interval = stretched_auroc(positive, scores[known], clusters)
         of_rows = load_formula("classification_report").area_influence(scores[known], positive)
-        precision = _average_precision(auprc, of_rows[1], positive, clusters)
+        precision = average_precision_interval(auprc, of_rows[1], positive, clusters)
     method = "" if reason else "newcombe"
     estimate = Estimate(
         auroc, interval.low, interval.high, len(known), clusters.count, reason, se=interval.se, method=method
@@ -299,10 +292,10 @@ def _of_influence(metric: Metric, values: Mapping[str, float], keys: Sequence[st
         if np.isnan(se):
             continue
         if method == "average_precision":
-            found[key] = _average_precision(values[key], influence[key], rows, clusters)
+            found[key] = average_precision_interval(values[key], influence[key], rows, clusters)
             continue
         if method == "wilson":
-            interval = _wilson(values[key], se, rows, clusters)
+            interval = share_interval(values[key], se, rows, clusters)
         else:
             interval = t_interval(values[key], se, clusters.count, SCALES[method])
             if key in worst and se > 0:
@@ -323,39 +316,13 @@ def _with_worst(number: Number, mean: float, worst: float, interval: Interval, p
     return interval._replace(high=max(interval.high, moved.high))
 
 
-def _wilson(share: float, se: float, rows: np.ndarray, clusters: Clusters) -> Interval:
-    """Compute Wilson's interval of a share that is taken over some rows, bool (n,)."""
-    plain = se * np.sqrt(1 - 1 / clusters.count)  # So that n patients of one row stand for n, as Wilson has them.
-    return wilson_interval(share, plain, clusters.count_in(rows))._replace(se=se)
-
-
-def _average_precision(value: float, influence: np.ndarray, positive: np.ndarray, clusters: Clusters) -> Interval | str:
-    """Compute Wilson's interval of the average precision of one class, or say why it has none."""
-    if clusters.count_in(positive) < ENOUGH_POSITIVES:
-        return FEW_POSITIVES
-    interval = _wilson(value, standard_error(influence, clusters), positive, clusters)
-    wide = stretched(interval, value, stretch_of_mean(influence, clusters))
-    return wide._replace(low=max(wide.low, 0.0), high=min(wide.high, 1.0))
-
-
-def _auroc(positive: np.ndarray, scores: np.ndarray, clusters: Clusters) -> Interval:
-    """Compute Newcombe's interval of an AUROC, stretched for unequal patients."""
-    interval = auroc_interval(positive, scores, clusters)
-    if clusters.equal:
-        return interval
-    value, share = placements(positive, scores)
-    influence = (share - value) / np.where(positive, positive.sum(), (~positive).sum())
-    wide = stretched(interval, value, stretch_of_ranking(positive, influence, clusters))
-    return wide._replace(low=max(wide.low, 0.0), high=min(wide.high, 1.0))
-
-
 def _of_area(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
     """Compute the interval of the area under a curve of two classes, or of the mean over several."""
     table = sampler.sample.probabilities
     if table is None or table.shape[1] != 2:
         mean = metric.per_class is not None and table is not None
         return (_class_mean if mean else _of_influence)(metric, values, keys, sampler)
-    return dict.fromkeys(keys, _auroc(sampler.sample.y_true == 1, table[:, 1], sampler.clusters))
+    return dict.fromkeys(keys, stretched_auroc(sampler.sample.y_true == 1, table[:, 1], sampler.clusters))
 
 
 def _of_precision(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
@@ -371,29 +338,7 @@ def _class_mean(metric: Metric, values: Mapping[str, float], keys: Sequence[str]
     if metric.per_class is None:
         raise ValueError(f"{metric.name} names the interval 'class_mean' and has no per_class; name 'percentile'.")
     truth, scores = metric.per_class(**metric.inputs(sampler.sample))
-    return dict.fromkeys(keys, _mean_auroc(truth, scores, sampler.clusters))
-
-
-def _mean_auroc(truth: np.ndarray, scores: np.ndarray, clusters: Clusters) -> Interval:
-    """Compute the interval of a mean AUROC from those of the classes.
-
-    Args:
-        truth: 1, 0 or NaN for unmeasured, (n, K).
-        scores: (n, K).
-        clusters: patients of the rows.
-    """
-    values = np.array(load_formula("auroc_macro").compute(truth, scores, average=None)["auroc"])
-    ranked = np.flatnonzero(~np.isnan(values))
-    influence = np.zeros((clusters.count, len(ranked)))
-    ends = []
-    for column, code in enumerate(ranked):
-        known = np.flatnonzero(~np.isnan(truth[:, code]))
-        positive = truth[known, code] == 1
-        of_rows, _ = load_formula("classification_report").area_influence(scores[known, code], positive)
-        influence[:, column] = np.bincount(clusters.of_row[known], of_rows, clusters.count)
-        ends.append(_auroc(positive, scores[known, code], clusters.take(known)))
-    lows, highs = (np.array([getattr(one, end) for one in ends]) for end in ("low", "high"))
-    return mean_interval(values[ranked], lows, highs, influence, clusters.count)
+    return dict.fromkeys(keys, mean_auroc_interval(truth, scores, sampler.clusters))
 
 
 def _percentile(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
