@@ -14,9 +14,9 @@ def made(name, **chosen):
 
 
 def test_an_option_is_set_and_recorded():
-    found = made("probe", profile="paper", penalties=[0.1, 1])
-    assert (found.profile, found.penalties) == ("paper", (0.1, 1.0))
-    assert found.get_params()["profile"] == "paper"
+    found = made("probe", refits=4, penalties=[0.1, 1])
+    assert (found.refits, found.penalties) == (4, (0.1, 1.0))
+    assert found.get_params()["refits"] == 4
     assert made("probe", class_weight=None).class_weight is None
 
 
