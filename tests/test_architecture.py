@@ -70,7 +70,6 @@ NAMED = {
     "cardiobench.stats.information": "statistics of a kind of task",
     "cardiobench.stats.estimates": "areas of the classes of a kind of task",
     "cardiobench.stats.areas": "areas of the classes of a kind of task",
-    "cardiobench.stats.influence": "areas of the classes of a kind of task",
     "cardiobench.tasks": "formulas of a kind of task",
 }
 """Module or package -> why it names numbers of metrics; everything else asks `Number`."""
