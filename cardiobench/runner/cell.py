@@ -32,6 +32,7 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner import references
 from cardiobench.runner.condition import Condition, conditions
 from cardiobench.runner.context import RunContext
+from cardiobench.runner.encode import FrameTaskPlan
 from cardiobench.runner.plan import DatasetPlan, TaskPlan
 from cardiobench.scoring.metrics import metrics_of, narrow_metrics
 
@@ -230,6 +231,7 @@ class FrameCell(TaskCell):
     """The cell of a protocol that answers labelled frames."""
 
     protocol: FrameProtocol
+    plan: FrameTaskPlan
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,8 @@ def model_inputs(
     seed = context.config.seed
     for name, plan in plans.items():
         yield from ((name, one) for one in dataset_inputs(model, {None: plan}, seed))
-    for planned in planned_cells(model, tasks, datasets, protocols, context):
-        yield from ((planned.task.dataset, one.encode_input()) for one in planned.inputs.values())
+    for cell in planned_cells(model, tasks, datasets, protocols, context):
+        yield from ((cell.task.dataset, one.encode_input()) for one in cell.plan.plans.values())
     analyzing = [protocol for protocol in protocols if isinstance(protocol, AnalysisProtocol)]
     for _, _, _, perturbed in plan_subjects(model, analyzing, plans, context):
         for name, changed in perturbed.items():

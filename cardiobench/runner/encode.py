@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.plan import DatasetPlan
+from cardiobench.runner.plan import DatasetPlan, TaskPlan
 from cardiobench.runner.processes import processes_here, share
 
 if TYPE_CHECKING:
@@ -40,6 +40,32 @@ class EncodeInput:
     store: EmbeddingStore
     missing: np.ndarray
     clean: EmbeddingStore | None = None
+
+
+class FrameInput(Protocol):
+    """Labelled frames that a model encodes into one store."""
+
+    @property
+    def store(self) -> EmbeddingStore:
+        """The store of their vectors."""
+        ...
+
+    def encode_input(self) -> EncodeInput:
+        """Return the frames that the store lacks now."""
+        ...
+
+
+class FrameTaskPlan(TaskPlan, Protocol):
+    """Where the labelled frames of a cell are."""
+
+    @property
+    def plans(self) -> Mapping[str, FrameInput]:
+        """Name -> frames that one model encodes."""
+        ...
+
+    def without(self, unreadable: Mapping[str, frozenset[str]]) -> Self:
+        """Return the plan without frames that could not be encoded, given their ids by the name of the model."""
+        ...
 
 
 def dataset_inputs(

@@ -1,48 +1,18 @@
 """Cells that read other vectors than those of whole recordings, such as tokens of labelled frames."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from cardiobench.core import extensions
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
-from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import BaseProtocol
 from cardiobench.runner.cell import FrameCell, load_or_compute
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.encode import EncodeInput, encode_inputs
+from cardiobench.runner.encode import encode_inputs
 from cardiobench.runner.evaluate import evaluate_cell
-
-
-class FrameInput(Protocol):
-    """Frames that a model encodes for a cell."""
-
-    @property
-    def store(self) -> EmbeddingStore:
-        """The store of their vectors."""
-        ...
-
-    def encode_input(self) -> EncodeInput:
-        """Return the frames that the store lacks now."""
-        ...
-
-
-@dataclass(frozen=True)
-class PlannedCell:
-    """A cell of labelled frames before they are encoded.
-
-    Attributes:
-        task: Task of the cell.
-        inputs: Name -> frames that have to be encoded.
-        make: Function that makes the cell, given for each input the ids of the frames that could not be encoded.
-    """
-
-    task: Task
-    inputs: Mapping[str, FrameInput]
-    make: Callable[[Mapping[str, frozenset[str]]], FrameCell]
 
 
 def planned_cells(
@@ -51,8 +21,8 @@ def planned_cells(
     datasets: Mapping[str, OpenDataset],
     protocols: Sequence[BaseProtocol],
     context: RunContext,
-) -> Iterator[PlannedCell]:
-    """Yield the cells of the protocols whose extension plans them.
+) -> Iterator[FrameCell]:
+    """Yield the cells of the protocols whose extension plans them, before their frames are encoded.
 
     Args:
         model: Loaded model.
@@ -75,13 +45,14 @@ def run_planned(
 ) -> None:
     """Encode the frames that planned cells lack, then evaluate them; the arguments are those of `planned_cells`."""
     unreadable: dict[tuple[str, Path], frozenset[str]] = {}  # Frames that failed are tried once.
-    for planned in planned_cells(model, tasks, datasets, protocols, context):
-        places = {name: (planned.task.name, one.store.folder) for name, one in planned.inputs.items()}
-        for name, place in places.items():
+    for cell in planned_cells(model, tasks, datasets, protocols, context):
+        lost = {}
+        for name, one in cell.plan.plans.items():
+            place = cell.subject, one.store.folder
             if place not in unreadable:
-                wanted = planned.inputs[name].encode_input()
-                unreadable[place] = encode_inputs([wanted], planned.task.dataset, context, note=", single frames")
+                wanted = one.encode_input()
+                unreadable[place] = encode_inputs([wanted], cell.task.dataset, context, note=", single frames")
+            lost[name] = unreadable[place]
         if context.accelerator.is_main_process:
-            cell = planned.make({name: unreadable[place] for name, place in places.items()})
-            load_or_compute(cell, evaluate_cell, context)
+            load_or_compute(replace(cell, plan=cell.plan.without(lost)), evaluate_cell, context)
         context.accelerator.wait_for_everyone()

@@ -16,7 +16,7 @@ from cardiobench.stats.estimates import Sampler
 from cardiobench.tasks.answers import check_classes, given_probabilities, probability_columns, split_columns
 from cardiobench.tasks.checks import SUM_TOLERANCE, check_probabilities, require
 from cardiobench.tasks.scored import Patients
-from cardiobench.tasks.tables import ScoredTable, TableKind
+from cardiobench.tasks.tables import ClassKind, ScoredTable
 from cardiobench.tasks.task import Task
 
 
@@ -57,16 +57,12 @@ class ScoredClasses(ScoredTable):
         return sentences
 
 
-class Classification(TableKind):
+class Classification(ClassKind):
     """Rules of a task whose answer is one of its classes, with a probability of each where they are known."""
 
     answer = "class"
     link = "softmax"
     table = ScoredClasses
-
-    def answer_columns(self, task: Task) -> list[str]:
-        """Return the columns of the class and of the probabilities of all classes."""
-        return ["y_pred", *probability_columns(task)]
 
     def label_values(self, cells: pd.Series, task: Task) -> np.ndarray:
         """Return codes in the task's class order, (n,) int64."""
@@ -91,13 +87,6 @@ class Classification(TableKind):
                 "rows have probabilities that do not sum to 1",
                 f"Give the softmax over {', '.join(task.classes)}.",
             )
-
-    def complete_answers(self, answers: pd.DataFrame, task: Task) -> pd.DataFrame:
-        """Return the columns with the most probable class where none is given."""
-        if "y_pred" not in answers:
-            table = answers[probability_columns(task)].to_numpy(np.float64)
-            answers = answers.assign(y_pred=self.unit_answers(table, task)["y_pred"].to_numpy())
-        return super().complete_answers(answers, task)
 
     def fill_answers(self, answers: pd.DataFrame, task: Task) -> pd.DataFrame:
         """Return the answers with probability 0 of the classes without a column, where the others sum to 1."""

@@ -23,7 +23,7 @@ from cardiobench.tasks.labels import (
     split_labels,
     unmeasured_column,
 )
-from cardiobench.tasks.tables import ScoredTable, TableKind
+from cardiobench.tasks.tables import ClassKind, ScoredTable
 from cardiobench.tasks.task import LABEL_SEPARATOR, UNMEASURED, Task
 
 
@@ -69,7 +69,7 @@ class ScoredLabels(ScoredTable):
         return sentences
 
 
-class Multilabel(TableKind):
+class Multilabel(ClassKind):
     """Rules of a task that asks for each of its classes by itself."""
 
     answer = "labels"
@@ -125,10 +125,6 @@ class Multilabel(TableKind):
         """Return the mean areas under the curves."""
         return ("auroc_macro",)
 
-    def answer_columns(self, task: Task) -> list[str]:
-        """Return the columns of the classes that are said and of the probabilities of all classes."""
-        return ["y_pred", *probability_columns(task)]
-
     def check_answers(self, answers: pd.DataFrame, task: Task, source: str) -> None:
         """Refuse answers without probabilities, those outside [0, 1], and names that are no classes."""
         if not given_probabilities(answers, task, source):
@@ -138,13 +134,6 @@ class Multilabel(TableKind):
             )
         check_classes(answers, task, source)
         check_probabilities(answers, probability_columns(task), source, task.name)
-
-    def complete_answers(self, answers: pd.DataFrame, task: Task) -> pd.DataFrame:
-        """Return the columns with the classes of at least 0.5 where none are said."""
-        if "y_pred" not in answers:
-            table = answers[probability_columns(task)].to_numpy(np.float64)
-            answers = answers.assign(y_pred=label_cells(table, task.classes))
-        return super().complete_answers(answers, task)
 
     def sample(self, frame: pd.DataFrame, task: Task) -> ScoringInput:
         """Return the classes of each row with the probability of each class."""

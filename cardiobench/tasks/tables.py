@@ -18,7 +18,7 @@ from cardiobench.stats.estimates import Sampler, estimate_metric, estimate_metri
 from cardiobench.stats.failures import FAILED, failures_sentence, share_failed
 from cardiobench.stats.information import Information, information_test
 from cardiobench.stats.variability import training_spread, widen
-from cardiobench.tasks.answers import TableAnswers
+from cardiobench.tasks.answers import TableAnswers, probability_columns
 from cardiobench.tasks.floors import best_constant, best_uninformed, is_collapsed
 from cardiobench.tasks.groups import Split, adjust_gaps, breakdowns, intersection, split_rows
 from cardiobench.tasks.labels import label_values
@@ -39,6 +39,21 @@ class TableKind(TaskKind):
     def stored_answers(self, frame: pd.DataFrame, task: Task, expected: int | None, source: str) -> TableAnswers:
         """Return the rows of answers as they are."""
         return TableAnswers(task, frame, expected, source)
+
+
+class ClassKind(TableKind):
+    """Rules of a kind whose answer names classes, with a probability of each."""
+
+    def answer_columns(self, task: Task) -> list[str]:
+        """Return the columns of the answer and of the probabilities of all classes."""
+        return ["y_pred", *probability_columns(task)]
+
+    def complete_answers(self, answers: pd.DataFrame, task: Task) -> pd.DataFrame:
+        """Return the columns with the answer that the probabilities give where there is none."""
+        if "y_pred" not in answers:
+            table = answers[probability_columns(task)].to_numpy(np.float64)
+            answers = answers.assign(y_pred=self.unit_answers(table, task)["y_pred"].to_numpy())
+        return super().complete_answers(answers, task)
 
 
 class ScoredTable(Scored):

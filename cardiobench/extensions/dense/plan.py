@@ -1,7 +1,6 @@
 """The cells of one model: a read-out of the tokens of labelled frames each, with the tokens of the floors beside them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 
 from cardiobench.core.errors import BadData, MissingData, NotApplicable
 from cardiobench.data.dataset import OpenDataset
@@ -13,7 +12,6 @@ from cardiobench.models.baselines.pixel_patches import pixel_patches
 from cardiobench.models.load import load_model
 from cardiobench.runner.cell import FrameCell
 from cardiobench.runner.context import RunContext
-from cardiobench.runner.planned import PlannedCell
 
 RANDOM_VIT = "cardiobench/random-vit"
 NAMED = 5  # labels that cannot be used, of which a run prints the reason
@@ -25,7 +23,7 @@ def plan_read_outs(
     datasets: Mapping[str, OpenDataset],
     protocols: Sequence[DensePrediction],
     context: RunContext,
-) -> Iterator[PlannedCell]:
+) -> Iterator[FrameCell]:
     """Yield a cell for each read-out of one model.
 
     A cell reads the tokens of the model (`""`) and of the floors. A moving clip has tokens of its own, and the floors of
@@ -51,21 +49,8 @@ def plan_read_outs(
                         context.summary.not_applicable.append((model.name, task.name, label, str(error)))
                         continue
                     own = {**plans, "": moving}
-                make = partial(_cell, model, protocol, task, read_out.name, own, context)
-                yield PlannedCell(task, own, make)
-
-
-def _cell(
-    model: LoadedModel,
-    protocol: DensePrediction,
-    task: Task,
-    variant: str,
-    plans: Mapping[str, TokenPlan],
-    context: RunContext,
-    unreadable: Mapping[str, frozenset[str]],
-) -> FrameCell:
-    plan = FramePlan(plans, unreadable, context.shared)
-    return FrameCell(model, protocol, context.config, task.name, (task,), plan, variant)
+                plan = FramePlan(own, context.shared)
+                yield FrameCell(model, protocol, context.config, task.name, (task,), plan, read_out.name)
 
 
 def _plan_task(

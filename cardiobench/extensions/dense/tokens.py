@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -164,13 +164,17 @@ class FramePlan:
 
     Attributes:
         plans: Name -> tokens of the model (`""`) and of the floors.
-        unreadable: Name -> ids of frames without tokens.
         scored: Floors that were scored already; shared by all models of a run.
+        unreadable: Name -> ids of frames without tokens.
     """
 
     plans: Mapping[str, TokenPlan]
-    unreadable: Mapping[str, frozenset[str]]
     scored: dict[Any, DenseScorer]
+    unreadable: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def without(self, unreadable: Mapping[str, frozenset[str]]) -> Self:
+        """Return the plan without frames that could not be encoded."""
+        return replace(self, unreadable=unreadable)
 
     @property
     def task(self) -> Task:
