@@ -10,7 +10,7 @@ from cardiobench.core.errors import BadConfig
 from cardiobench.core.registry import unknown_name
 
 SPELLING = re.compile(r"(\w+)(?:=([\w,+-]+))?", re.ASCII)
-"""`NAME` or `NAME=VALUE`, which becomes part of the variant of a result and of its path."""
+"""Spelling of a condition, which becomes part of the variant of a result and of its path."""
 
 
 @dataclass(frozen=True)
@@ -18,19 +18,16 @@ class Condition:
     """A condition of a run.
 
     Attributes:
+        label: `NAME` or `NAME=VALUE`, as a flag has it.
         name: Name in a manifest.
         value: Text after `=`; empty for none.
         module: Module that the manifest names (`Extension.conditions`).
     """
 
+    label: str
     name: str
     value: str
     module: ModuleType
-
-    @property
-    def label(self) -> str:
-        """The condition as a flag has it."""
-        return "=".join(filter(None, (self.name, self.value)))
 
 
 def conditions(config: RunConfig) -> tuple[Condition, ...]:
@@ -51,15 +48,5 @@ def conditions(config: RunConfig) -> tuple[Condition, ...]:
             raise unknown_name("condition", name, known)
         if name in found:
             raise BadConfig(f"{shown}: '{name}' is given twice. Leave one out, or make two runs.")
-        found[name] = Condition(name, value, extensions.resolve(known[name]))
+        found[name] = Condition(text, name, value, extensions.resolve(known[name]))
     return tuple(found[name] for name in sorted(found))
-
-
-def check_conditions(config: RunConfig) -> None:
-    """Let conditions refuse the settings before any work is done.
-
-    Raises:
-        CardioBenchError: An unknown condition, or settings that a condition refuses.
-    """
-    for one in conditions(config):
-        one.module.check(config, one.value)

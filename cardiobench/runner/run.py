@@ -33,7 +33,7 @@ from cardiobench.protocols.profile import find_profile
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.runner.analyze import analyze_model, compare_models
 from cardiobench.runner.cell import AnalysisCell, Cell
-from cardiobench.runner.condition import check_conditions
+from cardiobench.runner.condition import conditions
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
@@ -183,7 +183,8 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
         parse_shard(config.shard)
         if config.push_to_hub:
             raise BadConfig("--push-to-hub does not go with --shard: push from the last run, which has no --shard.")
-    check_conditions(config)
+    for condition in conditions(config):
+        condition.module.check(config, condition.value)
     if config.max_recording_mb is not None:
         set_limit(config.max_recording_mb)
     protocols = make_protocols(config)
