@@ -150,9 +150,10 @@ class Run:
 
     def _outcome(self, file: str) -> dict[str, object]:
         end, ran = _spent() + self.seconds, False
-        for tests in test_files(file):
-            while tests and (left := end - _spent()) > 0:
-                failed = self._first_failure(tests, left)
+        for tests in filter(None, test_files(file)):
+            while True:
+                left = end - _spent()
+                failed = self._first_failure(tests, left) if left > 0 else "late"
                 ran = True
                 if failed == "late":
                     return {"outcome": "late"}

@@ -218,3 +218,15 @@ def test_one_protocol_speaks_for_a_task():
     assert eval_results.primary_protocol(["zero_shot.b", "zero_shot.a", "knn"]) == "zero_shot.a"
     assert eval_results.primary_protocol(["something"]) == "something"
     assert eval_results.primary_protocol(["something", "zero_shot", "few_shot"]) == "zero_shot"
+
+
+def test_what_others_measured_is_compared_metric_by_metric():
+    """The check that a card keeps what it said would see nothing if it did not look at single measurements."""
+    ours, theirs, more = ({"type": name, "value": 1.0} for name in ("ours", "theirs", "more"))
+    results = [{"task": "a", "metrics": [ours, theirs]}, {"task": "b", "metrics": [ours]}, {"task": "c"}]
+    content = {"license": "mit", "model-index": [{"name": "m", "results": results}]}
+    rest, others = cards._others(content, {repr("ours")}, lambda metric: metric["type"])
+    assert rest == {"license": "mit"}
+    assert others == [{"task": "a", "metrics": [theirs]}, {"task": "c", "metrics": []}]
+    changed = {"model-index": [{"name": "m", "results": [{"task": "a", "metrics": [ours, more]}, *results[1:]]}]}
+    assert cards._others(changed, {repr("ours")}, lambda metric: metric["type"])[1] != others
