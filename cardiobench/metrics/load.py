@@ -50,7 +50,8 @@ def load_metric(name: str) -> Metric:
     if not hasattr(formula, "compute"):
         raise BadConfig(f"metric {name}: its formula has no function compute(references, predictions).")
     functions = {function: getattr(formula, function, None) for function in OPTIONAL}
-    return Metric(name, formula.compute, read_numbers(name, formula), **functions)
+    needs = getattr(formula, "NEEDS_PROBABILITIES", False)
+    return Metric(name, formula.compute, read_numbers(name, formula), **functions, needs_probabilities=needs)
 
 
 def formula_version(name: str) -> str:

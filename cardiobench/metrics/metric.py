@@ -9,7 +9,17 @@ import numpy as np
 from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 
-OPTIONAL = ("compute_resamples", "from_tables", "influence", "support", "floor", "per_row", "per_class", "worst")
+OPTIONAL = (
+    "compute_resamples",
+    "from_tables",
+    "influence",
+    "support",
+    "floor",
+    "per_row",
+    "per_class",
+    "shares",
+    "worst",
+)
 """Functions that a formula may have beside `compute`."""
 
 
@@ -33,6 +43,9 @@ class Metric:
         per_row: `(references, predictions, ...) -> {key: (n,)}` for numbers that are means over rows.
         per_class: `(references, predictions, ...) -> (truth (n, K), scores (n, K))` for areas under curves that are means
             over classes: whether each row has each class (1, 0, NaN for unmeasured), and its score for it.
+        shares: `(references, predictions, ...) -> {key: (hits (n, K), rows (n, K))}` for shares that are means over classes:
+            the rows that the share of each class is taken over, and those of them that count.
+        needs_probabilities: Whether answers of 0 and 1 alone, which have no ranking, cannot be scored by it.
     """
 
     name: str
@@ -45,7 +58,9 @@ class Metric:
     floor: Callable[..., dict[str, tuple[float, str]]] | None = None
     per_row: Callable[..., dict[str, np.ndarray]] | None = None
     per_class: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None
+    shares: Callable[..., dict[str, tuple[np.ndarray, np.ndarray]]] | None = None
     worst: Callable[..., dict[str, float]] | None = None
+    needs_probabilities: bool = False
 
     @property
     def primary_key(self) -> str:

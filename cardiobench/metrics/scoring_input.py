@@ -12,8 +12,8 @@ class ScoringInput:
     Attributes:
         y_true: measured values, or class codes in the task's class order, (n,); of a multilabel task 1, 0, or NaN for
             unmeasured, (n, K).
-        y_pred: answers in the same form, (n,); of a multilabel task the probability of each class, (n, K).
-        probabilities: (n, K) in the task's class order; None where the model gave none, and of a multilabel task.
+        y_pred: answers in the same form, (n,); of a multilabel task 1 for each class that was given, else 0, (n, K).
+        probabilities: (n, K) in the task's class order; None where the model gave none.
     """
 
     y_true: np.ndarray
@@ -28,6 +28,11 @@ class ScoringInput:
         """Tell whether a row can have several of the classes."""
         return self.y_true.ndim == 2
 
+    @property
+    def scores(self) -> np.ndarray:
+        """Scores by which rows are ranked, (n, K): the probabilities, or the answers where there are none."""
+        return self.y_pred if self.probabilities is None else self.probabilities
+
     def present_classes(self, classes: int) -> np.ndarray:
         """Tell which of K classes some row has, bool (K,); of a multilabel task also some row must be without it."""
         if self.multilabel:
@@ -41,4 +46,5 @@ class ScoringInput:
 
     def take_classes(self, chosen: np.ndarray) -> "ScoringInput":
         """Take some classes of a multilabel task only, bool (K,)."""
-        return ScoringInput(self.y_true[:, chosen], self.y_pred[:, chosen])
+        probabilities = None if self.probabilities is None else self.probabilities[:, chosen]
+        return ScoringInput(self.y_true[:, chosen], self.y_pred[:, chosen], probabilities)

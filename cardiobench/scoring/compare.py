@@ -23,7 +23,15 @@ from cardiobench.scoring.verdict import DETECTABLE
 from cardiobench.stats.bootstrap import MIN_PATIENTS, patient_weights
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import made_up_answers, smoothed_cells, standard_error
-from cardiobench.stats.paired import MIN_PER_LABEL, UNKNOWN, Difference, comparable_labels, label_difference, students
+from cardiobench.stats.paired import (
+    MIN_PER_LABEL,
+    UNKNOWN,
+    Difference,
+    comparable_labels,
+    label_difference,
+    moves_of_shares,
+    students,
+)
 from cardiobench.stats.unequal import stretch_of_mean, stretch_of_tables, stretch_of_weights
 from cardiobench.tasks.answers import TableAnswers
 
@@ -176,10 +184,13 @@ def compare(
         pairs = [(fill_missing(a, worst=one), fill_missing(b, worst=other)) for one, other in cases]
         return _worst_case(*(compare(*pair, metric, resamples=resamples, seed=seed) for pair in pairs))
     other = replace(b, frame=same_rows(a, b))
-    name = metric or a.task.metrics[0]
-    loaded = a.task.rules.compared(load_metric(name))
-    key = loaded.primary_key
     first, second, clusters, labels = a.sample(), other.sample(), Clusters.of(a.patients), ""
+    loaded = a.task.rules.compared(load_metric(metric or a.task.metrics[0]), (first, second))
+    if metric and load_metric(metric).needs_probabilities and loaded.name != metric:
+        raise BadPredictions(
+            f"{metric} needs probabilities of both, and one has decisions alone: compare by {loaded.name}."
+        )
+    key = loaded.primary_key
     if first.multilabel and (chosen := comparable_labels(first.y_true, clusters)).any():
         first, second = first.take_classes(chosen), second.take_classes(chosen)
         labels = f"over {chosen.sum()} of {len(chosen)} labels, which {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} have not"
@@ -255,7 +266,11 @@ def paired_difference(
         Its intervals, standard error and p.
     """
     if metric.numbers[key].method == "class_mean":
-        return label_difference(first, second, clusters)
+        moves = None
+        if metric.shares is not None:
+            one, other = (metric.shares(**metric.inputs(sample))[key] for sample in (first, second))
+            moves = moves_of_shares(one, other, metric.numbers[key].method_detail)
+        return label_difference(first, second, clusters, moves)
     if metric.from_tables is not None and classes and metric.numbers[key].method == "smoothed":
         drawn, factor = _table_differences(metric, key, first, second, clusters, classes, resamples, seed)
     elif metric.influence is not None:

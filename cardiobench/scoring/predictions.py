@@ -35,7 +35,8 @@ class Predictions(TableAnswers):
         Args:
             references: id, patient_id, split, y_true and columns of groups, all splits.
             answers: id with y_pred (class name or number) or `p_<class>` for every class, or both; with probabilities
-                alone the most probable class is the answer (of two the positive one on a tie). A multilabel task needs the probabilities.
+                alone the most probable class is the answer (of two the positive one on a tie), and of a multilabel task (y_pred
+                such as `MI;STTC`, empty for none) the classes of at least 0.5.
             task: the question.
             source: how messages call the answers, such as a file name.
             split: which rows are scored.
@@ -98,7 +99,9 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
     stems = dict.fromkeys((task.target, target, target.partition("_")[0]))
     value_column = find("y_pred", "prediction", *(f"{stem}_pred" for stem in stems))
     if value_column is not None and task.classes:
-        answers["y_pred"] = class_names_of(table[value_column], task)
+        # The cell of a unit with none of the labels is empty, which pandas may read as a null.
+        cells = table[value_column].fillna("") if task.rules.empty_label else table[value_column]
+        answers["y_pred"] = class_names_of(cells, task)
     elif value_column is not None:
         answers["y_pred"] = numbers_of(table[value_column], answers["id"], f"{source}: {value_column}")
     for place, name in enumerate(task.classes):

@@ -1,6 +1,6 @@
 """Rankings of several models by the mean of their scores over tasks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -68,29 +68,31 @@ def rank_models(
         beside: Contest -> reference -> its predictions for the same units.
     """
     tables: dict[tuple[str, str, str], dict[str, Mapping[str, TableAnswers]]] = {}
+    metrics: dict[str, Metric] = {}
     for (task, protocol), models in contests.items():
-        answers = next(iter(models.values()))
-        key = _metric(answers).primary_key
-        tables.setdefault((protocol, key, answers.task.unit), {})[task] = models
+        every = [*models.values(), *(beside or {}).get((task, protocol), {}).values()]
+        metric = _metric(every)
+        metrics[metric.primary_key] = metric
+        tables.setdefault((protocol, metric.primary_key, every[0].task.unit), {})[task] = models
     rankings = []
-    for (protocol, _, _), of_tasks in tables.items():
+    for (protocol, key, _), of_tasks in tables.items():
         references = {task: (beside or {}).get((task, protocol), {}) for task in of_tasks}
-        if (ranking := _rank(protocol, of_tasks, references)) is not None:
+        if (ranking := _rank(protocol, metrics[key], of_tasks, references)) is not None:
             rankings.append(ranking)
     return rankings
 
 
 def _rank(
     protocol: str,
+    metric: Metric,
     of_tasks: Mapping[str, Mapping[str, TableAnswers]],
     beside: Mapping[str, Mapping[str, TableAnswers]],
 ) -> Ranking | None:
     names, tasks = _common(of_tasks)
     if len(names) < 2:
         return None
-    scored = {name: [_score(of_tasks[task][name]) for task in tasks] for name in names}
+    scored = {name: [_score(of_tasks[task][name], metric) for task in tasks] for name in names}
     first = of_tasks[tasks[0]][names[0]]
-    metric = _metric(first)
     scores = np.array([np.mean([one.score for one in scored[name]]) for name in names])
     patients = sorted({patient for ones in scored.values() for one in ones for patient in one.influence})
     moved = np.array([[sum(one.influence.get(who, 0.0) for one in scored[name]) for who in patients] for name in names])
@@ -112,7 +114,7 @@ def _rank(
         factor=stretch(clusters, 0.0, 0.0) if len(by_dataset) == len(tasks) == 1 else 1.0,
     )
     references = {
-        name: float(np.mean([_score(beside[task][name]).score for task in tasks]))
+        name: float(np.mean([_score(beside[task][name], metric).score for task in tasks]))
         for name in sorted(set.intersection(*(set(beside[task]) for task in tasks)))
     }
     left_out = tuple(sorted({name for models in of_tasks.values() for name in models} - set(names)))
@@ -130,13 +132,15 @@ def _common(of_tasks: Mapping[str, Mapping[str, TableAnswers]]) -> tuple[list[st
     return names, ()
 
 
-def _metric(answers: TableAnswers) -> Metric:
-    return answers.task.rules.compared(load_metric(answers.task.metrics[0]))
+def _metric(several: Sequence[TableAnswers]) -> Metric:
+    """Return the metric by which several answers to one task are compared."""
+    task = several[0].task
+    return task.rules.compared(load_metric(task.metrics[0]), [answers.sample() for answers in several])
 
 
-def _score(answers: TableAnswers) -> TaskScore:
+def _score(answers: TableAnswers, metric: Metric) -> TaskScore:
     answers = fill_missing(answers, worst=True)
-    metric, sample, clusters = _metric(answers), answers.sample(), Clusters.of(answers.patients)
+    sample, clusters = answers.sample(), Clusters.of(answers.patients)
     key, present = metric.primary_key, sample.present_classes(len(answers.task.classes))
     names = [f"{answers.task.dataset} {who}" for who in dict.fromkeys(answers.patients)]
     if sample.multilabel and (chosen := comparable_labels(sample.y_true, clusters)).any():

@@ -24,6 +24,7 @@ from cardiobench.stats.intervals import (
     standard_error,
     t_interval,
 )
+from cardiobench.stats.shares import mean_of_shares
 from cardiobench.stats.unequal import (
     stretch_of_mean,
     stretch_of_tables,
@@ -46,7 +47,7 @@ METHODS: Mapping[str, str] = {
     "log_t": "Student's t over patients on the log scale",
     "log_t_complement": "Student's t over patients on the log scale of 1 minus the score",
     "fisher_z": "Student's t over patients on Fisher's z",
-    "class_mean": "Newcombe's intervals of the classes with their correlations over patients (Zou and Donner)",
+    "class_mean": "intervals of the classes (AUROC: Newcombe's, shares: Wilson's), with their correlations (Zou and Donner)",
     "percentile": "percentiles of a bootstrap over patients",
     "none": "no interval",
 }
@@ -206,8 +207,8 @@ def _check_declared(metric: Metric, values: Mapping[str, float], keys: Sequence[
 
 
 def score_classes(sampler: Sampler, classes: Sequence[str]) -> dict[str, ClassScore]:
-    """Score each class of a multilabel task against its absence, over the rows in which it was measured."""
-    areas = load_formula("auroc_macro").compute(sampler.sample.y_true, sampler.sample.y_pred, average=None)
+    """Score the ranking of each class of a multilabel task against its absence, over the rows in which it was measured."""
+    areas = load_formula("auroc_macro").compute(sampler.sample.y_true, sampler.sample.scores, average=None)
     return {
         name: _class_score(sampler, code, areas["auroc"][code], areas["auprc"][code])
         for code, name in enumerate(classes)
@@ -215,7 +216,7 @@ def score_classes(sampler: Sampler, classes: Sequence[str]) -> dict[str, ClassSc
 
 
 def _class_score(sampler: Sampler, code: int, auroc: float, auprc: float) -> ClassScore:
-    truth, scores = sampler.sample.y_true[:, code], sampler.sample.y_pred[:, code]
+    truth, scores = sampler.sample.y_true[:, code], sampler.sample.scores[:, code]
     known = np.flatnonzero(~np.isnan(truth))
     clusters, positive = sampler.clusters.take(known), truth[known] == 1
     interval, reason = NONE, "" if clusters.count >= MIN_PATIENTS else FEW
@@ -335,10 +336,14 @@ def _of_precision(metric: Metric, values: Mapping[str, float], keys: Sequence[st
 
 def _class_mean(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
     del values
+    sample, clusters = sampler.sample, sampler.clusters
+    if metric.shares is not None:
+        shares = metric.shares(**metric.inputs(sample.take_classes(sample.present_classes(sampler.classes))))
+        return {key: mean_of_shares(*shares[key], metric.numbers[key].method_detail, clusters) for key in keys}
     if metric.per_class is None:
-        raise ValueError(f"{metric.name} names the interval 'class_mean' and has no per_class; name 'percentile'.")
-    truth, scores = metric.per_class(**metric.inputs(sampler.sample))
-    return dict.fromkeys(keys, mean_auroc_interval(truth, scores, sampler.clusters))
+        raise ValueError(f"{metric.name}: the interval 'class_mean' needs per_class or shares; name 'percentile'.")
+    truth, scores = metric.per_class(**metric.inputs(sample))
+    return dict.fromkeys(keys, mean_auroc_interval(truth, scores, clusters))
 
 
 def _percentile(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:

@@ -79,8 +79,10 @@ def information_test(
         rows = np.flatnonzero(np.isin(clusters.of_row, chosen))
         sample, clusters = sample.take(rows), clusters.take(rows)
     if sample.multilabel:
-        tails = p_of_labels(sample.y_true, sample.y_pred, clusters, draws, seed)
-        return Information.of(tails, "auroc_macro", clusters.count)
+        tails = p_of_labels(sample.y_true, sample.scores, clusters, draws, seed)
+        # The AUROC of answers of 0 and 1 is the mean of sensitivity and specificity.
+        statistic = "balanced_accuracy" if sample.probabilities is None else "auroc_macro"
+        return Information.of(tails, statistic, clusters.count)
     if not classes:
         tails = p_of_numbers(sample.y_true, sample.y_pred, clusters, draws, seed)
         return Information.of(tails, "mae", clusters.count)

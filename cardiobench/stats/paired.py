@@ -1,5 +1,6 @@
 """Differences of two models that answered the same rows."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import placements
+from cardiobench.stats.shares import on_scale, shares_of, slope_of
 from cardiobench.stats.unequal import stretch_of_mean
 
 MIN_PER_LABEL = 5
@@ -50,10 +52,36 @@ def comparable_labels(truth: np.ndarray, clusters: Clusters) -> npt.NDArray[np.b
     return np.asarray((counts >= MIN_PER_LABEL).all(axis=1))
 
 
-def label_difference(first: ScoringInput, second: ScoringInput, clusters: Clusters) -> Difference:
-    """Judge the difference of two mean AUROCs over several labels.
+Moves = Callable[[int, np.ndarray], tuple[float, np.ndarray]]
+"""`(label, its m measured rows) -> (difference of the label, influence of the rows on it (m,))`."""
 
-    The variance is DeLong's over patients, the degrees of freedom are Satterthwaite's, to which each label adds one less than
+
+def moves_of_ranks(first: ScoringInput, second: ScoringInput) -> Moves:
+    """Return the differences of AUROCs, whose influence on rows gives DeLong's variance."""
+
+    def moves(code: int, known: np.ndarray) -> tuple[float, np.ndarray]:
+        positive = first.y_true[known, code] == 1
+        (one, shares), (other, others) = (placements(positive, each.scores[known, code]) for each in (first, second))
+        sizes = np.where(positive, positive.sum(), (~positive).sum())
+        return one - other, (shares - others - (one - other)) / sizes
+
+    return moves
+
+
+def moves_of_shares(first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], scale: str) -> Moves:
+    """Return the differences of shares of rows, given as hits and rows, bool (n, K) each, on a scale of `stats.shares`."""
+    (one, of_one), (other, of_other) = (shares_of(*each) for each in (first, second))
+    differences = on_scale(one, scale) - on_scale(other, scale)
+    influence = of_one * slope_of(one, scale) - of_other * slope_of(other, scale)
+    return lambda code, known: (float(differences[code]), influence[known, code])
+
+
+def label_difference(
+    first: ScoringInput, second: ScoringInput, clusters: Clusters, moves: Moves | None = None
+) -> Difference:
+    """Judge the difference of two means over several labels, of AUROCs or of shares such as F1.
+
+    The variance is that of the influence of patients, of AUROCs DeLong's; the degrees of freedom are Satterthwaite's, to which each label adds one less than
     its positive patients: a label of five patients knows its own variance badly, a mean over many labels better.
 
     Source: DeLong et al., Biometrics 44 (1988); Obuchowski, Biometrics 53 (1997); Satterthwaite, Biometrics Bulletin 2 (1946).
@@ -62,22 +90,23 @@ def label_difference(first: ScoringInput, second: ScoringInput, clusters: Cluste
         first: Scores of one model, (n, K).
         second: Scores of the other for the same rows.
         clusters: Patients of the rows.
+        moves: Differences of single labels; None for those of AUROCs.
 
     Returns:
         The difference over the labels of `comparable_labels`; NaN where there are none.
     """
+    moves = moves or moves_of_ranks(first, second)
     total, differences = np.zeros(len(first)), []
     variances, freedoms = [], []
     for code in np.flatnonzero(comparable_labels(first.y_true, clusters)):
         truth = first.y_true[:, code]
         known = np.flatnonzero(~np.isnan(truth))
         positive = truth[known] == 1
-        (one, shares), (other, others) = (placements(positive, each.y_pred[known, code]) for each in (first, second))
-        differences.append(one - other)
-        moved = shares - others - (one - other)
+        difference, moved = moves(int(code), known)
+        differences.append(difference)
         for rows in (positive, ~positive):
             patients = clusters.count_in(known[rows])
-            part = moved[rows] / rows.sum() * np.sqrt(patients / max(patients - 1, 1))
+            part = moved[rows] * np.sqrt(patients / max(patients - 1, 1))
             total[known[rows]] += part
             if rows is positive:
                 variances.append((np.bincount(clusters.of_row[known[rows]], part) ** 2).sum())

@@ -43,7 +43,8 @@ def check_classes(answers: pd.DataFrame, task: Task, source: str) -> None:
     if "y_pred" not in answers:
         return
     codes, cells = pd.factorize(answers["y_pred"], use_na_sentinel=False)  # few differ, in however many rows
-    strange = answers[np.array([bool(task.rules.strange_labels([cell], task)) for cell in cells], dtype=bool)[codes]]
+    asked = replace(task, partially_labelled=False)  # an answer leaves no class open
+    strange = answers[np.array([bool(task.rules.strange_labels([cell], asked)) for cell in cells], dtype=bool)[codes]]
     if len(strange):
         rows = [f"{name} ({cell!r})" for name, cell in zip(strange["id"], strange["y_pred"], strict=True)]
         raise BadPredictions(

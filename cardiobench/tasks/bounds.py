@@ -17,8 +17,8 @@ def completed(
     """Answer the missing rows in the worst or in the best way; they come after the answered rows.
 
     A wrong class is the one that costs macro F1 most, row by row (exact for fixed totals, since each F1 is convex in its
-    false positives); its probability is 1. Of a multilabel task the probabilities are 0 where they should be 1, and 1 where
-    they should be 0. A wrong number is the end of the label's range that is farther from the truth.
+    false positives); its probability is 1. Of a multilabel task answers and probabilities are 0 where they should be 1, and 1
+    where they should be 0. A wrong number is the end of the label's range that is farther from the truth.
 
     Args:
         answered: the rows with answers.
@@ -30,7 +30,9 @@ def completed(
     truth = np.concatenate([answered.y_true, missing])
     if answered.multilabel:
         answers = np.nan_to_num(1 - missing if worst else missing)
-        return ScoringInput(truth, np.concatenate([answered.y_pred, answers]))
+        scores = answered.probabilities
+        scores = None if scores is None else np.concatenate([scores, answers])
+        return ScoringInput(truth, np.concatenate([answered.y_pred, answers]), scores)
     if not worst:
         answers = missing
     elif classes:

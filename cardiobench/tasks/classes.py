@@ -2,19 +2,16 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadPredictions
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
-from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.estimates import Sampler
-from cardiobench.tasks.answers import check_classes, given_probabilities, probability_columns, split_columns
-from cardiobench.tasks.checks import SUM_TOLERANCE, check_probabilities, require
+from cardiobench.tasks.answers import probability_columns, split_columns
+from cardiobench.tasks.checks import SUM_TOLERANCE, require
 from cardiobench.tasks.scored import Patients
 from cardiobench.tasks.tables import ClassKind, ScoredTable
 from cardiobench.tasks.task import Task
@@ -74,12 +71,8 @@ class Classification(ClassKind):
 
     def check_answers(self, answers: pd.DataFrame, task: Task, source: str) -> None:
         """Refuse answers that are no classes, and probabilities outside [0, 1] or that do not sum to 1."""
-        given = given_probabilities(answers, task, source)
-        if not given and "y_pred" not in answers:
-            raise BadPredictions(f"{source} has neither y_pred nor probabilities for {task.name}.")
-        check_classes(answers, task, source)
-        if given:
-            check_probabilities(answers, given, source, task.name)
+        super().check_answers(answers, task, source)
+        if given := split_columns(answers, task)[0]:
             require(
                 np.abs(answers[given].to_numpy(np.float64).sum(axis=1) - 1) <= SUM_TOLERANCE,
                 answers,
@@ -106,27 +99,9 @@ class Classification(ClassKind):
             return []
         return [f"y_pred is not the most probable class in {odd} of {len(answers)} rows; both are used as given"]
 
-    def sample(self, frame: pd.DataFrame, task: Task) -> ScoringInput:
-        """Return class codes, with the probabilities where they are known."""
-        sample, columns = super().sample(frame, task), probability_columns(task)
-        known = set(columns) <= set(frame.columns)
-        return replace(sample, probabilities=frame[columns].to_numpy(np.float64)) if known else sample
-
-    def cells(self, sample: ScoringInput, task: Task) -> dict[str, np.ndarray]:
-        """Return the names of classes, and the probabilities where they are known."""
-        named = {"y_pred": np.array(task.classes, dtype=object)[sample.y_pred]}
-        if sample.probabilities is None:
-            return named
-        return named | dict(zip(probability_columns(task), sample.probabilities.T, strict=True))
-
-    def scoring_input(self, truth: np.ndarray, means: np.ndarray) -> ScoringInput:
-        """Return true classes with predicted ones and their probabilities."""
-        return replace(super().scoring_input(truth, means), probabilities=means)
-
-    def unit_answers(self, means: np.ndarray, task: Task) -> pd.DataFrame:
-        """Return the probabilities of each unit and its most probable class."""
-        frame = pd.DataFrame(means, columns=probability_columns(task))
-        return frame.assign(y_pred=np.asarray(task.classes, dtype=object)[self.decide(means)])
+    def named(self, answers: np.ndarray, task: Task) -> np.ndarray:
+        """Return the names of classes."""
+        return np.array(task.classes, dtype=object)[answers]
 
     def errors(self, frame: pd.DataFrame, task: Task) -> pd.Series:
         """Return 1 minus the probability of the true class (1 where unknown) of wrong answers, 0 of right ones."""

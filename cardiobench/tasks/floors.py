@@ -12,7 +12,7 @@ from cardiobench.tasks.task import Task
 
 CHANCE_DRAWS = 200
 EVEN = 0.5
-"""Probability of every class in a constant answer to a multilabel task; no other has another rank."""
+"""Probability of every class in a constant answer to a multilabel task, which gives all of them; no other has another rank."""
 COLLAPSED_SPREAD = 0.01  # of the references' standard deviation
 SENTENCE = "Floor: the best score reachable on average without looking at the recording, by a constant or by guessing."
 
@@ -83,7 +83,9 @@ def _shares(y_true: np.ndarray) -> np.ndarray:
 
 
 def constant(y_true: np.ndarray, value: float) -> ScoringInput:
-    """Answer all rows with one value, of a multilabel task all classes."""
+    """Answer all rows with one value, of a multilabel task all classes with one probability."""
+    if y_true.ndim == 2:
+        return ScoringInput(y_true, np.full(y_true.shape, float(value >= EVEN)), np.full(y_true.shape, value))
     return ScoringInput(y_true, np.full(y_true.shape, value, dtype=y_true.dtype))
 
 
@@ -162,7 +164,7 @@ def is_collapsed(task: Task, sample: ScoringInput) -> bool:
         shares = _shares(sample.y_true)
         spread = np.sqrt(shares * (1 - shares))
         ranked = spread > 0
-        return bool((np.std(sample.y_pred, axis=0) <= COLLAPSED_SPREAD * spread)[ranked].all())
+        return bool((np.std(sample.scores, axis=0) <= COLLAPSED_SPREAD * spread)[ranked].all())
     if task.classes:
         return bool((sample.y_pred == sample.y_pred[0]).all())
     return bool(np.std(sample.y_pred) <= COLLAPSED_SPREAD * np.std(sample.y_true))

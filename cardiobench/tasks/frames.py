@@ -12,6 +12,7 @@ import pandas as pd
 from cardiobench.core.errors import NotApplicable
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor
 from cardiobench.stats.estimates import estimate_metric
@@ -89,7 +90,7 @@ class FrameKind(TaskKind):
         """Return the frames in the form in which they are scored."""
         return ScoredFrames(answers, references, context)
 
-    def compared(self, metric: Metric) -> Metric:
+    def compared(self, metric: Metric, samples: Sequence[ScoringInput]) -> Metric:
         """Return the mean of the scores of units, which are computed already (`stored_answers`)."""
         return mean_metric(metric.primary)
 

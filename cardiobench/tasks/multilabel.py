@@ -1,18 +1,19 @@
 """Multilabel classification: any number of the classes per unit, none included."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadPredictions, first_n
+from cardiobench.core.errors import first_n
+from cardiobench.metrics.load import load_metric
+from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import Breakdown, ClassScore
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.estimates import score_classes
-from cardiobench.tasks.answers import check_classes, given_probabilities, probability_columns
-from cardiobench.tasks.checks import check_probabilities
+from cardiobench.tasks.floors import EVEN
 from cardiobench.tasks.groups import MIN_PER_CLASS, breakdowns, comparable_classes
 from cardiobench.tasks.labels import (
     allowed_names,
@@ -24,15 +25,25 @@ from cardiobench.tasks.labels import (
     unmeasured_column,
 )
 from cardiobench.tasks.tables import ClassKind, ScoredTable
-from cardiobench.tasks.task import LABEL_SEPARATOR, UNMEASURED, Task
+from cardiobench.tasks.task import LABEL_SEPARATOR, UNMEASURED, Task, metrics_of
+
+OF_DECISIONS = "multilabel_f1"
+"""Metric that ranks answers without probabilities."""
 
 
 class ScoredLabels(ScoredTable):
-    """Rows with a probability for each class."""
+    """Rows with any number of the classes each, and a probability of each class where there are some."""
+
+    def ranking(self, metrics: Sequence[Metric]) -> tuple[Sequence[Metric], Metric, str]:
+        """Return the first metric; without probabilities the first one that needs none."""
+        if self.sampler.sample.probabilities is not None:
+            return super().ranking(metrics)
+        kept = [metric for metric in metrics if not metric.needs_probabilities] or [load_metric(OF_DECISIONS)]
+        return super().ranking(kept)
 
     def per_class(self) -> dict[str, ClassScore]:
-        """Return the scores of each class against its absence."""
-        return score_classes(self.sampler, self.task.classes)
+        """Return the scores of each class against its absence; none without probabilities."""
+        return {} if self.sampler.sample.probabilities is None else score_classes(self.sampler, self.task.classes)
 
     def breakdowns(
         self, rows: Mapping[str, Mapping[str, np.ndarray]], skipped: dict[str, str]
@@ -60,6 +71,9 @@ class ScoredLabels(ScoredTable):
         with_it, without = (np.array([clusters.count_in(column == value) for column in truth.T]) for value in (1, 0))
         scored = (with_it > 0) & (without > 0)
         sentences = []
+        if self.sampler.sample.probabilities is None:
+            wanted = [one for one in metrics_of(self.task) if load_metric(one).needs_probabilities]
+            sentences.append(f"decisions without probabilities: no {', '.join(wanted)}, and ranked by {self.key}")
         if len(rare := classes[scored & (with_it < MIN_PATIENTS)]):
             sentences.append(
                 f"fewer than {MIN_PATIENTS} patients with {len(rare)} of the {len(classes)} classes: {first_n(rare)}"
@@ -122,39 +136,26 @@ class Multilabel(ClassKind):
         ]
 
     def reports(self, task: Task) -> tuple[str, ...]:
-        """Return the mean areas under the curves."""
-        return ("auroc_macro",)
+        """Return the mean areas under the curves, and the mean F1."""
+        return ("auroc_macro", OF_DECISIONS)
 
-    def check_answers(self, answers: pd.DataFrame, task: Task, source: str) -> None:
-        """Refuse answers without probabilities, those outside [0, 1], and names that are no classes."""
-        if not given_probabilities(answers, task, source):
-            raise BadPredictions(
-                f"{source} has no probabilities; {task.name} is ranked by them. Give a column for each class: "
-                f"{', '.join(probability_columns(task))}; 1 and 0 where only the labels are known, as of people."
-            )
-        check_classes(answers, task, source)
-        check_probabilities(answers, probability_columns(task), source, task.name)
+    def compared(self, metric: Metric, samples: Sequence[ScoringInput]) -> Metric:
+        """Return the mean F1 where one of the two has no probabilities and the metric needs them."""
+        lacking = metric.needs_probabilities and any(sample.probabilities is None for sample in samples)
+        return load_metric(OF_DECISIONS) if lacking else metric
 
-    def sample(self, frame: pd.DataFrame, task: Task) -> ScoringInput:
-        """Return the classes of each row with the probability of each class."""
-        return ScoringInput(
-            self.label_values(frame["y_true"], task), frame[probability_columns(task)].to_numpy(np.float64)
-        )
+    def decide(self, values: np.ndarray) -> np.ndarray:
+        """Return 1 for each class with a probability of at least 0.5, else 0, (n, K)."""
+        return (values >= EVEN).astype(np.float64)
 
-    def cells(self, sample: ScoringInput, task: Task) -> dict[str, np.ndarray]:
-        """Return the classes of at least 0.5, and all probabilities."""
-        columns = dict(zip(probability_columns(task), sample.y_pred.T, strict=True))
-        return {"y_pred": label_cells(sample.y_pred, task.classes), **columns}
+    def named(self, answers: np.ndarray, task: Task) -> np.ndarray:
+        """Return the cells of the classes that are given."""
+        return label_cells(answers, task.classes)
 
     def errors(self, frame: pd.DataFrame, task: Task) -> pd.Series:
-        """Return the mean distance of the probabilities from 0 and 1, over measured classes; of wrong answers alone."""
+        """Return the mean distance of the probabilities, or of the answers, from the truth over measured classes; of wrong answers alone."""
         sample = self.sample(frame, task)
-        distance = np.abs(sample.y_pred - sample.y_true)
+        distance = np.abs(sample.scores - sample.y_true)
         measured = ~np.isnan(distance)
         error = np.nansum(distance, axis=1) / np.maximum(measured.sum(axis=1), 1)
         return pd.Series(error, index=frame.index).where(frame["y_true"] != frame["y_pred"], np.nan)
-
-    def unit_answers(self, means: np.ndarray, task: Task) -> pd.DataFrame:
-        """Return the probabilities of each unit, and the classes with a probability of at least 0.5."""
-        frame = pd.DataFrame(means, columns=probability_columns(task))
-        return frame.assign(y_pred=label_cells(means, task.classes))

@@ -1,12 +1,15 @@
 """Kinds of task with one answer per unit: what regression, classification and several labels have in common."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
+from cardiobench.core.errors import BadPredictions
 from cardiobench.metrics.load import load_metrics
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
@@ -18,7 +21,8 @@ from cardiobench.stats.estimates import Sampler, estimate_metric, estimate_metri
 from cardiobench.stats.failures import FAILED, failures_sentence, share_failed
 from cardiobench.stats.information import Information, information_test
 from cardiobench.stats.variability import training_spread, widen
-from cardiobench.tasks.answers import TableAnswers, probability_columns
+from cardiobench.tasks.answers import TableAnswers, check_classes, given_probabilities, probability_columns
+from cardiobench.tasks.checks import check_probabilities
 from cardiobench.tasks.floors import best_constant, best_uninformed, is_collapsed
 from cardiobench.tasks.groups import Split, adjust_gaps, breakdowns, intersection, split_rows
 from cardiobench.tasks.labels import label_values
@@ -42,18 +46,53 @@ class TableKind(TaskKind):
 
 
 class ClassKind(TableKind):
-    """Rules of a kind whose answer names classes, with a probability of each."""
+    """Rules of a kind whose answer is one or more classes, with a probability of each class where they are known."""
+
+    @abstractmethod
+    def named(self, answers: np.ndarray, task: Task) -> np.ndarray:
+        """Return answers as cells of `y_pred`."""
 
     def answer_columns(self, task: Task) -> list[str]:
-        """Return the columns of the answer and of the probabilities of all classes."""
+        """Return the columns of the classes that are answered and of the probabilities of all classes."""
         return ["y_pred", *probability_columns(task)]
 
+    def check_answers(self, answers: pd.DataFrame, task: Task, source: str) -> None:
+        """Refuse names that are no classes, and probabilities outside [0, 1]."""
+        given = given_probabilities(answers, task, source)
+        if not given and "y_pred" not in answers:
+            raise BadPredictions(f"{source} has neither y_pred nor probabilities for {task.name}.")
+        check_classes(answers, task, source)
+        if given:
+            check_probabilities(answers, given, source, task.name)
+
     def complete_answers(self, answers: pd.DataFrame, task: Task) -> pd.DataFrame:
-        """Return the columns with the answer that the probabilities give where there is none."""
+        """Return the columns with the answers that the probabilities stand for where none are given."""
         if "y_pred" not in answers:
             table = answers[probability_columns(task)].to_numpy(np.float64)
             answers = answers.assign(y_pred=self.unit_answers(table, task)["y_pred"].to_numpy())
         return super().complete_answers(answers, task)
+
+    def sample(self, frame: pd.DataFrame, task: Task) -> ScoringInput:
+        """Return answers, with the probabilities where they are known."""
+        sample, columns = super().sample(frame, task), probability_columns(task)
+        known = set(columns) <= set(frame.columns)
+        return replace(sample, probabilities=frame[columns].to_numpy(np.float64)) if known else sample
+
+    def cells(self, sample: ScoringInput, task: Task) -> dict[str, np.ndarray]:
+        """Return the names of classes, and the probabilities where they are known."""
+        named = {"y_pred": self.named(sample.y_pred, task)}
+        if sample.probabilities is None:
+            return named
+        return named | dict(zip(probability_columns(task), sample.probabilities.T, strict=True))
+
+    def scoring_input(self, truth: np.ndarray, means: np.ndarray) -> ScoringInput:
+        """Return true classes with predicted ones and their probabilities."""
+        return replace(super().scoring_input(truth, means), probabilities=means)
+
+    def unit_answers(self, means: np.ndarray, task: Task) -> pd.DataFrame:
+        """Return the probabilities of each unit, and the classes that they stand for."""
+        frame = pd.DataFrame(means, columns=probability_columns(task))
+        return frame.assign(y_pred=self.named(self.decide(means), task))
 
 
 class ScoredTable(Scored):

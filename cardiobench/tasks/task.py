@@ -1,7 +1,7 @@
 """A task: one question asked of one dataset, independent of any file."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -214,8 +214,8 @@ class TaskKind(ABC):
         """Return the metrics that every result of this kind holds beside those of its task."""
         return ()
 
-    def compared(self, metric: "Metric") -> "Metric":
-        """Return the metric by which two models are compared, given the one that ranks them."""
+    def compared(self, metric: "Metric", samples: "Sequence[ScoringInput]") -> "Metric":
+        """Return the metric by which the answers of two models are compared, given the one that ranks them."""
         return metric
 
     def decide(self, values: "np.ndarray") -> "np.ndarray":

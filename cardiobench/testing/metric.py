@@ -16,7 +16,6 @@ ROWS = ("references", "predictions", "importances")
 """Arguments with one entry per row, of which each cell must be possible."""
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "smoothed": ("from_tables",),
-    "class_mean": ("per_class",),
     "newcombe": ("influence", "support"),
     "wilson": ("influence",),
     "average_precision": ("influence", "support"),
@@ -68,6 +67,9 @@ def check_numbers(metric: Metric, inputs: Mapping[str, Any]) -> None:
         require(
             number.method in METHODS, f"{where} names the interval '{number.method}', expected {', '.join(METHODS)}"
         )
+        if number.method == "class_mean":
+            has = metric.per_class is not None or metric.shares is not None
+            require(has, f"{where} names the interval 'class_mean', which needs a function per_class or shares")
         for function in NEEDS.get(number.method, ()):
             has = getattr(metric, function) is not None
             require(has, f"{where} names the interval '{number.method}', which needs a function {function}")

@@ -13,6 +13,7 @@ NUMBERS = {
     },
 }
 NO_FLOOR = "too high where few patients have a label: read the mean AUROC"
+NEEDS_PROBABILITIES = True
 _COLUMNS = 128  # resamples at once: the sums of a class stay in the processor's cache
 
 
@@ -34,6 +35,7 @@ def _tables(references, predictions):
     return truth, scores
 
 
+# copied: the same in every formula that needs it
 def _matrix(values, name):
     try:
         table = np.asarray(values, dtype=np.float64)
@@ -91,9 +93,9 @@ def floor(references, classes):
     return {"auroc_macro": (0.5, "any order"), "auprc_macro": (np.nan, NO_FLOOR)}
 
 
-def per_class(references, predictions):
+def per_class(references, predictions, probabilities=None):
     """Return whether each row has each class, and its scores for them, (n, K) each."""
-    return _tables(references, predictions)
+    return _tables(references, predictions if probabilities is None else probabilities)
 
 
 def _means(areas):
@@ -103,22 +105,23 @@ def _means(areas):
     return {"auroc_macro": auroc, "auprc_macro": auprc}
 
 
-def compute_resamples(references, predictions, weights):
+def compute_resamples(references, predictions, weights, probabilities=None):
     """Compute both means of many weighted versions of the same rows at once.
 
     Args:
         references: (n, K): 1 where a recording has the class, 0 where not, NaN where that was not measured.
         predictions: (n, K) scores, higher for the class.
         weights: how often each row counts, (B, n), not negative; a bootstrap resample is a row of multiplicities.
+        probabilities: (n, K) scores that take the place of `predictions`.
 
     Returns:
         `auroc_macro` and `auprc_macro`, (B,) float64: of each resample over the classes of which it has recordings with
         and without; NaN where there is no such class.
     """
-    return _means(_per_class(*_tables(references, predictions), weights))
+    return _means(_per_class(*per_class(references, predictions, probabilities), weights))
 
 
-def compute(references, predictions, average="macro"):
+def compute(references, predictions, average="macro", probabilities=None):
     """Compute AUROC and average precision of each class against its absence, averaged over the classes.
 
     Args:
@@ -126,6 +129,7 @@ def compute(references, predictions, average="macro"):
             such a recording is left out of that class alone.
         predictions: (n, K) scores, higher for the class; finite numbers, not necessarily probabilities.
         average: "macro", or None for the numbers of each class.
+        probabilities: (n, K) scores beside answers in `predictions`, whose place they take.
 
     Returns:
         `auroc_macro` and `auprc_macro`, over the classes with recordings of both kinds; with `average` None `auroc` and
@@ -140,7 +144,7 @@ def compute(references, predictions, average="macro"):
     """
     if average not in ("macro", None):
         raise ValueError(f"1 average asked for, {average!r}: give 'macro' or None.")
-    truth, scores = _tables(references, predictions)
+    truth, scores = per_class(references, predictions, probabilities)
     areas = _per_class(truth, scores, np.ones((1, len(truth))))
     if average is None:
         return {"auroc": areas[0, :, 0].tolist(), "auprc": areas[1, :, 0].tolist()}

@@ -17,6 +17,7 @@ FURTHER = (
 CHANGING = {
     "schema": "new fields get a new number",
     "out_of_fold": "a field that results did not have",
+    "overall.multilabel_*": "numbers of decisions, which results of several labels did not have",
     "numbers": "facts of the metrics, which schema 3 did not hold",
     "rules": "rules 3 judge information first and the floor second",
     "verdict.sentence": "rules 3 name the test, its share of re-dealings and both intervals",

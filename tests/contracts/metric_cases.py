@@ -35,6 +35,10 @@ CASES = {
     "f1_macro": CLASSES,
     "ari": CLASSES,
     "auroc_macro": {"references": _several, "predictions": np.round(_several + _rng.normal(size=_several.shape), 1)},
+    "multilabel_f1": {
+        "references": _several,
+        "predictions": np.where(np.arange(_n)[:, None] % 4, _several, 1 - _several),
+    },
     "classification_report": {"references": _labels, "predictions": _probabilities},
     "knn_agreement": VECTORS,
     "centroid_separation": VECTORS,
@@ -50,13 +54,15 @@ CASES = {
 
 BAD = {name: bad_inputs(case) for name, case in CASES.items()}
 BAD["f1_macro"]["probability"] = BAD["ari"]["probability"] = {"predictions": spoiled(_guesses, 0.7)}
-for _unmeasured in ("NaN in references", "None in references"):
-    BAD["auroc_macro"].pop(_unmeasured)
-BAD["auroc_macro"] |= {
-    "share": {"references": spoiled(_several, 0.7)},
-    "other classes": {"predictions": CASES["auroc_macro"]["predictions"][:, 1:]},
-    "average": {"average": "micro"},
-}
+for _name in ("auroc_macro", "multilabel_f1"):
+    for _unmeasured in ("NaN in references", "None in references"):
+        BAD[_name].pop(_unmeasured)
+    BAD[_name] |= {
+        "share": {"references": spoiled(_several, 0.7)},
+        "other classes": {"predictions": CASES[_name]["predictions"][:, 1:]},
+        "average": {"average": "micro"},
+    }
+BAD["multilabel_f1"]["probability"] = {"predictions": spoiled(_several, 0.7)}
 BAD["classification_report"] |= {
     "not summing to 1": {"predictions": _probabilities * 0.9},
     "negative": {"predictions": _probabilities - 0.5},

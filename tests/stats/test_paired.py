@@ -5,9 +5,10 @@ import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
+from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.paired import comparable_labels, label_difference
+from cardiobench.stats.paired import comparable_labels, label_difference, moves_of_shares
 
 
 def placements(positive, scores):
@@ -31,6 +32,35 @@ def test_one_label_has_delongs_variance_and_the_freedom_of_its_positives():
     assert found.p_value == pytest.approx(2 * stats.t.sf(abs(difference) / se, freedom))
     reach = stats.t.ppf(0.975, freedom) * se
     assert (found.low, found.high) == pytest.approx((difference - reach, difference + reach))
+
+
+def test_differences_of_f1_have_the_variance_of_an_infinitesimal_jackknife():
+    """Each weight is moved by a little; the freedom is that of one label, whose positives decide."""
+    rng = np.random.default_rng(3)
+    truth = (np.arange(90) < 14).astype(float)[:, None]
+    first, second = (np.abs(truth - (rng.random((90, 1)) < share)) for share in (0.1, 0.2))
+    metric, one = load_metric("multilabel_f1"), np.ones((1, 90))
+    pair = [metric.shares(truth, answer)["multilabel_f1"] for answer in (first, second)]
+    found = label_difference(
+        ScoringInput(truth, first),
+        ScoringInput(truth, second),
+        Clusters.of(np.arange(90)),
+        moves_of_shares(*pair, "jaccard"),
+    )
+
+    def difference(weights):
+        values = [metric.compute_resamples(truth, answer, weights)["multilabel_f1"] for answer in (first, second)]
+        return values[0] - values[1]
+
+    slope = (difference(one + 1e-6 * np.eye(90)) - difference(one)) / 1e-6
+    ill, well = (
+        (slope[rows] ** 2).sum() * count / (count - 1) for rows, count in ((slice(14), 14), (slice(14, 90), 76))
+    )
+    assert found.se == pytest.approx(np.sqrt(ill + well), rel=1e-4)
+    freedom = (ill + well) ** 2 / (ill**2 / 13 + well**2 / 89)
+    reach = stats.t.ppf(0.975, freedom) * found.se
+    assert found.high - found.low == pytest.approx(2 * reach, rel=1e-4)
+    assert (found.high + found.low) / 2 == pytest.approx(difference(one)[0])
 
 
 def test_labels_of_fewer_than_five_patients_are_left_out():

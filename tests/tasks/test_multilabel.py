@@ -3,16 +3,27 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    f1_score,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
 
 from cardiobench.core.errors import BadPredictions
 from cardiobench.data.spec import SEX_GROUPS, Task
 from cardiobench.metrics.load import load_formula, load_metric
+from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.results.consistency import check_consistency
 from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.compare import compare
+from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
 from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler, estimate_metric
 from cardiobench.stats.information import p_of_labels
 from cardiobench.tasks.labels import label_set
 
@@ -157,7 +168,8 @@ def test_the_information_test_keeps_its_level():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda frame: frame[["id"]].assign(y_pred="A"), "has no probabilities"),
+        (lambda frame: frame[["id"]], "neither y_pred nor probabilities"),
+        (lambda frame: frame[["id"]].assign(y_pred="?A"), "not classes of toy/findings"),
         (lambda frame: frame.drop(columns="p_rare"), "probabilities for p_A, p_B, p_C only"),
         (lambda frame: frame.assign(p_A=1.5), "outside"),
         (lambda frame: frame.assign(y_pred="A;XX"), "not classes of toy/findings"),
@@ -177,3 +189,158 @@ def test_predictions_of_others_are_read_by_their_columns(tmp_path):
     read = read_predictions(tmp_path / "answers.csv", TASK)
     pd.testing.assert_frame_equal(read, answers, check_dtype=False)
     assert predictions.frame["y_pred"].str.split(";").map(len).max() > 1
+
+
+def by_scikit_learn(truth, answers):
+    """F1, precision, recall and specificity of each class that some measured rows have and some have not, (4, K')."""
+    rows = []
+    for labels, given in zip(truth.T, answers.T, strict=True):
+        known = ~np.isnan(labels)
+        pair = labels[known], given[known]
+        if 0 < labels[known].sum() < known.sum():
+            numbers = [one(*pair, zero_division=0) for one in (f1_score, precision_score, recall_score)]
+            rows.append([*numbers, recall_score(*pair, pos_label=0)])
+    return np.array(rows).T
+
+
+NAMES = ("multilabel_f1", "multilabel_precision", "multilabel_recall", "multilabel_specificity")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_numbers_of_decisions_are_scikit_learns(seed):
+    rng = np.random.default_rng(seed)
+    truth, scores = tables(n=int(rng.integers(8, 60)), seed=seed, unmeasured=rng.choice([0, 0.1, 0.5]))
+    answers = (scores >= rng.random(4)).astype(float)
+    answers[:, seed % 4] *= seed % 3 > 0  # a class that nobody is given
+    expected = by_scikit_learn(truth, answers)
+    formula = load_formula("multilabel_f1")
+    found, each = formula.compute(truth, answers), formula.compute(truth, answers, average=None)
+    assert [found[name] for name in NAMES] == pytest.approx(expected.mean(axis=1), abs=1e-12)
+    for values, column in zip(each.values(), expected, strict=True):
+        assert np.array(values)[~np.isnan(values)] == pytest.approx(column, abs=1e-12)
+    weights = rng.multinomial(len(truth), np.full(len(truth), 1 / len(truth)), size=5)
+    drawn = formula.compute_resamples(truth, answers, weights.astype(float))
+    for number, counts in enumerate(weights):
+        rows = np.repeat(np.arange(len(truth)), counts)
+        again = by_scikit_learn(truth[rows], answers[rows])
+        if again.size:
+            assert [drawn[name][number] for name in NAMES] == pytest.approx(again.mean(axis=1), abs=1e-12)
+
+
+def test_a_share_is_over_the_rows_that_the_formula_says():
+    truth, scores = tables(unmeasured=0.2)
+    answers = (scores >= 0.5).astype(float)
+    formula = load_formula("multilabel_f1")
+    each = formula.compute(truth, answers, average=None)
+    for key, (hits, rows) in formula.shares(truth, answers).items():
+        share = hits.sum(axis=0) / rows.sum(axis=0)
+        share = 2 * share / (1 + share) if key == "multilabel_f1" else share
+        assert share == pytest.approx(np.array(each[key.removeprefix("multilabel_")]), abs=1e-12)
+        assert not (hits & ~rows).any()
+
+
+def test_the_floor_of_decisions_is_what_giving_every_class_reaches_and_no_dealing_beats_it():
+    truth, _ = tables(n=400, unmeasured=0.1)
+    formula = load_formula("multilabel_f1")
+    floors = formula.floor(truth, 4)
+    assert floors["multilabel_f1"][0] == pytest.approx(by_scikit_learn(truth, np.ones(truth.shape))[0].mean())
+    rng, rates = np.random.default_rng(0), np.nanmean(truth, axis=0)
+    for share, expected in ((rates, rates.mean()), (0.5, (rates / (0.5 + rates)).mean())):
+        dealt = [formula.compute(truth, (rng.random(truth.shape) < share) * 1.0) for _ in range(300)]
+        assert np.mean([one["multilabel_f1"] for one in dealt]) == pytest.approx(expected, abs=0.01)
+        assert expected < floors["multilabel_f1"][0]
+        assert np.mean([one["multilabel_precision"] for one in dealt]) == pytest.approx(
+            floors["multilabel_precision"][0], abs=0.01
+        )
+
+
+def decisions(truth, scores, cut=0.5):
+    """Join answers that name classes and have no probabilities."""
+    _, references, answers = joined(truth, scores)
+    cells = [label_set(np.array(CLASSES)[row >= cut], CLASSES) for row in scores]
+    return Predictions.join(references, answers[["id"]].assign(y_pred=cells), TASK, source=f"cut {cut}"), references
+
+
+def test_decisions_alone_are_ranked_by_their_f1_and_have_no_auroc():
+    truth, scores = tables(n=120)
+    predictions, references = decisions(truth, scores)
+    result = score(predictions, references, ResultContext(resamples=100))
+    assert result.metric == "multilabel_f1" and set(result.overall) == set(NAMES) and not result.per_class
+    assert result.score.value == pytest.approx(by_scikit_learn(truth, (scores >= 0.5) * 1.0)[0].mean())
+    assert result.score.low < result.score.value < result.score.high and result.verdict.p_value < 0.01
+    assert any("decisions without probabilities: no auroc_macro" in sentence for sentence in result.warnings)
+    assert check_consistency(ScoreResult.from_json(result.to_json())) == []
+    empty, _ = decisions(truth, np.zeros(truth.shape))
+    nothing = score(empty, references, ResultContext(resamples=100))
+    assert nothing.score.value == 0 and nothing.collapsed and nothing.verdict.p_value == 1
+
+
+def test_answers_beside_probabilities_are_used_as_given():
+    truth, scores = tables(n=120)
+    _, references, answers = joined(truth, scores)
+    cells = [label_set(np.array(CLASSES)[row >= 0.3], CLASSES) for row in scores]
+    result = score(
+        Predictions.join(references, answers.assign(y_pred=cells), TASK), references, ResultContext(resamples=50)
+    )
+    assert result.metric == "auroc_macro" and result.score.value == pytest.approx(sklearn_means(truth, scores)[0])
+    expected = by_scikit_learn(truth, (scores >= 0.3) * 1.0)[0].mean()
+    assert result.overall["multilabel_f1"].value == pytest.approx(expected)
+    cut = score(joined(truth, scores)[0], references, ResultContext(resamples=50))
+    expected = by_scikit_learn(truth, (scores >= 0.5) * 1.0)[0].mean()
+    assert cut.overall["multilabel_f1"].value == pytest.approx(expected)
+
+
+def test_decisions_are_compared_on_the_same_patients():
+    truth, scores = tables(n=400)
+    (one, _), (other, _) = (decisions(truth, scores, cut) for cut in (0.5, 0.9))
+    found = compare(one, other, resamples=400)
+    values = [by_scikit_learn(truth, (scores >= cut) * 1.0)[0].mean() for cut in (0.5, 0.9)]
+    assert found.metric == "multilabel_f1" and [found.a, found.b] == pytest.approx(values)
+    assert 0 < found.low < found.difference < found.high and found.better == "a"
+    assert compare(joined(truth, scores)[0], one, resamples=50).metric == "multilabel_f1", "one has no probabilities"
+    assert compare(joined(truth, scores)[0], joined(truth, scores)[0], resamples=50).metric == "auroc_macro"
+    with pytest.raises(BadPredictions, match="auroc_macro needs probabilities of both"):
+        compare(joined(truth, scores)[0], one, "auroc_macro")
+
+
+def test_missing_decisions_are_wrong_or_right():
+    truth, scores = tables(unmeasured=0)
+    whole, references = decisions(truth, scores)
+    answers = whole.frame[["id", "y_pred"]].iloc[5:]
+    part = Predictions.join(references, answers, TASK, allow_missing=True)
+    result = score(part, references, ResultContext(resamples=50))
+    for worst, bound in ((True, result.bounds.worst), (False, result.bounds.best)):
+        filled = (scores >= 0.5) * 1.0
+        filled[:5] = 1 - truth[:5] if worst else truth[:5]
+        assert bound == pytest.approx(by_scikit_learn(truth, filled)[0].mean())
+        assert (fill_missing(part, worst=worst).sample().y_pred[-5:] == filled[:5]).all()
+
+
+def test_an_empty_cell_of_a_file_is_none_of_the_classes(tmp_path):
+    truth, scores = tables()
+    predictions, references = decisions(truth, scores, 0.8)
+    predictions.frame[["id", "y_pred"]].to_csv(tmp_path / "reader.csv", index=False)
+    read = Predictions.join(references, read_predictions(tmp_path / "reader.csv", TASK), TASK)
+    assert (read.frame["y_pred"] == predictions.frame["y_pred"]).all() and (read.frame["y_pred"] == "").any()
+
+
+@pytest.mark.parametrize("right", [0.6, 0.95])
+def test_intervals_of_decisions_hold_the_truth_with_few_positives(right):
+    """Shares of right answers that are known, of about 15 and 40 positives."""
+    rates, n, metric = np.array([15, 40]) / 400, 400, load_metric("multilabel_f1")
+    false = 0.01
+    truth_of = {
+        "multilabel_f1": np.mean(2 * rates * right / (rates * right + (1 - rates) * false + rates)),
+        "multilabel_precision": np.mean(rates * right / (rates * right + (1 - rates) * false)),
+        "multilabel_recall": right,
+        "multilabel_specificity": 1 - false,
+    }
+    covered = dict.fromkeys(truth_of, 0)
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        truth = (rng.random((n, 2)) < rates).astype(float)
+        answers = np.where(truth == 1, rng.random((n, 2)) < right, rng.random((n, 2)) < false).astype(float)
+        sampler = Sampler(ScoringInput(truth, answers), Clusters.of(np.arange(n)), np.array([True, True]))
+        for key, found in estimate_metric(metric, sampler).items():
+            covered[key] += found.low <= truth_of[key] <= found.high
+    assert all(count >= 0.9 * 300 for count in covered.values()), covered

@@ -179,7 +179,7 @@ def _task_figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFram
         yield classes_figure([entry.result for entry, _ in predictions], best.result)
     elif not task.classes if task else is_numeric_dtype(frame["y_true"]):
         yield agreement_figure(best.result, frame)
-    else:
+    elif task is None or not task.rules.empty_label:  # Several labels without probabilities have no figure.
         named = {_model_label(entry): own for entry, own in predictions}
         classes = task.classes if task else classes_of_unknown_task(list(named.values()))
         yield classification_figure(named, _model_label(best), job.name, classes)

@@ -1,0 +1,64 @@
+"""Means over classes of shares of rows: precision, recall and specificity, and F1 as a function of such a share."""
+
+import numpy as np
+import numpy.typing as npt
+
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.intervals import Interval, mean_interval, standard_error, wilson_interval
+from cardiobench.stats.unequal import stretch_of_mean, stretched
+
+JACCARD = "jaccard"
+"""Scale 2 s / (1 + s) of a share s: F1, where s is Jaccard's index, the share of right answers among true and given ones."""
+
+
+def on_scale(shares: np.ndarray, scale: str) -> npt.NDArray[np.float64]:
+    """Return shares on the scale of their number: themselves, or 2 s / (1 + s)."""
+    return 2 * shares / (1 + shares) if scale == JACCARD else np.asarray(shares)
+
+
+def shares_of(hits: np.ndarray, rows: np.ndarray) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Compute shares and the influence of rows on them.
+
+    Args:
+        hits: rows that count, bool (n, K).
+        rows: rows that a share is taken over, bool (n, K).
+
+    Returns:
+        Shares, (K,), 0 of no rows, and the derivative of each in the weight of each row, (n, K).
+    """
+    sizes = np.maximum(rows.sum(axis=0), 1)
+    shares = hits.sum(axis=0) / sizes
+    return shares, np.where(rows, hits - shares, 0.0) / sizes
+
+
+def slope_of(shares: np.ndarray, scale: str) -> npt.NDArray[np.float64]:
+    """Return the derivative of a number in its share, (K,)."""
+    return 2 / (1 + shares) ** 2 if scale == JACCARD else np.ones(len(shares))
+
+
+def mean_of_shares(hits: np.ndarray, rows: np.ndarray, scale: str, clusters: Clusters) -> Interval:
+    """Compute the interval of a mean over classes from Wilson's interval of each class's share.
+
+    Args:
+        hits: rows that count, bool (n, K).
+        rows: rows that a share is taken over, bool (n, K).
+        scale: "wilson" for the shares s themselves, "jaccard" for 2 s / (1 + s).
+        clusters: patients of the rows.
+    """
+    shares, influence = shares_of(hits, rows)
+    each = [
+        _wilson(share, column, clusters.count_in(taken), clusters)
+        for share, column, taken in zip(shares, influence.T, rows.T, strict=True)
+    ]
+    lows, highs = (np.array([getattr(one, end) for one in each]) for end in ("low", "high"))
+    values, lows, highs = (on_scale(one, scale) for one in (shares, lows, highs))
+    return mean_interval(values, lows, highs, clusters.sum(influence * slope_of(shares, scale)), clusters.count)
+
+
+def _wilson(share: float, influence: np.ndarray, patients: int, clusters: Clusters) -> Interval:
+    """Compute Wilson's interval of one share, stretched for unequal patients; from 0 to 1 where it is over no patient."""
+    if not patients:
+        return Interval(0.0, 1.0, 0.0)
+    se = standard_error(influence, clusters) * np.sqrt(1 - 1 / clusters.count)
+    wide = stretched(wilson_interval(share, se, patients), share, stretch_of_mean(influence, clusters))
+    return wide._replace(low=max(wide.low, 0.0), high=min(wide.high, 1.0))

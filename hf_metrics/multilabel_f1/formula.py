@@ -1,0 +1,145 @@
+"""F1, precision, recall and specificity of each class of a multilabel task, and their means."""
+
+import numpy as np
+
+NUMBERS = {
+    "multilabel_f1": {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "class_mean: jaccard"},
+    "multilabel_precision": {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "class_mean: wilson"},
+    "multilabel_recall": {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "class_mean: wilson"},
+    "multilabel_specificity": {
+        "better": "higher",
+        "range": (0, 1),
+        "unit": "fraction",
+        "interval": "class_mean: wilson",
+    },
+}
+
+
+def _tables(references, predictions):
+    """Check references (n, K) of 0, 1 and NaN and predictions (n, K) of 0 and 1; raise a ValueError that counts."""
+    truth, answer = (
+        _matrix(values, name) for values, name in ((references, "references"), (predictions, "predictions"))
+    )
+    if truth.shape != answer.shape:
+        raise ValueError(
+            f"references have shape {truth.shape} and predictions {answer.shape}; they have to be the same."
+        )
+    odd = int((~((truth == 0) | (truth == 1) | np.isnan(truth))).sum())
+    if odd:
+        raise ValueError(f"{odd} of {truth.size} references are neither 0 nor 1, nor empty for an unmeasured class.")
+    bad = int((~((answer == 0) | (answer == 1))).sum())
+    if bad:
+        raise ValueError(f"{bad} of {answer.size} predictions are neither 0 nor 1; cut probabilities first.")
+    return truth, answer
+
+
+# copied: the same in every formula that needs it
+def _matrix(values, name):
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name} are no table of numbers; give the shape (n, K). ({error})") from None
+    if table.ndim != 2 or not table.size:
+        raise ValueError(f"{name} have shape {table.shape}; give one row of K numbers per recording, shape (n, K).")
+    return table
+
+
+def shares(references, predictions):
+    """Return the share of rows that each number is of, for each class.
+
+    Returns:
+        {key: (hits, rows)}, bool (n, K) each: the rows that a share is taken over, and those of them that count. F1 is
+        2 s / (1 + s) of the share s of right answers among the rows that have a class or were given it (Jaccard's index).
+    """
+    truth, answer = _tables(references, predictions)
+    present, absent, said = truth == 1, truth == 0, answer == 1
+    hits = present & said
+    return {
+        "multilabel_f1": (hits, present | (absent & said)),
+        "multilabel_precision": (hits, ~np.isnan(truth) & said),
+        "multilabel_recall": (hits, present),
+        "multilabel_specificity": (absent & ~said, absent),
+    }
+
+
+def floor(references, classes):
+    """Return the best expected scores of answers that ignore the recording, and what reaches them.
+
+    Giving a class of share p to m of n recordings at random has the expected F1 2 m p / (m + n p), which grows with m: it is
+    largest, 2 p / (1 + p), where every recording gets the class. Answers at the class rates reach p.
+    """
+    share = np.nansum(references, axis=0) / np.maximum((~np.isnan(references)).sum(axis=0), 1)
+    share = share[(share > 0) & (share < 1)]
+    every = "every class in every recording"
+    return {
+        "multilabel_f1": (float((2 * share / (1 + share)).mean()), every),
+        "multilabel_precision": (float(share.mean()), "any answer"),
+        "multilabel_recall": (1.0, every),
+        "multilabel_specificity": (1.0, "no class in any recording"),
+    }
+
+
+def _per_class(truth, answer, weights):
+    """Compute the four numbers of every class in each resample, (4, B, K); NaN for a class without both kinds of rows."""
+    weights = np.asarray(weights, dtype=np.float64)
+    present, absent, said = truth == 1, truth == 0, answer == 1
+    tables = (present & said, absent & said, present & ~said, absent & ~said)
+    hits, false, missed, right = (weights @ table.astype(np.float64) for table in tables)
+    parts = np.stack([2 * hits, hits, hits, right])
+    wholes = np.stack([2 * hits + false + missed, hits + false, hits + missed, false + right])
+    values = np.divide(parts, wholes, out=np.zeros_like(parts), where=wholes > 0)
+    both = (hits + missed > 0) & (false + right > 0)
+    return np.where(both, values, np.nan)
+
+
+def _means(values):
+    known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        means = np.where(known, values, 0).sum(axis=2) / known.sum(axis=2)
+    return dict(zip(NUMBERS, means, strict=True))
+
+
+def compute_resamples(references, predictions, weights):
+    """Compute the means of many weighted versions of the same rows at once.
+
+    Args:
+        references: (n, K): 1 where a recording has the class, 0 where not, NaN where that was not measured.
+        predictions: (n, K): 1 where the class was given, 0 where not.
+        weights: how often each row counts, (B, n), not negative; a bootstrap resample is a row of multiplicities.
+
+    Returns:
+        The four means, (B,) float64: of each resample over the classes of which it has recordings with and without; NaN where
+        there is no such class.
+    """
+    return _means(_per_class(*_tables(references, predictions), weights))
+
+
+def compute(references, predictions, average="macro"):
+    """Compute F1, precision, recall and specificity of each class against its absence, averaged over the classes.
+
+    Args:
+        references: (n, K): 1 where a recording has the class, 0 where not, NaN or None where that was not measured; such a
+            recording is left out of that class alone.
+        predictions: (n, K): 1 where the class was given, 0 where not.
+        average: "macro", or None for the numbers of each class.
+
+    Returns:
+        `multilabel_f1`, `multilabel_precision`, `multilabel_recall` and `multilabel_specificity`, over the classes with
+        recordings of both kinds; with `average` None `f1`, `precision`, `recall` and `specificity`, lists of K numbers, NaN for
+        a class without both. The precision of a class that was never given is 0.
+
+    Raises:
+        ValueError: shapes that differ, references that are not 0, 1 or unmeasured, predictions that are not 0 or 1.
+
+    Example:
+        >>> compute([[1, 0], [0, 0], [1, 1]], [[1, 0], [1, 0], [1, 1]])["multilabel_f1"]
+        0.9
+    """
+    if average not in ("macro", None):
+        raise ValueError(f"1 average asked for, {average!r}: give 'macro' or None.")
+    truth, answer = _tables(references, predictions)
+    values = _per_class(truth, answer, np.ones((1, len(truth))))
+    if average is None:
+        names = ("f1", "precision", "recall", "specificity")
+        return {name: row.tolist() for name, row in zip(names, values[:, 0], strict=True)}
+    return {key: float(means[0]) for key, means in _means(values).items()}
