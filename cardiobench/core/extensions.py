@@ -46,6 +46,8 @@ class Extension:
             tasks of datasets with the same target and classes.
         after_model: `f(cells, context)`, called on the main process when the cells of a model are finished, in a share of a job
             array (`context.config.shard`) those of that share; it adds results derived from theirs to the summary of the context.
+        demos: Name -> `f()`, which yields what `cardiobench demo` prints before its run: sentences, and tables
+            (`cardiobench.results.printing.PrintedTable`).
         after_run: Module with `check(config)`, called before any work to refuse settings, and `execute(results, config)`,
             called at the end of a run on its main process.
     """
@@ -64,6 +66,7 @@ class Extension:
     suites: str = ""
     tasks: str = ""
     after_model: str = ""
+    demos: Mapping[str, str] = field(default_factory=dict)
     after_run: str = ""
 
     def references(self, kind: str) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 import math
 import textwrap
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from cardiobench.results import formatting
 from cardiobench.results.score_result import ScoreResult
@@ -10,6 +11,14 @@ from cardiobench.results.score_result import ScoreResult
 WIDTH = 110
 """Characters of a line of text; tables are as wide as their cells."""
 LIST_COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "verdict", "n")
+
+
+class PrintedTable(NamedTuple):
+    """A table to print: title, heads of its columns, cells of each row."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 class ScoreResults(list[ScoreResult]):

@@ -16,7 +16,7 @@ from cardiobench.tasks.task import list_kinds, task_kind
 from cardiobench.testing.protocol import check_protocol
 from cardiobench.testing.require import require
 
-FUNCTIONS = ("plans", "examples", "tables", "anchors", "after_model")
+FUNCTIONS = ("plans", "examples", "tables", "anchors", "after_model", "demos")
 """Fields of a manifest that refer to functions."""
 HEAVY = ("matplotlib", "numpy", "pandas", "scipy", "sklearn", "torch")
 ATTRIBUTES = {

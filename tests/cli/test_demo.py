@@ -5,7 +5,9 @@ import sys
 import pytest
 
 from cardiobench.cli.commands import demo
+from cardiobench.cli.main import main
 from cardiobench.core.console import Console
+from cardiobench.results.printing import PrintedTable
 from tests.hub.results import result
 
 CODE = "print('model org/a @ 1'); print('a plan'); print('model org/b @ 2'); raise SystemExit({code})"
@@ -19,6 +21,15 @@ def test_the_screen_has_a_line_per_model_and_the_log_everything(tmp_path, capsys
     assert log.splitlines() == ["model org/a @ 1", "a plan", "model org/b @ 2"]
     assert "1 of 6: org/a" in shown and "2 of 6: org/b" in shown
     assert ("a plan" in shown) == bool(code), "what led to a failure is shown"
+
+
+def test_what_extensions_show_is_printed_before_the_run(tmp_path, monkeypatch, capsys):
+    shown = ["A sentence.", PrintedTable("a table", ("a", "b"), [["1", "2"]])]
+    monkeypatch.setattr("cardiobench.core.extensions.hooks", lambda kind: [lambda: iter(shown)] * (kind == "demos"))
+    monkeypatch.setattr(demo, "run_quietly", lambda command, folder, console: 3)
+    assert main(["demo", "--output-dir", str(tmp_path)]) == 3
+    printed = capsys.readouterr().out
+    assert -1 < printed.index("A sentence.") < printed.index("a table") < printed.index("accelerate launch")
 
 
 def test_the_table_has_the_results_on_patients_and_the_best_on_generated_ones():

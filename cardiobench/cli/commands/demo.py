@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,11 +43,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the line that a user would type, then write the report with the worst test items; returns the exit code."""
+    """Print what extensions show, run the line that a user would type, then write the report; returns the exit code."""
     from cardiobench.core.console import Console
+    from cardiobench.core.extensions import hooks
     from cardiobench.results import formatting
 
     folder, console = arguments.output_dir, Console()
+    for part in chain.from_iterable(demo() for demo in hooks("demos")):
+        console.print(f"{part}\n") if isinstance(part, str) else console.table(*part)
     line = [*LAUNCH, "-m", "cardiobench.eval", "--model", *MODELS, "--tasks", *TASKS, "--output-dir", str(folder)]
     sys.stdout.write("$ " + " ".join(line) + "\n")
     sys.stdout.flush()

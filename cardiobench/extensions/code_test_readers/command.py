@@ -1,0 +1,29 @@
+"""`cardiobench readers`."""
+
+import argparse
+from pathlib import Path
+
+HELP = "write the bundled readings of CODE-test, by a network and by doctors, as files of predictions"
+EXAMPLES = """\
+Compare answers of your own to the 827 ECGs of CODE-test with a published network and with doctors:
+  cardiobench readers --out readers
+  cardiobench compare mine.csv readers/cardiology_residents.csv --task code_test/six --references readers/references.csv
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add its flag."""
+    parser.add_argument("--out", type=Path, default=Path("readers"), metavar="DIR", help="default: %(default)s")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Write a file for each reader and the references; returns the exit code."""
+    from cardiobench.core.console import Console
+    from cardiobench.core.tables import write_csv
+    from cardiobench.extensions.code_test_readers.readings import READERS, answers, references
+
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    written = [write_csv(answers(reader), arguments.out / f"{reader}.csv") for reader in READERS]
+    for path in (*written, references().write(arguments.out / "references.csv")):
+        Console().print(f"wrote {path}")
+    return 0
