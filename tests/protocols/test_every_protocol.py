@@ -130,7 +130,7 @@ def test_every_clip_is_encoded_once_whatever_protocols_seeds_and_folds(config, m
     real = Constant.encode
     monkeypatch.setattr(Constant, "encode", lambda self, parts: seen.extend(parts) or real(self, parts))
     quick = tuple(name for name in ANSWERING + STUDIES if name != "stress")
-    run(dataclasses.replace(config, protocols=quick))
+    run(dataclasses.replace(config, protocols=quick, options={}))
     frame = catalog.builder("phantom_echo").table(None).frame
     rows = {}
     for task in ("ef", "view"):
@@ -140,7 +140,7 @@ def test_every_clip_is_encoded_once_whatever_protocols_seeds_and_folds(config, m
             first = list(dict.fromkeys(own["patient_id"]))[: config.limit]
             rows |= dict.fromkeys(own.loc[own["patient_id"].isin(first), "id"])
     assert len(seen) == len(rows)
-    run(dataclasses.replace(config, protocols=quick, seed=5))
+    run(dataclasses.replace(config, protocols=quick, options={}, seed=5))
     assert len(seen) == len(rows), "another seed draws other folds from the same embeddings"
 
 
