@@ -85,5 +85,6 @@ def _rough(patients: int, effective: float) -> str:
     """Say that the interval is rough, since it rests on few patients or most rows are those of few; empty where it is not."""
     if patients < MIN_PATIENTS or effective >= FEW_PATIENTS:
         return ""
-    unequal = f", who by their shares of the rows count as {effective:.0f}" if effective < patients / 2 else ""
+    told = patients >= FEW_PATIENTS or effective < patients / 2
+    unequal = f", who by their shares of the rows count as {effective:.1f}" if told else ""
     return f"rests on {patients} patients{unequal}: the interval is rough below {FEW_PATIENTS}"
