@@ -18,6 +18,7 @@ from cardiobench.protocols.features import UnitRows, mean_and_std
 from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.nearest import nearest
 from cardiobench.protocols.options import Folds
+from cardiobench.protocols.profile import check_recipe
 from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.scoring.metrics import macro_auroc
 
@@ -57,6 +58,10 @@ class NearestNeighbours(PredictionProtocol):
 
     name = "knn"
     headline_rank = 5
+
+    def __post_init__(self) -> None:
+        """Refuse the recipe of a profile, which is another class."""
+        check_recipe(self)
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from cardiobench.protocols.learnable import check_learnable, two_answers
 from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, linear_path, predict_all
 from cardiobench.protocols.linear.path import SEARCH_TOLERANCE, TOLERANCE
 from cardiobench.protocols.options import Penalty
+from cardiobench.protocols.profile import check_recipe
 from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.scoring.metrics import macro_auroc
 
@@ -67,6 +68,10 @@ class LinearProbe(PredictionProtocol):
 
     name = "probe"
     headline_rank = 1
+
+    def __post_init__(self) -> None:
+        """Refuse the recipe of a profile, which is another class."""
+        check_recipe(self)
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:

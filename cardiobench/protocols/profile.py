@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from cardiobench.core.config import RunConfig
-from cardiobench.core.errors import UnknownName
+from cardiobench.core.errors import BadConfig, UnknownName
 from cardiobench.core.extensions import contributions, resolve
 from cardiobench.data.spec import DatasetSpec, Task
 from cardiobench.models.base import LoadedModel
@@ -68,6 +68,20 @@ def recipe_class(cls: type[BaseProtocol], options: Mapping[str, Any]) -> type[Ba
     return resolve(recipes[cls.name]) if cls.name in recipes else cls
 
 
+def check_recipe(made: BaseProtocol) -> None:
+    """Refuse a protocol made with the recipe of another class: its fields would say one recipe and its code run another.
+
+    Raises:
+        BadConfig: Its `profile` is not that of its class.
+    """
+    own, given = type(made).profile, made.profile  # type: ignore[attr-defined]
+    if given != own:
+        raise BadConfig(
+            f"{type(made).__name__} has the recipe '{own}', got profile '{given}'. Make it with "
+            f"cardiobench.protocols.protocol('{made.name}', profile='{given}')."
+        )
+
+
 def find_profile(name: str) -> RunProfile:
     """Return the profile of that name.
 
@@ -79,6 +93,6 @@ def find_profile(name: str) -> RunProfile:
     known = contributions("profiles")
     if name not in known:
         raise UnknownName(
-            f"no installed extension provides profile '{name}'. Give one of {', '.join((DEFAULT, *known))}, or install it."
+            f"no installed extension provides profile '{name}'. Install it, or give one of: {', '.join((DEFAULT, *known))}."
         )
     return resolve(known[name])()

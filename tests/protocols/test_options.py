@@ -5,8 +5,10 @@ import json
 import pytest
 
 from cardiobench.core.config import RunConfig
-from cardiobench.core.errors import CardioBenchError, UnknownName
+from cardiobench.core.errors import BadConfig, CardioBenchError, UnknownName
 from cardiobench.protocols import list_protocols, option_types, protocol
+from cardiobench.protocols.knn import NearestNeighbours
+from cardiobench.protocols.probe import LinearProbe
 
 
 def made(name, **chosen):
@@ -18,6 +20,12 @@ def test_an_option_is_set_and_recorded():
     assert (found.refits, found.penalties) == (4, (0.1, 1.0))
     assert found.get_params()["refits"] == 4
     assert made("probe", class_weight=None).class_weight is None
+
+
+@pytest.mark.parametrize("kind", [LinearProbe, NearestNeighbours])
+def test_a_class_refuses_the_recipe_of_another(kind):
+    with pytest.raises(BadConfig, match=r"has the recipe 'default', got profile 'paper'. Make it with"):
+        kind(profile="paper")
 
 
 @pytest.mark.parametrize(
