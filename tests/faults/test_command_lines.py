@@ -35,6 +35,7 @@ LINES = {
     "publish": "publish models cardiobench/constant",
     "pull": "pull org/model",
     "push": "push good --to org/model",
+    "readers": "readers --out readers",
     "references": "references ptb_xl_sample/cd --out references.csv",
     "report": "report good --out page",
     "reproduce-reference": "reproduce-reference --inputs good --out tables",

@@ -22,7 +22,6 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.core.tables import write_csv
     from cardiobench.extensions.code_test_readers.readings import READERS, answers, references
 
-    arguments.out.mkdir(parents=True, exist_ok=True)
     written = [write_csv(answers(reader), arguments.out / f"{reader}.csv") for reader in READERS]
     for path in (*written, references().write(arguments.out / "references.csv")):
         Console().print(f"wrote {path}")
