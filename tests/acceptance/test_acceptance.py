@@ -43,7 +43,9 @@ def test_a_run_writes_what_it_wrote(name):
 
 
 def test_every_kind_of_task_and_every_protocol_is_among_the_records():
-    together = [record for name in RUNS if not absent(name) for record in committed(name)["records"].values()]
+    if lacking := sorted({one for name in RUNS for one in absent(name)}):
+        pytest.skip(f"no installed extension provides {', '.join(lacking)}")
+    together = [record for name in RUNS for record in committed(name)["records"].values()]
     kinds = {catalog.task(record["task"]).kind for record in together if "task" in record}
     assert kinds == {"regression", "binary", "multiclass", "multilabel", "segmentation", "landmarks"}
     assert {record["protocol"] for record in together} >= {*list_protocols(), "predictions"}

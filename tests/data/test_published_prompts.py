@@ -39,12 +39,19 @@ def test_one_clone_has_the_words_of_every_task_of_the_paper(clone):
             "normal": [f"normal_wall_motion {n}." for n in range(3)],
             "abnormal": [f"wall_motion_abnormality {n}." for n in range(3)],
         },
-        "hmc_qu/view_named": {name: [f"{name} first", f"{name} second"] for name in VIEWS},
     }
     for name, texts in expected.items():
         assert prompts(catalog.task(name), clone) == (texts, "arXiv:2510.00520, released code")
     for name in ("cardiacnet/asd", "cardiacnet/pah", "hmc_qu/stemi", "echonet_lvh/lvidd", "echonet_lvh/lvpwd"):
         assert prompts(catalog.task(name), clone)[0]
+
+
+def test_a_clone_has_the_words_of_named_views(clone):
+    name = "hmc_qu/view_named"
+    if name not in [task.name for task in catalog.defined_tasks(catalog.spec("hmc_qu"))]:
+        pytest.skip(f"no installed extension defines {name}")
+    texts = {view: [f"{view} first", f"{view} second"] for view in VIEWS}
+    assert prompts(catalog.task(name), clone) == (texts, "arXiv:2510.00520, released code")
 
 
 def test_the_sixth_view_has_no_published_prompt(clone):

@@ -32,7 +32,8 @@ def test_the_file_has_the_version_of_every_component():
 
 
 def test_every_component_makes_an_output():
-    tried = {one for name, entry in Written.read().cases.items() if name in CASES for one in entry["components"]}
+    # A case of an extension that is not here may be the only one of a component that is.
+    tried = {one for entry in Written.read().cases.values() for one in entry["components"]}
     assert set(versions()) <= tried, f"without a case: {sorted(set(versions()) - tried)}"
 
 
