@@ -138,7 +138,8 @@ def case(name: str) -> Case:
         finally:
             torch.set_num_threads(threads)
 
-    return Case(make, (f"protocol {name}",), slow=name in SLOW)
+    scored = ("scoring",) if isinstance(protocol(name), AnalysisProtocol) else ()  # Its intervals are those of scoring.
+    return Case(make, (f"protocol {name}", *scored), slow=name in SLOW)
 
 
 def disturbed(name: str) -> Case:
