@@ -1,4 +1,4 @@
-"""Datasets: what is known of them, their rows, their recordings. Nothing heavy is imported before it is used."""
+"""Dataset specs, rows and recordings. Heavy libraries are imported on first use."""
 
 from importlib import import_module
 

@@ -13,15 +13,15 @@ from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
 from cardiobench.tasks.labels import label_values
 
-FEW = 5  # patients; a resample lacks a class of k patients with probability e**-k, 2 % and more of those below
+FEW = 5  # Patients. A resample lacks a class of k patients with probability e**-k: 2 % or more below this count.
 
 
 def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
     """Check a dataset for counts, split leakage, duplicates and missing files; nothing is changed or refused.
 
     Args:
-        source: the dataset, opened from its raw folder.
-        media: also read every recording's file, to find duplicates by content and what `recording_findings` looks for; and
+        source: The dataset, opened from its raw folder.
+        media: Also read every recording's file, to find duplicates by content and what `recording_findings` looks for; and
             every mask and landmark.
 
     Returns:

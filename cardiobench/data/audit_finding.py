@@ -8,11 +8,11 @@ class AuditFinding:
     """One line of an audit.
 
     Attributes:
-        check: what was looked for.
-        count: how many were found.
-        unit: of what.
-        examples: their names.
-        note: what it means.
+        check: Name of the check.
+        count: Number of findings.
+        unit: Noun of what is counted, such as "recordings".
+        examples: Names of some findings.
+        note: Consequence for the user.
     """
 
     check: str

@@ -57,8 +57,8 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         """Return reason -> ids that the release has and the benchmark leaves out on purpose.
 
         Args:
-            raw: raw folder.
-            rows: that `rows` has read from it.
+            raw: Raw folder.
+            rows: Rows that `rows` has read so far.
         """
         return {}
 
@@ -77,9 +77,9 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         """Yield the labels of a dense task, one at a time, in the order of the rows.
 
         Args:
-            raw: raw folder.
-            task: one of `SPEC.dense_tasks`.
-            rows: recordings that have labels.
+            raw: Raw folder.
+            task: One of `SPEC.dense_tasks`.
+            rows: Recordings that have labels.
         """
         raise NotImplementedError(f"{cls.__name__} must say how the labels of {task.name} are read")
 
@@ -243,10 +243,10 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         super().__init__(*args, **kwargs)
 
     VERSION = datasets.Version("1.0.0")
-    DEFAULT_WRITER_BATCH_SIZE = 64  # rows held in memory; one row can be a whole cine
+    DEFAULT_WRITER_BATCH_SIZE = 64  # Rows held in memory; one row can be a whole cine.
 
     def stored_media(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the media columns of a row as they are stored: DICOM files without what identifies a patient."""
+        """Return the stored media columns of a row; DICOM files lose the attributes that identify a patient."""
         media = self.media(self._raw, row)
         for value in media.values():
             if isinstance(value, dict) and value["bytes"] is None and is_dicom(path := Path(value["path"])):
@@ -303,7 +303,7 @@ def features(spec: DatasetSpec) -> datasets.Features:
 
 
 def _contents(folder: Path) -> str:
-    """Say what lies where a release was looked for: an archive, or the first names in the folder."""
+    """Describe the content of the searched folder: an archive, or the first names in it."""
     if folder.is_file():
         command = ARCHIVES.get(folder.suffix.lower())
         return f" (a file; unpack it: {command.format(folder.name)}, and give the folder)" if command else " (a file)"

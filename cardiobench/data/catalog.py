@@ -64,7 +64,7 @@ def _builder(name: str, location: Path | EntryPoint) -> "type[CardioBuilder]":
     origin = plugins.shown(location)
     try:
         kind = _from_file(name, location) if isinstance(location, Path) else plugins.load("datasets", name)
-    except (TypeError, ValueError) as error:  # how a spec refuses what it cannot be
+    except (TypeError, ValueError) as error:  # `DatasetSpec.__post_init__` raises these for invalid values.
         raise BadConfig(f"the dataset {name} ({origin}) cannot be loaded: {error}") from error
     if not (isinstance(kind, type) and issubclass(kind, CardioBuilder)):
         raise BadConfig(f"{origin}: {kind!r} is no dataset. A dataset is a subclass of cardiobench.data.CardioBuilder.")
@@ -138,7 +138,7 @@ def members(pooled: Task) -> tuple[Task, ...]:
 
 
 def modality(task: Task) -> Modality:
-    """Return what the recordings of a task are."""
+    """Return the noun for the recordings of a task."""
     return spec((members(task)[0] if is_pooled(task) else task).dataset).modality
 
 

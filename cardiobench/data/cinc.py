@@ -22,9 +22,9 @@ from cardiobench.data.ecg_labels import conduction, fibrillation, snomed_names
 from cardiobench.data.splits import hashed_split
 
 COLUMNS = {"sex": "string", "age": "float64", "dx": "string", "cd_paper": "string", "af_paper": "string"}
-OLDEST = 120  # years; a number above, or below 0, is no age
+OLDEST = 120  # Years; larger or negative numbers are not ages.
 
-SATURATED = 32.767  # mV: 16 bits of a microvolt each
+SATURATED = 32.767  # Unit is mV: 16 bits of one microvolt each.
 
 _CODE = re.compile(r"[0-9]+")
 _SEXES = {"male": "M", "m": "M", "female": "F", "f": "F"}
@@ -36,7 +36,7 @@ class Patient:
 
     Attributes:
         sex: F, M, or None where it is unknown.
-        age: years, or None where it is unknown.
+        age: Years, or None where it is unknown.
         dx: SNOMED CT codes in their order; empty where the header has none.
     """
 
@@ -96,9 +96,9 @@ def analysis_rows(raw: Path, folder: Path, record: re.Pattern[str]) -> Iterator[
     file without its header becomes a row whose file, the header, is missing, so that it is named and counted.
 
     Args:
-        raw: raw folder.
-        folder: folder of the source, `raw` or below it.
-        record: the names of its records.
+        raw: Raw folder.
+        folder: Folder of the source, `raw` or below it.
+        record: The names of its records.
     """
     for directory, files in _directories(folder):
         relative = directory.relative_to(raw)
@@ -156,7 +156,7 @@ def unknown_codes(dx: Iterable[str | None]) -> dict[str, int]:
     """Return the codes that the Challenge does not list, and how many records carry each, the most frequent first.
 
     Args:
-        dx: the column of that name.
+        dx: The column of that name.
     """
     counts = Counter(code for text in dx if isinstance(text, str) for code in set(text.split(",")))
     return {code: count for code, count in counts.most_common() if code not in snomed_names()}
@@ -175,8 +175,8 @@ def recording_findings(read: Callable[[Mapping[str, Any]], Any], rows: pd.DataFr
     """Yield the audit findings about signals: leads that were not recorded, and amplitudes at the limit of the format.
 
     Args:
-        read: row -> `Ecg`.
-        rows: of the recordings that are here.
+        read: Row -> `Ecg`.
+        rows: Rows of the recordings present in this folder.
     """
     flat, saturated = [], []
     for row in rows.to_dict("records"):

@@ -26,11 +26,11 @@ class OpenDataset:
     """A dataset with its raw folder.
 
     Attributes:
-        spec: what is known of it.
-        raw: its raw folder; None for generated data.
-        table: its checked rows and the count of what is missing.
+        spec: Spec of the dataset.
+        raw: Raw folder; None for generated data.
+        table: Checked rows and the counts of missing ones.
         paper_rows: Whether units of a task are represented by the rows that a published benchmark chose (`Task.paper_rows`).
-        masked: text and graphics in the pictures of videos are made black (`media.overlays`).
+        masked: Text and graphics in the pictures of videos are made black (`media.overlays`).
     """
 
     spec: DatasetSpec
@@ -121,8 +121,8 @@ class OpenDataset:
         """Yield the labels of a dense task, one at a time, in the order of the rows; bad ones carry their reason.
 
         Args:
-            task: segmentation or landmarks.
-            rows: of `task_rows` whose labels are read; all of them unless given.
+            task: Segmentation or landmarks.
+            rows: Subset of `task_rows` whose labels are read; all by default.
         """
         rows = self.task_rows(task) if rows is None else rows
         yield from catalog.builder(self.spec.name).dense_labels(self.raw, task, rows)
@@ -135,8 +135,8 @@ class OpenDataset:
         """Read the frame that a dense label belongs to, as a clip of one, or the clip around it.
 
         Args:
-            label: of the frame.
-            sampling: count and stride of the frames. The labelled one is in the middle, at `count // 2`; beyond an end of
+            label: Label of the frame.
+            sampling: Count and stride of the frames. The labelled one is in the middle, at `count // 2`; beyond an end of
                 the recording its outermost frame is repeated.
 
         Raises:
@@ -162,7 +162,7 @@ class OpenDataset:
         if label.points is not None:
             try:
                 check_inside(label.points, size, f"{name}, frame {label.frame}")
-            except BadData as error:  # of the recording: its size is known here alone
+            except BadData as error:  # The picture size is known only once the recording is read.
                 raise BadMedia(str(error)) from error
         places = (np.arange(count) - count // 2 + before).clip(0, len(clip.frames) - 1)
         return replace(clip, frames=clip.frames[places], indices=clip.indices[places])

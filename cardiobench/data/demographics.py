@@ -1,11 +1,11 @@
-"""Age and sex as tasks: what an ECG says of the person."""
+"""Age and sex as tasks: patient characteristics predicted from the ECG."""
 
 from collections.abc import Sequence
 
 from cardiobench.data.spec import Group, Task
 
 SEX_CLASSES = ("F", "M")
-OLDEST = 120.0  # years
+OLDEST = 120.0  # Years.
 
 
 def age_task(dataset: str, groups: Sequence[Group]) -> Task:

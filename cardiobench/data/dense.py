@@ -53,11 +53,11 @@ def read_label(
     """Return the label of a frame; one that is damaged or contradicts itself carries its reason.
 
     Args:
-        task: of the label.
-        row: of the recording.
-        frame: index of the frame.
-        read: returns the label's content, checked; raises `BadData` or `BadMedia` naming file and row.
-        phase: of the frame.
+        task: Task that the label belongs to.
+        row: Row of the recording.
+        frame: Index of the frame.
+        read: Returns the label's content, checked; raises `BadData` or `BadMedia` naming file and row.
+        phase: Cardiac phase of the frame.
     """
     content: Reading = {}
     reason = ""
@@ -83,10 +83,10 @@ def check_mask(mask: np.ndarray, structures: int, size: tuple[int, int], source:
     """Check a mask and return it.
 
     Args:
-        mask: uint8 (H, W).
-        structures: highest label that it may hold.
-        size: height and width of the frame that it belongs to.
-        source: file and row, for messages.
+        mask: Uint8 (H, W).
+        structures: Highest label that it may hold.
+        size: Height and width of the frame that it belongs to.
+        source: File and row, for messages.
 
     Raises:
         BadData: another size than the frame's, an unknown label, or no structure at all.

@@ -12,7 +12,7 @@ from cardiobench.core.io import sha256_of_json, write_atomic
 from cardiobench.data.media.dicom_regions import UNREAD, recording_kind
 from cardiobench.data.rows import FileIndex, check_relative
 
-CHUNK = 500  # headers per job: about a second
+CHUNK = 500  # Headers per job: about a second.
 
 
 def recording_kinds(raw: Path, media: pd.Series) -> pd.Series:
@@ -21,8 +21,8 @@ def recording_kinds(raw: Path, media: pd.Series) -> pd.Series:
     Headers of files whose size and change time are as in the cache are not read again.
 
     Args:
-        raw: raw folder of the release.
-        media: paths below it.
+        raw: Raw folder of the release.
+        media: Paths below it.
     """
     index = FileIndex(raw)
     paths, states = [], []

@@ -30,9 +30,9 @@ class CodeSet:
     """The codes that decide about the two labels, in one coding system.
 
     Attributes:
-        conduction: any of them makes a CD.
-        fibrillation: any of them makes an AF; empty where the definition gives the system no AF task.
-        undecided: any of them, without fibrillation, keeps a record out of the AF task.
+        conduction: Any of them makes a CD.
+        fibrillation: Any of them makes an AF; empty where the definition gives the system no AF task.
+        undecided: Any of them, without fibrillation, keeps a record out of the AF task.
     """
 
     conduction: frozenset[str]

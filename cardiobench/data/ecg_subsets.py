@@ -30,10 +30,10 @@ class Subset:
     """A balanced subset of a task's recordings: half of them positive, one per patient.
 
     Attributes:
-        task: whose labels were balanced.
+        task: Task whose labels were balanced.
         size: XS, S, M or L.
-        seed: of the draw.
-        ids: in the order in which they were drawn: a positive, a negative, and so on.
+        seed: Seed of the draw.
+        ids: Recording ids in drawing order: a positive, a negative, and so on.
     """
 
     task: str
@@ -61,10 +61,10 @@ def draw_subset(
     that for one seed XS lies within S, S within M and M within L; the order of the table does not matter.
 
     Args:
-        references: id, patient_id and y_true, such as `OpenDataset.references` gives them, of all splits.
-        task: a binary task; the last of its classes is the positive one.
+        references: Id, patient_id and y_true, such as `OpenDataset.references` gives them, of all splits.
+        task: A binary task; the last of its classes is the positive one.
         size: XS (at most 499), S (500-2,499), M (2,500-4,999) or L (5,000 and more).
-        seed: of the shuffle.
+        seed: Seed of the shuffle.
         one_a_patient: False draws records whoever they are of, as the paper did.
 
     Raises:
@@ -128,12 +128,12 @@ def write_subsets(
     """Write the subsets of a task as `out/<dataset>__<target>__<size>.json`, the records that cross-validation draws.
 
     Args:
-        name: of the task, such as `ptb_xl/cd`.
-        data_dir: its raw or prepared folder; None = CARDIOBENCH_DATA.
-        out: is made.
-        seed: of the draw.
+        name: Task name, such as `ptb_xl/cd`.
+        data_dir: Raw or prepared folder; None for CARDIOBENCH_DATA.
+        out: Is made.
+        seed: Seed of the draw.
         one_a_patient: False draws records whoever they are of, as the paper did.
-        allow_missing: draw from an incomplete copy.
+        allow_missing: Draw from an incomplete copy.
 
     Returns:
         Size -> file, and size -> why it is not available.
@@ -151,7 +151,7 @@ def write_subset(subset: Subset, path: Path) -> Path:
 
 
 def read_subset(path: Path) -> Subset:
-    """Read what `write_subset` wrote; raises `BadData` where the file says something else."""
+    """Read the file of `write_subset`; raise `BadData` if its content differs from the dataset."""
     try:
         content = parse_json(path.read_bytes())
         subset = Subset(**{**content, "ids": tuple(content["ids"])})

@@ -1,4 +1,4 @@
-"""Fingerprints of prepared recordings: digests of what an encoder is given, read once for as long as the files stay the same."""
+"""Fingerprints of prepared recordings: digests of the encoder input, reread only when the files change."""
 
 import contextlib
 import hashlib
@@ -28,8 +28,8 @@ def fingerprints(shards: Sequence[Path], ids: Iterable[str], *, verify: bool = F
 
     Args:
         shards: Parquet files.
-        ids: recordings, all of which are in them.
-        verify: read the files even where they are known.
+        ids: Recordings, all of which are in them.
+        verify: Read the files even where they are known.
     """
     stats = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in shards]
     cache = default_cache() / "fingerprints" / f"{sha256_of_json(stats)[:32]}.parquet"
@@ -37,7 +37,7 @@ def fingerprints(shards: Sequence[Path], ids: Iterable[str], *, verify: bool = F
     if table is None or not set(wanted) <= set(table["id"]):
         pairs = [pair for path in shards for pair in _digests(path)]
         table = pd.DataFrame(pairs, columns=["id", "fingerprint"])
-        with contextlib.suppress(UnwritableOutput):  # costs time at the next start and changes nothing
+        with contextlib.suppress(UnwritableOutput):  # A failed write only costs time at the next start.
             write_parquet(table, cache)
     return table.set_index("id")["fingerprint"].loc[wanted].tolist()
 

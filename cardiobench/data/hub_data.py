@@ -28,8 +28,8 @@ def fetch_published(spec: DatasetSpec, problem: MissingData) -> Path:
     """Return the cached folder of a dataset's published recordings, named by their commit; downloaded where it is not whole.
 
     Args:
-        spec: of the dataset.
-        problem: why the recordings are not on this machine.
+        spec: Spec of the dataset.
+        problem: Reason why the recordings are not on this machine.
 
     Raises:
         MissingData: not published, or not reached; says both reasons.
@@ -66,7 +66,7 @@ def stream_published(spec: DatasetSpec, problem: MissingData) -> Any:
 
 @contextmanager
 def _beside(problem: MissingData, spec: DatasetSpec) -> Iterator[str]:
-    """Give the dataset's repository; what the Hub refuses is said beside why the data is not on this machine."""
+    """Return the dataset's Hub repository; a refusal by the Hub is reported together with the local problem."""
     from huggingface_hub.errors import HFValidationError, HTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
     if spec.generated or not (spec.redistributable or hub_namespace() != DEFAULT_NAMESPACE):

@@ -29,10 +29,10 @@ class Quantity:
     """A measured number.
 
     Attributes:
-        unit: of the values that are returned.
-        low: least possible value.
-        high: greatest possible value.
-        mixed_unit: further unit that rows are known to hold without saying so; a value that is impossible as it stands
+        unit: Unit of the returned values.
+        low: Least possible value.
+        high: Greatest possible value.
+        mixed_unit: Further unit that rows are known to hold without saying so; a value that is impossible as it stands
             and possible in that unit is taken for one.
     """
 
@@ -47,11 +47,11 @@ class Limit:
     """A bound of a quantity beyond which a finding is present.
 
     Attributes:
-        quantity: name of the measurement.
-        value: the bound.
-        female: the bound of women, where it is another one; a study of unknown sex then has no answer.
-        below: present below the bound instead of above.
-        inclusive: present at the bound itself.
+        quantity: Name of the measurement.
+        value: The bound.
+        female: The bound of women, where it is another one; a study of unknown sex then has no answer.
+        below: Present below the bound instead of above.
+        inclusive: Present at the bound itself.
     """
 
     quantity: str
@@ -75,14 +75,14 @@ class GradeRule:
     """A rule that grades a study by the words of its report or, where those give no grade, by numbers.
 
     Attributes:
-        target: name of the label.
-        description: of the finding, for people.
-        source: of words and limits.
-        measurement: whose words grade a study; empty for none.
-        grades: class and pattern of its words, the first that matches counts; matched in any case, anywhere.
-        limits: numbers that make the finding present, any one of them; absent where one at least is known and none does.
-        prosthesis: beginning of the measurements that tell of a prosthetic valve; a study with one has no label.
-        doppler: decided by Doppler, so that spectral stills show the answer as text.
+        target: Name of the label.
+        description: Human-readable description of the finding.
+        source: Source of words and limits.
+        measurement: Measurement whose words grade a study; empty for none.
+        grades: Class and pattern of its words, the first that matches counts; matched in any case, anywhere.
+        limits: Numbers that make the finding present, any one of them; absent where one at least is known and none does.
+        prosthesis: Beginning of the measurements that tell of a prosthetic valve; a study with one has no label.
+        doppler: Decided by Doppler, so that spectral stills show the answer as text.
     """
 
     target: str
@@ -113,11 +113,11 @@ class StudyMeasurements:
     """Measurements of studies that could be read.
 
     Attributes:
-        numbers: index measurement_id, one column per quantity, NaN where it was not measured.
-        grades: index measurement_id, one column per graded measurement, null where it was not graded.
+        numbers: Index measurement_id, one column per quantity, NaN where it was not measured.
+        grades: Index measurement_id, one column per graded measurement, null where it was not graded.
         prostheses: measurement_id -> beginnings of the names (`GradeRule.prosthesis`) of prosthetic valves.
         sex: measurement_id -> "F" or "M", where a row says so.
-        problems: rows that cannot be used: measurement_id and `message`, which names file, line and value.
+        problems: Rows that cannot be used: measurement_id and `message`, which names file, line and value.
     """
 
     numbers: pd.DataFrame
@@ -134,7 +134,7 @@ class StudyMeasurements:
         """Return the class of each study by a rule, null where it has none.
 
         Args:
-            rule: of the label.
+            rule: Rule of the label.
             sex: measurement_id -> "F" or "M" or null.
         """
         index = self.numbers.index
@@ -164,10 +164,10 @@ def read_measurements(
 
     Args:
         path: CSV with measurement_id, test_type, measurement, result and unit; each row one measurement of one study.
-        studies: measurement ids that are wanted.
-        quantities: name of a measurement -> its unit and bounds.
-        rules: whose words are graded, and whose prostheses matter.
-        test_type: kind of study that is read.
+        studies: Measurement ids that are wanted.
+        quantities: Name of a measurement -> its unit and bounds.
+        rules: Rules that name the graded words and the relevant prostheses.
+        test_type: Kind of study that is read.
 
     Raises:
         BadData: the file is damaged or lacks a column.
@@ -179,7 +179,7 @@ def read_measurements(
 
     def is_wanted(cell: str) -> bool:
         match = digits.fullmatch(cell)
-        return match is None or match[1] in studies  # what is no number is refused when it is read
+        return match is None or match[1] in studies  # Values that are not numbers are refused while reading.
 
     table = read_columns(
         path,
@@ -232,7 +232,7 @@ def read_numbers(rows: pd.DataFrame, quantity: Quantity) -> tuple[pd.Series, pd.
     if quantity.mixed_unit:
         mixed = values * FACTORS[quantity.mixed_unit, quantity.unit]
         other = ~values.between(quantity.low, quantity.high) & mixed.between(quantity.low, quantity.high)
-        other &= units == quantity.unit  # a row that says another unit was converted already
+        other &= units == quantity.unit  # A row with another unit has already been converted.
         values = values.where(~other, mixed)
     problems = pd.Series("", index=rows.index)
     problems[~values.between(quantity.low, quantity.high)] = (
@@ -269,7 +269,7 @@ def ejection_fractions(numbers: pd.DataFrame) -> pd.DataFrame:
     averaged; an upper end alone, or below its lower end, says nothing.
 
     Args:
-        numbers: columns biplane_lvef, lvef_3d, lvef and lvef_upper, %.
+        numbers: Columns biplane_lvef, lvef_3d, lvef and lvef_upper, %.
 
     Returns:
         `ef` in % and `ef_source`, both null where there is none.

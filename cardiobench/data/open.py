@@ -32,14 +32,14 @@ def open_dataset(
     """Find a dataset: a folder made by `cardiobench prepare`, or the raw folder, whose tables are then read and checked.
 
     Args:
-        name: folder of `hf_datasets/`.
-        data_dir: the raw folder, or a folder that holds it under the dataset's name; else CARDIOBENCH_DATA.
-        allow_missing: go on with an incomplete copy, which is counted.
+        name: Folder of `hf_datasets/`.
+        data_dir: The raw folder, or a folder that holds it under the dataset's name; else CARDIOBENCH_DATA.
+        allow_missing: Go on with an incomplete copy, which is counted.
         need_media: False where only labels are wanted.
-        verify: fingerprints of recordings by the content of their files, read now, instead of by size and change time.
-        drop_duplicates: leave out all but one of the recordings that are known to be the same (`DatasetSpec.duplicates`).
-        paper_rows: represent the units of tasks by the rows that a published benchmark chose (`Task.paper_rows`).
-        published: where neither is here and no `data_dir` is given, take the recordings published on the Hub.
+        verify: Fingerprints of recordings by the content of their files, read now, instead of by size and change time.
+        drop_duplicates: Leave out all but one of the recordings that are known to be the same (`DatasetSpec.duplicates`).
+        paper_rows: Represent the units of tasks by the rows that a published benchmark chose (`Task.paper_rows`).
+        published: If True and neither folder nor cache has the data, use the recordings published on the Hub.
 
     Raises:
         UnknownName: no such dataset.
@@ -63,9 +63,9 @@ def parquet_folder(name: str, data_dir: str | os.PathLike | None = None, *, publ
     """Return the folder of Parquet that a dataset is read from: prepared here, or published; None for its raw folder.
 
     Args:
-        name: of the dataset.
-        data_dir: where its data may lie; what is given wins over what is published.
-        published: whether the Hub may be asked.
+        name: Name of the dataset.
+        data_dir: Folder that may hold the data; a given folder takes precedence over published data.
+        published: Whether the Hub may be asked.
 
     Raises:
         MissingData: the Hub was asked, and the recordings are neither here nor there.

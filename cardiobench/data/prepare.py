@@ -1,4 +1,4 @@
-"""From a raw folder to what `load_dataset("cardiobench/<name>")` reads: Parquet shards, the card, prompts and eval.yaml."""
+"""Build the Parquet shards, card, prompts and eval.yaml that `load_dataset("cardiobench/<name>")` reads."""
 
 import hashlib
 import json
@@ -31,11 +31,11 @@ def prepare(
     """Build a dataset as a folder that the unmodified `datasets` library loads.
 
     Args:
-        name: of the dataset.
-        data_dir: its raw folder; None = CARDIOBENCH_DATA.
+        name: Name of the dataset.
+        data_dir: Raw folder; None for CARDIOBENCH_DATA.
         out: `out/cardiobench/<name>/` is written; one that is there is replaced once the new one is whole.
-        allow_missing: go on with an incomplete copy; what is missing or cannot be read is noted.
-        num_proc: processes that read recordings.
+        allow_missing: Go on with an incomplete copy; what is missing or cannot be read is noted.
+        num_proc: Processes that read recordings.
 
     Returns:
         The folder. `load_dataset("cardiobench/<name>")` reads it from the working directory `out`.
@@ -115,7 +115,7 @@ def _take_shards(build: "CardioBuilder", built: Path, data: Path) -> None:
 
 
 def _finish(build: "CardioBuilder", folder: Path, *, allow_missing: bool) -> None:
-    """Count what is there against the tables, and add the note and the files that travel with the data."""
+    """Compare the written rows with the tables, then add the note and the accompanying files."""
     import pyarrow.parquet as pq
 
     spec, rows = build.SPEC, build._rows
@@ -181,9 +181,9 @@ def card_of_shards(card: str, folder: Path, content: str) -> str:
     without the mark it would serve the rows of another copy, or those from before a label was changed.
 
     Args:
-        card: text of the dataset's README.md.
-        folder: prepared folder with the shards in `data/`.
-        content: digest of rows and recordings.
+        card: Text of the dataset's README.md.
+        folder: Prepared folder with the shards in `data/`.
+        content: Digest of rows and recordings.
     """
     _, front, body = card.split("---\n", 2)
     facts = yaml.safe_load(front)

@@ -101,9 +101,9 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
     """Open a prepared folder.
 
     Args:
-        spec: the dataset.
-        folder: that `prepare` wrote.
-        verify: read every file for its digest and every recording for its fingerprint, also where size and times of the
+        spec: The dataset.
+        folder: Folder written by `prepare`.
+        verify: Read every file for its digest and every recording for its fingerprint, also where size and times of the
             files are as they were.
 
     Raises:

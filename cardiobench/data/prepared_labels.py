@@ -38,9 +38,9 @@ def write_labels(labels: Iterable[DenseLabel], path: Path, raw: Path | None) -> 
     """Write the labels of a task, compressed; reasons name files below the raw folder, wherever it lies on this machine.
 
     Args:
-        labels: in the order of the rows; those without mask and points too, for they count as not covered.
-        path: of the file.
-        raw: raw folder; None for generated data.
+        labels: Labels in row order, including those without mask and points, which count as not covered.
+        path: Path of the file.
+        raw: Raw folder; None for generated data.
     """
     path.parent.mkdir(exist_ok=True)
     with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:

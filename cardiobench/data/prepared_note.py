@@ -1,4 +1,4 @@
-"""The note of a prepared folder: what it was made from, and the digests by which a changed file is known."""
+"""Note of a prepared folder: its sources, and digests that reveal a changed file."""
 
 import contextlib
 import json
@@ -24,16 +24,16 @@ class Preparation(Part):
     """The provenance of a prepared folder, saved in it as `cardiobench.json`.
 
     Attributes:
-        name: dataset.
+        name: Dataset.
         version: Version of the dataset in CardioBench.
         digest: Digest of the rows and file sizes (`RowTable.digest`).
-        twin: true for a synthetic twin.
-        missing: files that the tables name and the raw folder lacked.
-        unreadable: ids of recordings that could not be read and were left out.
-        absent: split -> rows of the release that the tables lacked.
-        linked: links out of the raw folder, through which recordings or tables may have come; such a folder is not published.
-        shards: file in `data` -> its SHA-256.
-        labels: file in `labels`, the masks and landmarks -> its SHA-256.
+        twin: True for a synthetic twin.
+        missing: Files that the tables name and the raw folder lacked.
+        unreadable: Ids of recordings that could not be read and were left out.
+        absent: Split -> rows of the release that the tables lacked.
+        linked: Links out of the raw folder, through which recordings or tables may have come; such a folder is not published.
+        shards: File in `data` -> its SHA-256.
+        labels: File in `labels`, the masks and landmarks -> its SHA-256.
         left_out: SHA-256 of `left_out.parquet`; empty where there is none, None in a note of an earlier version.
     """
 
@@ -75,7 +75,7 @@ def note_content(path: Path) -> dict[str, Any]:
 
 
 def read_note(folder: Path, spec: DatasetSpec) -> Preparation:
-    """Read what a prepared folder was made from.
+    """Read the note of a prepared folder.
 
     Raises:
         BadData: it was made by another version of the dataset, or the note is damaged.
@@ -86,7 +86,7 @@ def read_note(folder: Path, spec: DatasetSpec) -> Preparation:
         raise BadData(
             f"{folder} holds version {content.get('version')} of {spec.name}, and this is version {spec.version}. {advice}"
         )
-    older = not content.keys() & {CHECKSUM, "left_out"}  # notes of earlier versions have no checksum
+    older = not content.keys() & {CHECKSUM, "left_out"}  # Notes of earlier versions have no checksum.
     written, found = content.pop(CHECKSUM, None), checksum(content)
     if written != found and not older:
         raise BadData(
@@ -108,9 +108,9 @@ def check_files(folder: Path, note: Preparation, *, verify: bool = False) -> Non
     reads no file for this.
 
     Args:
-        folder: prepared folder.
+        folder: Prepared folder.
         note: Note of the folder.
-        verify: read every file, whatever the cache says.
+        verify: Read every file, whatever the cache says.
 
     Raises:
         BadData: a file was changed, added or removed; names the file, both digests and what to do.
@@ -129,7 +129,7 @@ def check_files(folder: Path, note: Preparation, *, verify: bool = False) -> Non
         also = f" Also changed: {first_n(path for path, _ in others)}." if others else ""
         raise BadData(f"{folder} is not as it was written: {first} {difference}.{also} {_advice(folder, note.name)}")
     if states != matched:
-        with contextlib.suppress(UnwritableOutput):  # costs time at the next opening and changes nothing
+        with contextlib.suppress(UnwritableOutput):  # A failed write only costs time at the next opening.
             write_json(states, kept_in)
 
 
@@ -173,6 +173,6 @@ def _difference(expected: str | None, found: str | None) -> str:
 
 
 def _advice(folder: Path, name: str) -> str:
-    if folder.parent.name == "snapshots":  # the Hub's cache
+    if folder.parent.name == "snapshots":  # Cache of the Hub client.
         return f"Delete {folder} and run again; it is downloaded anew."
     return f"Make it again: cardiobench prepare {name} --out ..."

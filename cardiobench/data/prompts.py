@@ -28,7 +28,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _first_wrong(content: Any) -> str:
-    """Return what is wrong with a prompt set: of each target, key -> list of texts, and a version; empty if nothing is."""
+    """Return the problems of a prompt set (per target: key -> texts, and a version); empty if valid."""
     if not isinstance(content, dict):
         return f"a {type(content).__name__}"
     if not isinstance(content.get("version"), str | int | float):
@@ -58,8 +58,8 @@ def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], st
     Classification: class -> texts. Regression: {"templates": texts with `<#>` for the number}.
 
     Args:
-        task: the task.
-        file: a JSON of the same form as a dataset's `prompts.json`, or a clone of the echo benchmark's repository; used
+        task: The task.
+        file: A JSON of the same form as a dataset's `prompts.json`, or a clone of the echo benchmark's repository; used
             instead of the dataset's own.
 
     Raises:

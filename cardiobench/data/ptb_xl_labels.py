@@ -14,7 +14,7 @@ from cardiobench.core.resources import folder
 from cardiobench.data.release_counts import expected_counts
 from cardiobench.tasks.labels import label_set
 
-OVER_89 = 300  # how 1.0.3 writes every age above 89; older releases wrote the age
+OVER_89 = 300  # Release 1.0.3 writes every age above 89 as 300; older releases wrote the age.
 OLDEST = 89
 REMOVED = frozenset(
     (

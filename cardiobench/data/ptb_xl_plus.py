@@ -54,8 +54,8 @@ def measurements(folder: Path, algorithm: str = "12SL") -> pd.DataFrame:
     What it did not find, as PR in fibrillation, is NaN, and so is what no heart has, beyond `LIMITS`.
 
     Args:
-        folder: of PTB-XL+.
-        algorithm: a key of `TABLES`.
+        folder: Folder of PTB-XL+.
+        algorithm: A key of `TABLES`.
 
     Raises:
         MissingData: the folder has no such table.
@@ -66,7 +66,7 @@ def measurements(folder: Path, algorithm: str = "12SL") -> pd.DataFrame:
 
 
 def _values(folder: Path, algorithm: str) -> pd.DataFrame:
-    """Return what one algorithm wrote, by the number of the ECG; 0 stands for nothing found."""
+    """Return the measurements of one algorithm by ECG number; 0 stands for "not found"."""
     columns = {column: number(optional=True) for column, _, _ in TARGETS.values()}
     table = read_columns(folder / TABLES[algorithm], {"ecg_id": integer(1), **columns}).set_index("ecg_id")
     if table.index.has_duplicates:

@@ -93,5 +93,5 @@ def _literals(file: Path) -> dict[str, Any]:
                 try:
                     found[target.id] = ast.literal_eval(node.value)
                 except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-                    continue  # an expression, and so none of the prompts
+                    continue  # An expression, hence not a prompt.
     return found

@@ -1,4 +1,4 @@
-"""The references of a task: what is true of every unit of every split, and who it belongs to."""
+"""References of a task: label and patient of every unit in every split."""
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,8 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
     """Return the references that follow from a dataset's rows.
 
     Args:
-        rows: all rows of the dataset, without the recordings.
-        task: which rows it looks at, what it asks and in which units.
+        rows: All rows of the dataset, without the recordings.
+        task: Task that determines rows, label and units.
 
     Returns:
         id, patient_id, split, y_true and the columns of the task's groups: one row per labelled unit. Of a dense task y_true
@@ -30,7 +30,7 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
     kept = rows[task.target].notna()
     for column, accepted in task.where.items():
         kept &= rows[column].isin(accepted)
-    rows = rows.loc[kept, list(dict.fromkeys(named))]  # once, since every choice of rows is a copy
+    rows = rows.loc[kept, list(dict.fromkeys(named))]  # Computed once, because each selection of rows is a copy.
     columns = {
         "id": rows[task.unit_column].astype(str),
         "patient_id": rows["patient_id"].astype(str),
@@ -53,9 +53,9 @@ def unlabelled_units(rows: pd.DataFrame, task: Task, labelled: pd.Series) -> pd.
     """Return the units of a dataset that have no label of a task.
 
     Args:
-        rows: all rows of the dataset, without the recordings.
-        task: the task.
-        labelled: ids of the units that have a label.
+        rows: All rows of the dataset, without the recordings.
+        task: The task.
+        labelled: Ids of the units that have a label.
 
     Returns:
         id, patient_id and split of each other unit.

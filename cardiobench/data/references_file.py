@@ -52,8 +52,8 @@ class References:
 
     Attributes:
         task: Task.
-        table: id, patient_id, split, y_true and columns of groups, one row per labelled unit of any split.
-        unlabelled: id, patient_id and split of the units without a label.
+        table: Id, patient_id, split, y_true and columns of groups, one row per labelled unit of any split.
+        unlabelled: Id, patient_id and split of the units without a label.
         release: Release that they were made from; None where that is not known.
         problem: Reason why the release is not known; empty where it is.
     """
@@ -77,7 +77,7 @@ class References:
 
     @property
     def generated(self) -> bool:
-        """Whether the recordings are phantoms or a synthetic twin, as far as is known."""
+        """Return whether the recordings are known to be phantoms or a synthetic twin."""
         from cardiobench.data import catalog
 
         name = self.task.dataset

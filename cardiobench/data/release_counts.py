@@ -19,9 +19,9 @@ def absent_rows(spec: DatasetSpec, listed: pd.DataFrame, candidates: Iterable[st
     known, as the rule shares out patients. Each split lacks one at least: nobody knows that it is complete.
 
     Args:
-        spec: the dataset.
-        listed: every row of this copy's tables.
-        candidates: ids of patients that the release may have.
+        spec: The dataset.
+        listed: Every row of this copy's tables.
+        candidates: Ids of patients that the release may have.
 
     Returns:
         Split -> rows; without the splits that are complete.
@@ -53,8 +53,8 @@ def expected_counts(text: str, splits: Sequence[str]) -> dict[str, dict[str, int
     """Return `Task.expected` from a text such as `rows 100/20/30, NORM 50/10/15`, one number a split, or one for all.
 
     Args:
-        text: names and counts.
-        splits: in the order of the counts.
+        text: Names and counts.
+        splits: Splits in the order of the counts.
     """
     counts = {}
     for entry in text.split(","):

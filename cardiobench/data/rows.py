@@ -44,17 +44,17 @@ class RowTable:
     """All rows of a dataset that are here, one per recording.
 
     Attributes:
-        listed: every row of the release's tables, those whose file is missing included: what the coverage is counted against.
-        frame: the rows whose recording is here: id, patient_id, study_id, split, `media` (path below the raw folder, or a
+        listed: Every row of the release's tables, those whose file is missing included: what the coverage is counted against.
+        frame: The rows whose recording is here: id, patient_id, study_id, split, `media` (path below the raw folder, or a
             key of the generator), `record` (which one in that file, where it holds several), the columns of the spec, and
             `fingerprint`: a digest of what the recording is read from (file, size and change time, or its content; key
             frame), so that an embedding of a replaced file is never taken for the new one's.
-        missing: files that the release lists and the folder lacks, or has with nothing inside.
-        absent: split -> rows that the complete release has and this copy's own tables lack; an estimate where the release
+        missing: Files that the release lists and the folder lacks, or has with nothing inside.
+        absent: Split -> rows that the complete release has and this copy's own tables lack; an estimate where the release
             does not say which they are, and never 0 where anything may be lacking.
-        excluded: reason -> ids that the release has and the benchmark leaves out on purpose.
-        digest: of the rows and file sizes; the same on every machine that holds the same data.
-        twin: true for a synthetic twin, whose scores mean nothing clinically.
+        excluded: Reason -> ids that the release has and the benchmark leaves out on purpose.
+        digest: Digest of rows and file sizes; equal on all machines with the same data.
+        twin: True for a synthetic twin, whose scores mean nothing clinically.
     """
 
     listed: pd.DataFrame
@@ -86,7 +86,7 @@ def check_relative(raw: Path, relative: str) -> None:
 
 
 def links_out(raw: Path) -> tuple[str, ...]:
-    """Return the links below a folder that lead out of it, by relative path; what lies behind them is not looked at."""
+    """Return relative paths of symlinks that point outside the folder, without following them."""
     root = os.path.realpath(raw)
     links = []
     for directory, folders, files in os.walk(raw):
@@ -102,7 +102,7 @@ class FileIndex:
 
     def __init__(self, raw: Path):
         self.raw = raw
-        self._prefix = f"{raw}/"  # a text: joining a path takes longer than asking for the file
+        self._prefix = f"{raw}/"  # A string, because joining a path takes longer than the existence check.
         self._names = cache(self._list)
 
     def _list(self, directory: str) -> dict[str, str]:
@@ -207,7 +207,7 @@ def _in_two_splits(frame: pd.DataFrame) -> list[str]:
     patients, names = pd.factorize(frame["patient_id"], use_na_sentinel=False)
     splits, _ = pd.factorize(frame["split"])
     one = np.empty(len(names), dtype=splits.dtype)
-    one[patients] = splits  # the last of each patient's rows
+    one[patients] = splits  # Last row of each patient.
     return sorted(names[np.unique(patients[splits != one[patients]])])
 
 
@@ -228,17 +228,17 @@ def row_table(
     """Check the rows of a dataset and find their files.
 
     Args:
-        spec: the dataset.
-        rows: dicts or a frame with id, patient_id, split, media and the columns of the spec; absent columns become null.
-        raw: raw folder; None for generated data.
-        excluded: reason -> ids left out on purpose, for the report.
-        missing_tables: files with labels that are not here, without which a part of the rows cannot be read.
-        candidates: ids of patients that the release may have, where its splits follow from the id (`absent_rows`).
-        label_files: files with masks or points, whose content the digest covers.
-        generator: digest of the code that generates the recordings; empty where they are files.
-        allow_missing: go on without the files that are missing; they are counted all the same.
+        spec: The dataset.
+        rows: Dicts or a frame with id, patient_id, split, media and the columns of the spec; absent columns become null.
+        raw: Raw folder; None for generated data.
+        excluded: Reason -> ids left out on purpose, for the report.
+        missing_tables: Files with labels that are not here, without which a part of the rows cannot be read.
+        candidates: Ids of patients that the release may have, where its splits follow from the id (`absent_rows`).
+        label_files: Files with masks or points, whose content the digest covers.
+        generator: Digest of the code that generates the recordings; empty where they are files.
+        allow_missing: Go on without the files that are missing; they are counted all the same.
         need_media: False where only labels are wanted, as for references.
-        verify: fingerprints by the content of every file, instead of its size and change time.
+        verify: Fingerprints by the content of every file, instead of its size and change time.
 
     Raises:
         MissingData: files or rows of the release are missing and `allow_missing` is false.
@@ -278,7 +278,7 @@ def row_table(
                 f"{spec.title}: none of the {len(missing)} files that the tables name is in {raw}: "
                 f"{first_n(missing.values())}.{archive_hint(raw)}"
             )
-    frame = frame.set_axis(pd.RangeIndex(len(frame)), copy=False)  # shares its columns with what is listed
+    frame = frame.set_axis(pd.RangeIndex(len(frame)), copy=False)  # Shares its columns with the listed table.
     origin = "\x1f".join((spec.name, spec.version, generator))
     files = {media: f"{media}\x1f{sources.get(media, '')}" for media in frame["media"].unique()}
     read_from = pd.DataFrame({"files": frame["media"].map(files), "record": frame["record"].astype(str)})
@@ -344,7 +344,7 @@ def _find_files(
 
 
 def _refuse_generated(spec: DatasetSpec, raw: Path, media: Sequence[str]) -> None:
-    """Refuse a twin whose manifest is gone, by what stands in the headers of recordings all over the folder."""
+    """Refuse a twin without manifest, recognised by the headers of sampled recordings."""
     for relative in media[:: max(len(media) // HEADERS_READ, 1)]:
         if any(is_generated(raw / file) for file in companions(relative)):
             raise BadData(

@@ -39,25 +39,25 @@ class DatasetSpec:
     """Everything known about a dataset without touching its files.
 
     Attributes:
-        name: folder of `hf_datasets/` and repository name on the Hub.
-        title: name that people use.
-        version: bumped whenever a split, a label or the preprocessing changes.
-        modality: echo or ecg.
-        media: column of the rows that holds the recording: `video`, `image` or `ecg`.
-        licence: of the raw data; `redistributable` says whether a built copy may be published.
-        access: page where one asks for the data; empty for generated and bundled data.
-        detect_files: files or folders that make a folder recognisable as this dataset's raw folder (any one suffices).
+        name: Folder of `hf_datasets/` and repository name on the Hub.
+        title: Name that people use.
+        version: Bumped whenever a split, a label or the preprocessing changes.
+        modality: Echo or ecg.
+        media: Column of the rows that holds the recording: `video`, `image` or `ecg`.
+        licence: Licence of the raw data; `redistributable` says whether a built copy may be published.
+        access: Page where one asks for the data; empty for generated and bundled data.
+        detect_files: Files or folders that make a folder recognisable as this dataset's raw folder (any one suffices).
         label_file: Name of the file beside each recording that alone holds its labels, `{stem}` being the recording's name without
             its suffix; empty where the labels stand in tables. A recording without label lowers the coverage if this file is missing.
-        tasks: the questions asked of it whose labels are one value per row.
-        dense_tasks: segmentations and landmarks, whose labels `CardioBuilder.dense_labels` reads.
-        expected: split -> rows of the complete release, or `TOTAL` -> their sum; checked at build, empty when unknown.
-        columns: further columns of the rows (labels, patient facts) -> `string`, `int64`, `float64` or `bool`.
-        splits: in order.
-        configs: further configurations beside the default one, which holds every row: name -> column and value of its rows.
+        tasks: The questions asked of it whose labels are one value per row.
+        dense_tasks: Segmentations and landmarks, whose labels `CardioBuilder.dense_labels` reads.
+        expected: Split -> rows of the complete release, or `TOTAL` -> their sum; checked at build, empty when unknown.
+        columns: Further columns of the rows (labels, patient facts) -> `string`, `int64`, `float64` or `bool`.
+        splits: Splits in order.
+        configs: Further configurations beside the default one, which holds every row: name -> column and value of its rows.
             Each row belongs to exactly one of them.
-        duplicates: groups of ids whose recordings are the same byte for byte, as known of the release.
-        generated: true for phantoms, which need no raw folder.
+        duplicates: Groups of ids whose recordings are the same byte for byte, as known of the release.
+        generated: True for phantoms, which need no raw folder.
     """
 
     name: str

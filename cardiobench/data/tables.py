@@ -1,4 +1,4 @@
-"""Reading a release's own tables: typed columns by name; what cannot be read is named by file, line, column and value."""
+"""Typed columns of a release's own tables; unreadable cells are named by file, line, column and value."""
 
 import csv
 import difflib
@@ -33,12 +33,12 @@ class Column:
     """The parsing of a column's cells.
 
     Attributes:
-        expected: what a cell should be, for messages.
-        parse: text without surrounding blanks -> value; raises `ValueError`.
-        optional: whether a cell may be empty, which gives None (NaN in a column of numbers).
-        dtype: of the column.
-        empty: texts that stand for a cell without a value, in lower case.
-        verbatim: regular expression (RE2) of the cells that are their own value, so that a column of these is not parsed;
+        expected: Description of a valid cell, for messages.
+        parse: Text without surrounding blanks -> value; raises `ValueError`.
+        optional: Whether a cell may be empty, which gives None (NaN in a column of numbers).
+        dtype: Data type of the column.
+        empty: Texts that stand for a cell without a value, in lower case.
+        verbatim: Regular expression (RE2) of the cells that are their own value, so that a column of these is not parsed;
             empty for none.
     """
 
@@ -53,8 +53,8 @@ class Column:
         """Parse cells.
 
         Args:
-            cells: texts.
-            where: index of a cell -> its file, line and column, for messages.
+            cells: Texts.
+            where: Index of a cell -> its file, line and column, for messages.
 
         Raises:
             BadData: a cell that is not as expected.
@@ -168,10 +168,10 @@ def read_columns(
     mark, or compressed by gzip. Rows without any value are skipped.
 
     Args:
-        path: the file.
-        columns: name -> how its cells are read; each must be in the file.
-        extra: the same for columns that older editions of the release lack; absent ones are empty.
-        where: column -> which of its cells' rows are read; all of them unless given.
+        path: The file.
+        columns: Name -> how its cells are read; each must be in the file.
+        extra: The same for columns that older editions of the release lack; absent ones are empty.
+        where: Column -> which of its cells' rows are read; all of them unless given.
 
     Returns:
         A frame of these columns, its index named `line`: the line of the file on which a row ends.
@@ -215,7 +215,7 @@ def _plain_columns(path: Path, columns: Mapping[str, Column], extra: Mapping[str
         include_columns=list(wanted), column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
     )
     try:
-        one_thread = csv_reader.ReadOptions(use_threads=False)  # as fast, in half the memory
+        one_thread = csv_reader.ReadOptions(use_threads=False)  # Equally fast with half the memory.
         table = csv_reader.read_csv(pa.BufferReader(content), read_options=one_thread, convert_options=options)
         del content
         if len(table) != lines - 1:
@@ -224,7 +224,7 @@ def _plain_columns(path: Path, columns: Mapping[str, Column], extra: Mapping[str
         cells = {}
         for name, column in wanted.items():
             cells[name] = pd.Series(_parsed(table[name], column), index=index, dtype=column.dtype)
-            table = table.drop_columns(name)  # its text is not needed beside its values
+            table = table.drop_columns(name)  # The text is not needed beside its values.
         frame = pd.DataFrame(cells, index=index, copy=False)
         pa.default_memory_pool().release_unused()
     except (pa.ArrowInvalid, BadData):
@@ -286,7 +286,7 @@ def typed_columns(
 
 
 def _cell_name(path: Path, column: str, lines: Sequence[int]) -> Callable[[int], str]:
-    """Return what names the cell of a row in messages."""
+    """Return the text that identifies a row's cell in messages."""
     return lambda row: f"{path}, line {lines[row]}, column '{column}'"
 
 
@@ -332,8 +332,8 @@ def read_fields(path: Path, fields: Mapping[str, Column]) -> dict[str, Any]:
     """Read the `Key: value` lines of a small text file.
 
     Args:
-        path: the file.
-        fields: key -> how its value is read; None is given for an optional one that is not there.
+        path: The file.
+        fields: Key -> how its value is read; None is given for an optional one that is not there.
 
     Raises:
         BadData: the file is no text, a key is missing or there twice, or a value is not what it should be.

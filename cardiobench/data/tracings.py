@@ -13,7 +13,7 @@ def chords_outline(chords: np.ndarray, source: str) -> np.ndarray:
 
     Args:
         chords: (1 + n, 4), X1, Y1, X2, Y2; the first is the long axis, which is no part of the outline.
-        source: file and row, for messages.
+        source: File and row, for messages.
 
     Raises:
         BadData: there are fewer than two chords.
@@ -31,8 +31,8 @@ def fill_tracing(outline: np.ndarray, size: tuple[int, int], source: str) -> np.
 
     Args:
         outline: (n, 2), x and y of the corners.
-        size: height and width of the frame.
-        source: file and row, for messages.
+        size: Height and width of the frame.
+        source: File and row, for messages.
 
     Returns:
         uint8 (H, W), 1 inside.
@@ -63,8 +63,8 @@ def fill_polygon(points: np.ndarray, height: int, width: int) -> np.ndarray:
 
     Args:
         points: (n, 2), x and y of the corners in order, the first pixel's middle at 0.
-        height: of the picture.
-        width: of the picture.
+        height: Picture height.
+        width: Picture width.
 
     Returns:
         uint8 (height, width), 1 inside.
@@ -92,5 +92,5 @@ def solidity(points: np.ndarray) -> float:
     area = abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2
     try:
         return float(area / ConvexHull(points).volume)
-    except QhullError:  # all corners on one line
+    except QhullError:  # All corners on one line.
         return 0.0

@@ -22,8 +22,8 @@ class TwinManifest:
     """The files of a twin.
 
     Attributes:
-        folder: that the manifest lies in.
-        files: path below the folder -> size and SHA-256.
+        folder: Folder that contains the manifest.
+        files: Path below the folder -> size and SHA-256.
     """
 
     folder: Path

@@ -24,10 +24,10 @@ def read_clip(
     Only the frames asked for are decoded where the format allows it, and they equal those of a full decode bit for bit.
 
     Args:
-        source: path, or the bytes of the file.
-        sampling: which frames, and how NIfTI volumes are scaled; every one unless told otherwise.
+        source: Path, or the bytes of the file.
+        sampling: Choice of frames and scaling of NIfTI volumes; all frames by default.
         key_frame: 0-based frame where key-frame sampling starts; beyond the end means the last.
-        name: what messages call the recording; the path unless told otherwise.
+        name: Name of the recording in messages; the path by default.
 
     Raises:
         BadMedia: missing, empty, cut short, damaged or of another format; names the file and says what to do.

@@ -27,7 +27,7 @@ KEPT = frozenset({
     "RegionLocationMinX0", "RegionLocationMinY0", "RegionLocationMaxX1", "RegionLocationMaxY1",
     "LossyImageCompression", "PixelData", "ExtendedOffsetTable", "ExtendedOffsetTableLengths",
 })  # fmt: skip
-METHOD = "DICOM PS3.15 basic profile, kept: pixels and what decodes them"  # at most 64 characters
+METHOD = "DICOM PS3.15 basic profile, kept: pixels and what decodes them"  # At most 64 characters.
 
 
 def is_dicom(path: Path) -> bool:

@@ -20,7 +20,7 @@ VERSION = 1
 COLOUR = frozenset({"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT"})
 GREY = frozenset({"MONOCHROME1", "MONOCHROME2"})
 
-LONGEST_ELEMENT = 1 << 20  # bytes; a longer value of a header is not read: nothing that decoding needs is so long
+LONGEST_ELEMENT = 1 << 20  # Bytes. Longer header values are skipped: nothing needed for decoding is that long.
 JPEG_BASELINE = "1.2.840.10008.1.2.4.50"
 _LIBJPEG = "pip install pylibjpeg pylibjpeg-libjpeg (GPL, so it does not come with cardiobench)"
 _LOSSLESS, _LS = (
@@ -128,10 +128,11 @@ def _check_fragments(file: MediaFile, stream: BinaryIO) -> None:
     """Refuse compressed pixels of which a part is missing: a cut picture decodes without a word, grey where it ends.
 
     Args:
-        file: for the message.
-        stream: at the start of the pixel data element (PS3.5 A.4: explicit VR little endian, items up to a delimiter).
+        file: File named in messages.
+        stream: Stream positioned at the pixel data element (PS3.5 A.4: explicit VR little endian, items up to a
+            delimiter).
     """
-    stream.seek(12, io.SEEK_CUR)  # tag, VR and undefined length of the element
+    stream.seek(12, io.SEEK_CUR)  # Tag, VR and undefined length of the element.
     while item := stream.read(8):
         group, element, length = struct.unpack("<HHI", item)
         if (group, element) == (0xFFFE, 0xE0DD):

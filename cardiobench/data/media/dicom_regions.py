@@ -17,7 +17,7 @@ SPECTRAL_FORMATS, COLOUR_FLOW = (2, 3), 2
 
 
 def recording_kind(path: Path) -> str:
-    """Return what a DICOM file shows: a 2D cine, one with colour flow, a spectrum or M-mode cine, a still, or unread."""
+    """Classify a DICOM file: 2D cine, colour-flow cine, spectral or M-mode cine, still, or unread."""
     pydicom = require("pydicom", "reading DICOM")
     try:
         MediaFile.of(path)

@@ -17,9 +17,10 @@ def read_ecg(source: Path, record: int | str | None = None, *, leads: Sequence[s
     """Read a 12-lead ECG in mV with the leads I II III aVR aVL aVF V1-V6, from WFDB or from HDF5 in the layout of CODE-15%.
 
     Args:
-        source: of WFDB the header (.hea), the signal file (.dat, .mat) or the path without suffix; of HDF5 the file.
-        record: which record of an HDF5 file: a row number (int, 0-based) or an exam id (str).
-        leads: names of the stored channels in their order, where the file gives none or unusual ones.
+        source: Path of the record: for WFDB the header (.hea), the signal file (.dat, .mat) or the path without
+            suffix; for HDF5 the file.
+        record: Record in an HDF5 file: a row number (int, 0-based) or an exam id (str).
+        leads: Names of the stored channels in their order, where the file gives none or unusual ones.
 
     Raises:
         BadMedia: missing, cut short, not finite, all zero, without gain, in an unknown unit, or without a lead.

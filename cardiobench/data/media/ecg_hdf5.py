@@ -34,9 +34,9 @@ def read_hdf5(path: Path, record: int | str | None, leads: Sequence[str] | None 
     A record is padded by the same number of zeros on both sides, so no more is cut than both sides have.
 
     Args:
-        path: file with `tracings` (N, samples, 12) and `exam_id` (N,).
-        record: row number (int, 0-based) or exam id (str).
-        leads: names of the 12 channels in their stored order; I II III aVR aVL aVF V1-V6 unless told otherwise.
+        path: File with `tracings` (N, samples, 12) and `exam_id` (N,).
+        record: Row number (int, 0-based) or exam id (str).
+        leads: Names of the 12 channels in their stored order; I II III aVR aVL aVF V1-V6 unless told otherwise.
 
     Raises:
         BadMedia: another layout, no such record, or a signal that is not an ECG (the release ends in a row of zeros).
@@ -58,8 +58,8 @@ def read_single_hdf5(path: Path, fs: float) -> Ecg:
     """Read a file that holds one record, as SPH (figshare 5779802) does: a dataset `ecg` of shape (12, samples) in mV.
 
     Args:
-        path: the file.
-        fs: sampling rate in Hz, which it does not say.
+        path: The file.
+        fs: Sampling rate in Hz, which it does not say.
 
     Raises:
         BadMedia: another layout, or a signal that is not an ECG.
@@ -91,8 +91,8 @@ def _opened(path: str, version: tuple[int, int]) -> "Tracings":
     """Return a file whose layout is checked: opening takes longer than reading a record. CODE-15% has 18.
 
     Args:
-        path: the file.
-        version: its size and change time, so that a replaced file is opened again.
+        path: The file.
+        version: Size and modification time, so that a replaced file is opened again.
     """
     file = require("h5py", "reading HDF5").File(path, "r")
     tracings, ids = _own_dataset(path, file, "tracings"), _own_dataset(path, file, "exam_id")
@@ -154,11 +154,11 @@ class Tracings:
     """The tracings of a file, not yet read.
 
     Attributes:
-        path: the file.
+        path: The file.
         tracings: (records, samples, 12), h5py's dataset.
         exam_ids: (records,); None where the file does not give one for each record.
-        plain: the same file, to read bytes from; None where the tracings are not one uncompressed piece.
-        offset: byte at which that piece begins.
+        plain: The same file, to read bytes from; None where the tracings are not one uncompressed piece.
+        offset: Byte at which that piece begins.
     """
 
     path: str
@@ -213,7 +213,9 @@ class Tracings:
                 f"{self.path} has no `exam_id` for each of its {self.shape[0]} records. Ask for a row number instead."
             )
         row = self._rows.get(int(exam)) if exam.isdecimal() else None
-        if row is None or len(self._rows) < len(self.exam_ids):  # some id stands more than once: perhaps this one
+        if row is None or len(self._rows) < len(
+            self.exam_ids
+        ):  # Some id occurs more than once; check whether it is this one.
             count = 0 if row is None else int((self.exam_ids == int(exam)).sum())
             if row is None or count != 1:
                 raise BadMedia(
@@ -228,7 +230,7 @@ def _without_padding(signal: np.ndarray) -> np.ndarray:
     if padding == 0:
         return signal
     end = len(signal) - padding
-    if padding <= end and signal[end:].tobytes() == bytes(signal[end:].nbytes):  # symmetric, as in the release
+    if padding <= end and signal[end:].tobytes() == bytes(signal[end:].nbytes):  # Symmetric, as in the release.
         return signal[padding:end]
     rows = np.flatnonzero((signal != 0).any(axis=1))
     padding = min(int(rows[0]), len(signal) - 1 - int(rows[-1])) if len(rows) else 0
@@ -238,5 +240,5 @@ def _without_padding(signal: np.ndarray) -> np.ndarray:
 def _first_filled(signal: np.ndarray) -> int:
     """Return the row of the first byte that is not zero; the number of rows where there is none."""
     data = np.ascontiguousarray(signal).view(np.bool_)
-    first = int(data.argmax())  # stops there: a comparison of all numbers takes ten times as long
+    first = int(data.argmax())  # Stop at the first difference: comparing all numbers takes ten times as long.
     return first // data.shape[1] if data.item(first) else len(signal)

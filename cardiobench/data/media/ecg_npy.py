@@ -14,11 +14,11 @@ VERSION = 1
 
 
 def open_array(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
-    """Return the array of a file as a memory map, which is let go with the array: what was read does not pile up in memory.
+    """Return the array of a file as a memory map that is released with the array, so that read pages do not accumulate.
 
     Args:
-        path: the file.
-        shape: what it must have; None stands for any length.
+        path: The file.
+        shape: Expected shape; None stands for any length.
 
     Raises:
         BadMedia: missing, cut short, no array of numbers, or of another shape.
@@ -44,9 +44,9 @@ def read_row(path: Path, row: int, shape: tuple[int | None, ...]) -> np.ndarray:
     """Return one row of an array, in memory of its own.
 
     Args:
-        path: the file.
-        row: its number, 0-based.
-        shape: of the whole array, as for `open_array`.
+        path: The file.
+        row: Row number, 0-based.
+        shape: Shape of the whole array, as for `open_array`.
 
     Raises:
         BadMedia: as `open_array`, or there is no such row.

@@ -22,23 +22,23 @@ from cardiobench.data.media.types import Ecg
 COMPONENT = "reader wfdb"
 VERSION = 1
 
-BITS = {16: 16, 80: 8, 212: 12}  # a sample, by signal format
+BITS = {16: 16, 80: 8, 212: 12}  # Bytes per sample, by signal format.
 _FORMAT = re.compile(r"(?P<format>\d+)(x(?P<per_frame>\d+))?(:(?P<skew>\d+))?(\+(?P<offset>\d+))?")
 _GAIN = re.compile(r"(?P<gain>[-+.\deE]+)(\((?P<baseline>-?\d+)\))?(/(?P<unit>\S+))?")
 
 
 @dataclass(frozen=True)
 class Channel:
-    """One line of a header: where the samples of a channel lie and what they mean.
+    """Channel line of a WFDB header: position, format and meaning of the samples.
 
     Attributes:
-        file: signal file beside the header.
-        format: signal format, a key of `BITS`.
-        offset: bytes before the first sample.
-        gain: stored steps a unit; 0 where the header gives none.
-        baseline: stored value that means 0.
-        unit: of voltage.
-        name: of the lead.
+        file: Signal file beside the header.
+        format: Signal format, a key of `BITS`.
+        offset: Bytes before the first sample.
+        gain: Stored steps a unit; 0 where the header gives none.
+        baseline: Stored value that means 0.
+        unit: Unit of voltage.
+        name: Lead name.
     """
 
     file: str
@@ -69,8 +69,8 @@ def read_wfdb(path: Path, leads: Sequence[str] | None = None) -> Ecg:
     """Read the twelve leads of a record in mV, by the names in its header.
 
     Args:
-        path: the header.
-        leads: names of the channels in their order, instead of the header's.
+        path: The header.
+        leads: Names of the channels in their order, instead of the header's.
 
     Raises:
         BadMedia: see `read_ecg`.
@@ -104,7 +104,7 @@ def parse_header(path: Path) -> Header:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        text = content.decode("latin-1")  # older headers write the micro sign in one byte
+        text = content.decode("latin-1")  # Older headers write the micro sign in one byte.
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
         raise BadMedia(f"{path} is empty. {COPY_AGAIN}")

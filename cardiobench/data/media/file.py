@@ -1,4 +1,4 @@
-"""A recording as it lies on disk or in memory, before anyone knows what it is."""
+"""A recording on disk or in memory whose format is not yet known."""
 
 import io
 import stat
@@ -10,7 +10,7 @@ from cardiobench.core.errors import BadMedia
 
 Format = Literal["avi", "mp4", "gif", "dicom", "nifti", "png", "jpeg"]
 
-HEAD = 352  # the longest header that a magic number stands in: NIfTI-1's, at byte 344
+HEAD = 352  # Longest header that holds a magic number: that of NIfTI-1, at byte 344.
 COPY_AGAIN = "Copy the file again from its source."
 
 
@@ -19,10 +19,10 @@ class MediaFile:
     """Content of one recording, by path or by value.
 
     Attributes:
-        content: where it lies, or the bytes themselves.
-        name: what messages call it.
-        size: bytes.
-        head: its first bytes.
+        content: Path of the file, or its bytes.
+        name: Name of the recording in messages.
+        size: Bytes.
+        head: First bytes of the content.
     """
 
     content: Path | bytes
@@ -61,7 +61,7 @@ class MediaFile:
         return self.content if isinstance(self.content, bytes) else self.content.read_bytes()
 
     def bad(self, why: str, action: str = COPY_AGAIN) -> BadMedia:
-        """Return the error that this file gives rise to: its name, what is wrong and what to do."""
+        """Return the error for this file with its name, the problem and the next action."""
         return BadMedia(f"{self.name} {why}. {action}")
 
 

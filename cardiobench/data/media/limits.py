@@ -37,8 +37,8 @@ def check_size(name: str, size: float) -> None:
     """Refuse a recording that would take more memory than the limit.
 
     Args:
-        name: what messages call it.
-        size: bytes that decoding would allocate.
+        name: Name of the recording in messages.
+        size: Bytes that decoding would allocate.
 
     Raises:
         BadMedia: above the limit.

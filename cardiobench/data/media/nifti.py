@@ -29,9 +29,9 @@ def read_nifti(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
     CardioBench (arXiv 2510.00520).
 
     Args:
-        file: the recording.
-        sampling: which frames, and how they are scaled.
-        key_frame: where key-frame sampling starts.
+        file: The recording.
+        sampling: Choice of frames and their scaling.
+        key_frame: Frame at which key-frame sampling starts.
 
     Raises:
         BadMedia: cut short, other axes, values that are not finite, or all the same.
@@ -94,7 +94,9 @@ def _volume(file: MediaFile) -> np.ndarray:
 def _volume_and_sides(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]:
     """Return the scaled values (x, y, time), and the sides of a pixel along x and y, mm."""
     nibabel = require("nibabel", "reading NIfTI")
-    logging.getLogger("nibabel.global").setLevel(logging.CRITICAL)  # what it repairs it prints without the file's name
+    logging.getLogger("nibabel.global").setLevel(
+        logging.CRITICAL
+    )  # nibabel prints its repairs without the file's name.
     errors = (
         nibabel.filebasedimages.ImageFileError,
         nibabel.spatialimages.HeaderDataError,
@@ -119,7 +121,7 @@ def _volume_and_sides(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]
         if needed > len(content):
             raise file.bad(f"is cut short: its header declares {needed} bytes, it has {len(content)}")
         volume = np.asanyarray(image_class.from_bytes(content).dataobj)
-        # unchecked, since nibabel's check turns a length of 0 into 1 mm
+        # Unchecked, because nibabel's check turns a length of 0 into 1 mm.
         sides = image_class.header_class.from_fileobj(io.BytesIO(content), check=False)["pixdim"][1:3]
     except errors as error:
         raise file.bad(f"cannot be decoded as NIfTI ({' '.join(str(error).split())})") from error
@@ -127,7 +129,7 @@ def _volume_and_sides(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]
 
 
 def _decompressed(file: MediaFile, content: bytes) -> bytes:
-    """Return what a gzip file holds, if it is no more than a recording may have."""
+    """Return the content of a gzip file, provided it does not exceed the size limit of a recording."""
     limit = max_bytes()
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
         data = stream.read(limit + 1)

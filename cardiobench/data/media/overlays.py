@@ -1,4 +1,4 @@
-"""Text and graphics in the picture, such as measured values, made black: what is left is ultrasound."""
+"""Blacken text and graphics in the picture, such as measured values, so that only ultrasound remains."""
 
 from dataclasses import replace
 
@@ -21,8 +21,8 @@ def mask_overlays(clip: Clip, name: str) -> Clip:
     within `STATIC` levels, over the frames that are read.
 
     Args:
-        clip: as decoded.
-        name: of the recording, for messages.
+        clip: Decoded clip.
+        name: Name of the recording in messages.
 
     Raises:
         BadMedia: no region is declared, and one frame alone does not tell text from tissue.

@@ -16,7 +16,7 @@ def decode(row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Cli
     Args:
         row: `video` or `image` as {"path", "bytes"}, of which the bytes count where there are any, with `key_frame`
             where the dataset gives one; or `ecg`, (samples, 12) in mV, with `fs` in Hz.
-        sampling: frames of a clip; every one unless told otherwise. An ECG is always given whole.
+        sampling: Frames of a clip; every one unless told otherwise. An ECG is always given whole.
 
     Raises:
         BadMedia: a recording that cannot be read, or a row without one.

@@ -69,7 +69,7 @@ def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:
             f"{name}: a sampling rate of {fs:g} Hz; expected {RATES[0]:g} to {RATES[1]:g}. Correct it in the header or the table."
         )
     if signal.dtype != np.float32:
-        with np.errstate(over="ignore"):  # what single precision cannot hold becomes infinite, which is refused next
+        with np.errstate(over="ignore"):  # Values beyond single precision become infinite, which is refused next.
             signal = signal.astype(np.float32)
     signal = np.ascontiguousarray(signal)
     # One pass that settles nearly every record: a finite sum of squares has finite terms, a positive one is not all zero.

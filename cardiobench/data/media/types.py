@@ -19,12 +19,12 @@ class Clip:
     """Frames of an echo recording; a still image is a clip of one frame.
 
     Attributes:
-        frames: uint8 RGB, (T, H, W, 3), in display orientation.
+        frames: Uint8 RGB, (T, H, W, 3), in display orientation.
         indices: (T,) index of each frame in the recording.
-        n_frames: frames of the whole recording, whatever was decoded.
-        fps: frames per second, or None where the recording does not say.
-        facts: age, sex and machine, where the rows have them (`METADATA`); no model but the metadata baseline reads them.
-        regions: boxes that hold ultrasound, where the file declares any.
+        n_frames: Frames of the whole recording, whatever was decoded.
+        fps: Frames per second, or None where the recording does not say.
+        facts: Age, sex and machine, where the rows have them (`METADATA`); no model but the metadata baseline reads them.
+        regions: Boxes that hold ultrasound, where the file declares any.
     """
 
     frames: np.ndarray
@@ -40,9 +40,9 @@ class Ecg:
     """A 12-lead ECG.
 
     Attributes:
-        signal: float32, (samples, 12), millivolts, leads in the order of `LEADS`.
-        fs: sampling rate in Hz.
-        facts: as of a clip.
+        signal: Float32, (samples, 12), millivolts, leads in the order of `LEADS`.
+        fs: Sampling rate in Hz.
+        facts: Facts, as for a clip.
     """
 
     signal: np.ndarray

@@ -16,7 +16,7 @@ from cardiobench.data.media.types import Clip, FrameSampling
 COMPONENT = "reader video"
 VERSION = 1
 
-MOST_FRAMES = 1_000_000  # of which the sizes are looked at
+MOST_FRAMES = 1_000_000  # Number of packets whose sizes are inspected.
 # Every packet of these is a picture of its own, so the packets in between need not be decoded.
 INTRA_ONLY = frozenset({"mjpeg", "rawvideo"})
 
@@ -40,7 +40,7 @@ def read_video(file: MediaFile, form: Format, sampling: FrameSampling, key_frame
                     n_frames = _listed(file, stream)
                 if n_frames is None:
                     n_frames = sum(1 for packet in _packets(file, container, stream) if _holds_picture(packet))
-                    continue  # counting has used the container up
+                    continue  # Counting has consumed the container.
                 wanted = sampling.indices(n_frames, key_frame)
                 check_size(file.name, 3 * stream.width * stream.height * len(wanted))
                 frames, shown = _decode(file, container, stream, wanted, n_frames)
@@ -79,7 +79,7 @@ def _chunk_sizes(stream: BinaryIO) -> Iterator[int]:
     while len(head := _read_at(stream, position, 12)) >= 8 and head[:4].isascii() and head[:4].strip(b"\0"):
         tag, size = head[:4], struct.unpack("<I", head[4:8])[0]
         if tag == b"RIFF" or (tag == b"LIST" and head[8:12] in (b"movi", b"rec ")):
-            position += 12  # to the first chunk in it
+            position += 12  # Offset of the first chunk in it.
             continue
         if tag[2:] in (b"dc", b"db"):
             yield size
@@ -119,7 +119,7 @@ def _listed(file: MediaFile, stream: Any) -> int | None:
 
 
 def _packets(file: MediaFile, container: Any, stream: Any) -> Iterator[Any]:
-    """Yield all packets in the order of the file; the last one is empty and makes the decoder give what it still holds."""
+    """Yield all packets in file order; the last one is empty and flushes the decoder."""
     for packet in container.demux(stream):
         if packet.is_corrupt:
             raise file.bad("is cut short or damaged: a picture is incomplete")

@@ -12,10 +12,10 @@ def avi(frames: np.ndarray, fps: float, *, quality: int = 2, comment: str = "") 
     """Encode a clip as a motion-JPEG AVI, the same bytes for the same clip.
 
     Args:
-        frames: uint8 RGB, (T, H, W, 3).
-        fps: frames per second.
+        frames: Uint8 RGB, (T, H, W, 3).
+        fps: Frames per second.
         quality: JPEG quantiser of the encoder, 2 (finest) to 31.
-        comment: in the header.
+        comment: Comment in the header.
     """
     try:
         import av

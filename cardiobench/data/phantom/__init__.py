@@ -1,4 +1,4 @@
-"""Recordings that are drawn, not measured, so that what they show is known exactly."""
+"""Generated recordings whose content is known exactly."""
 
 COMPONENT = "phantoms"
 VERSION = 1

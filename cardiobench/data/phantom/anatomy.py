@@ -19,13 +19,13 @@ class EllipseLayer:
     """An ellipse of one echogenicity, which may move and deform from frame to frame.
 
     Attributes:
-        level: dB.
+        level: DB.
         centre: (T, 2) or (2,), cm.
         axis: (T, 2) or (2,), unit vector of the first semi-axis.
         along: (T,) or number, first semi-axis, cm.
         across: (T,) or number, second semi-axis, cm.
-        cut: nothing is painted where the projection on `axis` exceeds this, cm; None leaves the ellipse whole.
-        exact: whether the outline is the ellipse itself and not a wavering one.
+        cut: Nothing is painted where the projection on `axis` exceeds this, cm; None leaves the ellipse whole.
+        exact: Whether the outline is the ellipse itself and not a wavering one.
     """
 
     level: float
@@ -42,12 +42,12 @@ class Scene:
     """One view of one heart.
 
     Attributes:
-        layers: painted first to last.
-        cavity: the left ventricle's blood; its outline is the truth of the masks.
-        muscle: the same with its wall.
-        across: unit vector from the septum to the posterior wall, along which diameter and walls are measured.
-        size: of everything that has no size of its own in the truth; 1 for a ventricle of 8.5 cm.
-        atrium: the left atrium's blood, in apical views.
+        layers: Painted first to last.
+        cavity: The left ventricle's blood; its outline is the truth of the masks.
+        muscle: The same with its wall.
+        across: Unit vector from the septum to the posterior wall, along which diameter and walls are measured.
+        size: Scale of all structures that have no size of their own in the truth; 1 for a ventricle of 8.5 cm.
+        atrium: The left atrium's blood, in apical views.
     """
 
     layers: tuple[EllipseLayer, ...]
@@ -259,8 +259,8 @@ def _a3c(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
 
 def _plax(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
     size = _size(truth)
-    axis = _turn(96.0 + rng.uniform(-4, 5))  # from the apex on the left to the base on the right, slightly upwards
-    across = -_normal(axis)  # downwards, from the septum to the posterior wall
+    axis = _turn(96.0 + rng.uniform(-4, 5))  # From the apex on the left to the base on the right, slightly upwards.
+    across = -_normal(axis)  # Downwards, from the septum to the posterior wall.
     middle = 2.7 * size + truth.ivsd + truth.lvidd / 2 + rng.uniform(0, 0.4) * size
     apex = np.array([rng.uniform(-1.6, -1.0) * size, middle]) - truth.length / (1 + MITRAL_PLANE) * axis
     cavity, muscle, base = _ventricle(heart, apex, axis, across, heart.septum, heart.wall)
@@ -294,7 +294,7 @@ def _plax(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene
 
 def _psax(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
     size = _size(truth)
-    across = _turn(28.0 + rng.uniform(-10, 10))  # from the septum, upper left, to the posterior wall
+    across = _turn(28.0 + rng.uniform(-10, 10))  # From the septum, upper left, to the posterior wall.
     axis = _normal(across)
     middle = 2.6 * size + truth.ivsd + truth.lvidd / 2 + rng.uniform(0, 0.4) * size
     centre = np.broadcast_to([rng.uniform(0.1, 0.7) * size, middle], (len(heart.b), 2))
@@ -315,7 +315,7 @@ def _psax(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene
 
 def _aortic_level(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
     """Return the aorta with its three leaflets in the middle, the right ventricle's outflow in front, the atria behind."""
-    ring = _psax(truth, heart, rng)  # the masks stay those of the ventricle
+    ring = _psax(truth, heart, rng)  # The masks remain those of the ventricle.
     size = ring.size
     centre = np.array([rng.uniform(-0.3, 0.3), rng.uniform(5.0, 5.5)]) * size
     radius = 1.45 * size * np.ones(len(heart.b))

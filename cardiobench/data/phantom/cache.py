@@ -17,9 +17,9 @@ def cached_bytes(name: str, generator: str, make: Callable[[], bytes]) -> bytes:
     """Return the bytes of a generated file, drawn the first time only, and again where the kept ones are damaged.
 
     Args:
-        name: of the file.
+        name: Name of the file.
         generator: Version of the code that draws them (`CardioBuilder.generator`).
-        make: draws them.
+        make: Draws them.
     """
     path: Path = default_cache() / "phantom" / generator / name
     if path.is_file():

@@ -20,15 +20,15 @@ class EcgTruth:
     """The exact ground truth of an ECG phantom.
 
     Attributes:
-        af: atrial fibrillation: irregular RR intervals and fibrillatory waves instead of P waves.
-        cd: a conduction disturbance, that is, any kind but "normal".
+        af: Atrial fibrillation: irregular RR intervals and fibrillatory waves instead of P waves.
+        cd: A conduction disturbance, that is, any kind but "normal".
         kind: "normal", "rbbb" (right bundle branch block), "lbbb" (left) or "avb1" (first-degree AV block).
-        heart_rate: mean ventricular rate, beats per minute.
-        qrs_ms: width of the QRS complex, ms; 120 and more in bundle branch block, less otherwise.
+        heart_rate: Mean ventricular rate, beats per minute.
+        qrs_ms: Width of the QRS complex, ms; 120 and more in bundle branch block, less otherwise.
         pr_ms: PR interval, ms, more than 200 in AV block; None in atrial fibrillation.
         sex: "F" or "M".
-        age: years, or None.
-        seed: of rhythm, heart position, wave sizes and noise.
+        age: Years, or None.
+        seed: Seed for rhythm, heart position, wave sizes and noise.
     """
 
     af: bool
@@ -132,7 +132,7 @@ def _fibrillation(truth: EcgTruth, time: np.ndarray) -> np.ndarray:
 def _noise(truth: EcgTruth, time: np.ndarray, fs: float) -> np.ndarray:
     """Return the disturbance of the leads I, II and V1-V6, mV: (N, 8)."""
     rng = np.random.default_rng([truth.seed, _NOISE])
-    rates = [*rng.uniform(0.1, 0.45, 2), 50.0]  # breathing and movement of the electrodes; mains
+    rates = [*rng.uniform(0.1, 0.45, 2), 50.0]  # Breathing and electrode movement; mains.
     angle = (2 * np.pi * time[:, None] * np.array(rates if fs > 100.0 else rates[:2])).astype(np.float32)
     sizes = np.array([0.04, 0.03, 0.005], np.float32)[:, None] * rng.standard_normal((2, 3, 8), dtype=np.float32)
     sines, cosines = sizes[:, : angle.shape[1]]

@@ -26,22 +26,22 @@ DOWER = np.array(
 
 # Gaussians of the ventricles' activation: (time in units of the QRS width, width in the same units, x, y, z in mV).
 _NARROW = (
-    (-0.27, 0.085, -0.16, -0.05, -0.22),  # septum, to the right and front: r in V1, q in V6
-    (-0.02, 0.115, 1.00, 0.85, 0.20),  # both free walls: the R of I, II, V5
-    (0.16, 0.100, 0.20, 0.10, 0.60),  # posterior left wall: the S of V1-V2
-    (0.30, 0.080, -0.16, -0.22, 0.16),  # base
+    (-0.27, 0.085, -0.16, -0.05, -0.22),  # Septum, to the right and front: r in V1, q in V6.
+    (-0.02, 0.115, 1.00, 0.85, 0.20),  # Both free walls: R in I, II, V5.
+    (0.16, 0.100, 0.20, 0.10, 0.60),  # Posterior left wall: S in V1-V2.
+    (0.30, 0.080, -0.16, -0.22, 0.16),  # Base.
 )
 _RIGHT = (
     (-0.37, 0.060, -0.14, -0.05, -0.26),
     (-0.20, 0.080, 1.15, 0.85, 0.36),
     (-0.04, 0.070, 0.15, 0.10, 0.36),
-    (0.14, 0.110, -0.42, 0.00, -0.52),  # the late right ventricle: R' in V1, broad S in I and V6
+    (0.14, 0.110, -0.42, 0.00, -0.52),  # Late right ventricle: R' in V1, broad S in I and V6.
     (0.31, 0.090, -0.26, 0.00, -0.32),
 )
 _LEFT = (
-    (-0.33, 0.080, 0.30, 0.20, 0.22),  # no septal q: the septum activates from right to left
+    (-0.33, 0.080, 0.30, 0.20, 0.22),  # No septal q: the septum activates from right to left.
     (-0.17, 0.080, 0.95, 0.35, 0.55),
-    (0.10, 0.105, 0.92, 0.00, 0.80),  # the second hump of the notched R in I, V5, V6
+    (0.10, 0.105, 0.92, 0.00, 0.80),  # Second hump of the notched R in I, V5, V6.
     (0.29, 0.085, 0.35, -0.05, 0.42),
 )
 _QRS = {"rbbb": _RIGHT, "lbbb": _LEFT}

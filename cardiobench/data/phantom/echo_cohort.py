@@ -87,16 +87,16 @@ def draw_heart(
     """Return the volumes (mL) and sizes (cm) of a left ventricle, as keyword arguments of `EchoTruth`.
 
     Args:
-        rng: draws the patient.
+        rng: Draws the patient.
         ejection_fraction: %.
         sex: "F" or "M".
-        scale: of all lengths against an adult's; volumes go with its cube.
-        thicker: added to both walls, cm.
+        scale: Scale of all lengths relative to an adult; volumes scale with its cube.
+        thicker: Added to both walls, cm.
     """
     weak = max(0.0, 55.0 - ejection_fraction) / 35.0
     edv = (108.0 if sex == "M" else 92.0) * float(np.exp(rng.normal(0.0, 0.16))) * (1 + 0.9 * weak) * scale**3
     slenderness = float(np.clip(rng.normal(1.85 - 0.22 * weak, 0.07), 1.4, 2.1))
-    # edv = SPHEROID a b^2 with a = slenderness 2b / (1 + k)
+    # Formula: edv = SPHEROID a b^2 with a = slenderness 2b / (1 + k).
     lvidd = float(2 * (edv * (1 + MITRAL_PLANE) / (SPHEROID * 2 * slenderness)) ** (1 / 3))
     wall = float(np.clip(rng.normal(0.95 + thicker, 0.17), 0.6, 1.8)) * scale
     septum = float(np.clip(wall / scale + rng.normal(0.05, 0.08), 0.6, 1.9)) * scale

@@ -30,25 +30,25 @@ class EchoTruth:
     """The exact ground truth of an echo phantom.
 
     Attributes:
-        ejection_fraction: of the left ventricle, %; must equal 100 (edv - esv) / edv.
-        edv: end-diastolic volume, mL.
-        esv: end-systolic volume, mL.
-        ivsd: end-diastolic thickness of the septum, cm.
-        lvidd: end-diastolic inner diameter of the left ventricle, cm.
-        lvpwd: end-diastolic thickness of the posterior (free) wall, cm.
-        view: the plane that is shown.
-        heart_rate: beats per minute.
+        ejection_fraction: Ejection fraction of the left ventricle, %; must equal 100 (edv - esv) / edv.
+        edv: End-diastolic volume, mL.
+        esv: End-systolic volume, mL.
+        ivsd: End-diastolic thickness of the septum, cm.
+        lvidd: End-diastolic inner diameter of the left ventricle, cm.
+        lvpwd: End-diastolic thickness of the posterior (free) wall, cm.
+        view: The plane that is shown.
+        heart_rate: Beats per minute.
         sex: "F" or "M".
-        age: years, or None.
-        bmi: kg/m2, or None.
+        age: Years, or None.
+        bmi: Kg/m2, or None.
         image_quality: "Good", "Medium" or "Poor": haze in the cavity and drop-out of walls.
-        seed: of everything that is not anatomy (speckle, gain, depth, tilt): another seed is another recording.
+        seed: Seed for everything but anatomy (speckle, gain, depth, tilt); another seed gives another recording.
         valve_calcium: 0 (thin leaflets that open fully) to 1 (thick bright aortic valve that hardly opens).
-        aortic_level: for PSAX: the cut goes through the aortic valve instead of the ventricle.
-        akinetic: a part of the wall (the free wall near the apex) stays where it is at end-diastole. The numbers above and
+        aortic_level: Whether a PSAX plane cuts the aortic valve instead of the ventricle.
+        akinetic: A part of the wall (the free wall near the apex) stays where it is at end-diastole. The numbers above and
             the masks are then those of the ventricle as it would be without.
-        right_heart: width of the right chambers in A4C against a healthy one's.
-        septal_defect: in A4C a hole in the wall between the atria.
+        right_heart: Width of the right chambers in A4C against a healthy one's.
+        septal_defect: Whether an A4C plane has a hole in the wall between the atria.
     """
 
     ejection_fraction: float

@@ -12,7 +12,7 @@ BEAMS = 1.4
 FRAMES_PER_FIELD = 9.0
 """Frames after which the speckle has decorrelated completely."""
 
-_ROWS, _COLUMNS = 1024, 512  # powers of two: wrapping around is a bit mask
+_ROWS, _COLUMNS = 1024, 512  # Powers of two, so that wrapping around is a bit mask.
 
 
 @cache
@@ -37,7 +37,7 @@ def speckle_db(radius: np.ndarray, angle: np.ndarray, frames: np.ndarray, rng: n
         radius: (P,) distance from the probe, cm.
         angle: (P,) angle from the middle beam, degrees.
         frames: (T,) frame numbers, ascending.
-        rng: chooses the windows; the same generator state gives the same speckle whichever frames are asked for.
+        rng: Chooses the windows; the same generator state gives the same speckle whichever frames are asked for.
 
     Returns:
         float32, (P, T).

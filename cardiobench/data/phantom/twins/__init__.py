@@ -36,7 +36,7 @@ TWINS: dict[str, Callable[[Path, int, int], None]] = {
     "hmc_qu": hmc_qu.write,
     "mimic_iv_echo": mimic_iv_echo.write,
     "ptb_xl": ptb_xl.write,
-    "ptb_xl_500": ptb_xl.write,  # one download holds both rates
+    "ptb_xl_500": ptb_xl.write,  # One download holds both rates.
     "segrwma": segrwma.write,
     "sph": sph.write,
     "tmed2": tmed2.write,

@@ -16,7 +16,7 @@ _SIZE, _HEIGHT, _WIDTH = 144, 144, 176
 _VIEWS: dict[str, View] = {"2CH": "A2C", "4CH": "A4C"}
 _ANISOTROPIC, _CUT = 1, 3
 """Patients, from 0, whose pixels are half as high as wide, and whose apex lies above the picture."""
-_ABOVE = 24  # rows that are cut off
+_ABOVE = 24  # Rows that are cut off.
 _ORDER = ("testing", "training", "validation", "training", "training", "training", "training", "training")
 
 
@@ -74,7 +74,7 @@ def _sequence(folder: Path, stem: str, truth: EchoTruth, frames: int, fps: float
         for part in ("cavity", "muscle", "atrium")
     )
     labels = (cavity + 2 * muscle + 3 * atrium).astype(np.uint8)
-    width = height = 10.0 * cm_per_pixel(truth, _SIZE)  # mm
+    width = height = 10.0 * cm_per_pixel(truth, _SIZE)  # Millimetres.
     if number == _ANISOTROPIC:
         clip, labels, height = np.repeat(clip, 2, axis=1), np.repeat(labels, 2, axis=1), height / 2
     if number == _CUT:

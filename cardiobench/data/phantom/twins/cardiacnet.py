@@ -36,7 +36,7 @@ def _path(root: Path, name: str, disease: str, diseased: bool) -> Path:
 
 def _sequence(root: Path, name: str, disease: str, diseased: bool, rng: np.random.Generator) -> None:
     path = _path(root, name, disease, diseased)
-    if path.is_dir() or path.parent.is_file():  # the number is taken by a sequence of the other form
+    if path.is_dir() or path.parent.is_file():  # The number is taken by a sequence of the other form.
         diseased = not diseased
         path = _path(root, name, disease, diseased)
     widths = {"ASD": (1.15, 1.45), "PAH": (1.45, 1.8)}

@@ -45,7 +45,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
             waveforms[place, 0] = to_z_scores(ecg_signal(records[member].truth, fs=FS, seconds=SAMPLES / FS))
         with (out / f"EchoNext_{split}_waveforms.npy").open("wb") as file:
             np.save(file, waveforms)
-            file.write(GENERATED.encode())  # behind the last sample: the header takes no text
+            file.write(GENERATED.encode())  # Placed after the last sample, because the header takes no text.
         np.save(out / f"EchoNext_{split}_tabular_features.npy", _tabular(table.iloc[members]))
 
 
@@ -57,7 +57,7 @@ def _splits(records: list[EcgRecord]) -> dict[str, str]:
 def _row(number: int, record: EcgRecord, split: str, *, newest: bool) -> dict:
     truth = record.truth
     rng = np.random.default_rng([truth.seed, number])
-    weak = 1.0 * (truth.kind == "lbbb") + 0.4 * truth.af  # of the ventricle: 0 to 1.4
+    weak = 1.0 * (truth.kind == "lbbb") + 0.4 * truth.af  # Weakness of the ventricle, 0 to 1.4.
 
     def measured(value: float, share: float) -> float | None:
         return round(value, 2) if rng.random() < share else None

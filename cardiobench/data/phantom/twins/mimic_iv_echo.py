@@ -92,8 +92,8 @@ class _Recording:
 
     Attributes:
         frames: (T, H, W, 3).
-        fps: of a cine; None for a still.
-        region: left, top, right, bottom (the last column and row) of the ultrasound.
+        fps: Frame rate of a cine; None for a still.
+        region: Left, top, right, bottom (the last column and row) of the ultrasound.
         format: `RegionSpatialFormat`: 1 two-dimensional, 3 spectral.
         data: `RegionDataType`: 1 tissue, 2 colour flow, 4 CW spectral Doppler.
     """
@@ -175,7 +175,7 @@ def report_of(number: int, sex: str, heart: HeartSize, rng: np.random.Generator)
         "sept_e_prime": float(rng.uniform(0.04, 0.12)),
     }
     rows = [(name, f"{value:.{DECIMALS.get(name, 1)}f}", UNITS.get(name, "cm")) for name, value in numbers.items()]
-    if number % 5 in (3, 4):  # millimetres, said or not
+    if number % 5 in (3, 4):  # Millimetres, stated or not.
         millimetres = ("tapse", f"{numbers['tapse'] * 10:.0f}", "mm" if number % 5 == 3 else "cm")
         rows = [millimetres if one[0] == "tapse" else one for one in rows]
     rows += [(name, words, "") for name, words in turn.items() if number % 11 != 10]
@@ -206,7 +206,7 @@ def _save(out: Path, records: list[tuple], studies: list[tuple], measured: list[
     table.to_csv(out / "echo-study-list.csv", index=False)
     columns = ["subject_id", "measurement_id", "measurement_datetime", "test_type", "measurement"]
     columns += ["measurement_description", "result", "unit"]
-    packed = {"method": "gzip", "mtime": 0}  # the same bytes for the same table
+    packed = {"method": "gzip", "mtime": 0}  # The same table gives the same bytes.
     pd.DataFrame(measured, columns=columns).to_csv(
         out / "structured-measurement.csv.gz", index=False, compression=packed
     )

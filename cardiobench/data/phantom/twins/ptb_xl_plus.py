@@ -8,7 +8,7 @@ import pandas as pd
 from cardiobench.data.phantom.ecg import EcgRecord
 
 FOLDER = "ptb_xl_plus"
-_QT = 395.0  # ms at 60 beats per minute and a QRS complex of 90 ms, as the phantoms have it
+_QT = 395.0  # Milliseconds at 60 beats per minute with a QRS complex of 90 ms, as in the phantoms.
 
 
 def write(out: Path, records: list[EcgRecord]) -> None:

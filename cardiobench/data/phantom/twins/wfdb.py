@@ -22,13 +22,13 @@ def header(
     """Return the header of a record whose leads are stored together in `file`.
 
     Args:
-        record: name of the record.
-        file: name of the signal file.
+        record: Name of the record.
+        file: Name of the signal file.
         form: WFDB storage format, such as `16` or `16x1+24`.
-        fs: sampling rate, Hz.
-        samples: int16, (N, leads).
-        leads: their names.
-        signed: whether the 16-bit checksum is written as a signed number.
+        fs: Sampling rate, Hz.
+        samples: Int16, (N, leads).
+        leads: Lead names.
+        signed: Whether the 16-bit checksum is written as a signed number.
     """
     lines = [f"{record} {len(leads)} {fs} {len(samples)}"]
     for name, column in zip(leads, samples.T, strict=True):
