@@ -11,9 +11,9 @@ from typing import Any
 import torch
 import torch.multiprocessing
 
-AHEAD = 3  # recordings per worker that are decoded before they are asked for
-PATIENCE = 5.0  # seconds after which an idle worker looks whether its parent still lives
-BEAT = 1.0  # seconds that one wait may take and count: when all processes were stopped together and go on, none is late
+AHEAD = 3  # Recordings per worker that are decoded ahead of demand.
+PATIENCE = 5.0  # Seconds after which an idle worker checks whether its parent is alive.
+BEAT = 1.0  # Longest wait, in seconds, that counts as one: processes that were stopped together are not late when they continue.
 
 Decoded = torch.Tensor | str
 """The parts of a recording, or why it has none."""
@@ -25,10 +25,10 @@ def decode(
     """Yield the items of a sequence in order, read in worker processes.
 
     Args:
-        recordings: an item is decoded when it is asked for.
-        workers: processes; 0 decodes in this one, without a time limit.
-        timeout: seconds that a recording may be waited for.
-        pin: whether parts are moved to memory from which a GPU copies without waiting.
+        recordings: An item is decoded when it is asked for.
+        workers: Processes; 0 decodes in this one, without a time limit.
+        timeout: Seconds that a recording may be waited for.
+        pin: Whether parts are moved to memory from which a GPU copies without waiting.
     """
     if not workers:
         yield from recordings
@@ -51,7 +51,7 @@ def decode(
 
 
 def _collect(crew: "list[_Worker]") -> "Iterator[tuple[int, Decoded]]":
-    """Yield what workers have decoded, waiting for the first; those that are lost are replaced."""
+    """Yield decoded recordings in order, waiting for the first; lost workers are replaced."""
     busy = [worker for worker in crew if worker.position is not None]
     start, beat = time.monotonic(), min(BEAT, *(worker.left for worker in busy))
     wait([source for worker in busy for source in worker.sources], timeout=beat)
@@ -67,8 +67,8 @@ class _Worker:
     """One decoding process.
 
     Attributes:
-        position: of the recording that it decodes; None when it is idle.
-        left: seconds that this recording may still be waited for.
+        position: Position of the recording being decoded; None when idle.
+        left: Seconds that this recording may still be waited for.
     """
 
     def __init__(self, recordings: Sequence[Decoded], timeout: float):
@@ -94,7 +94,7 @@ class _Worker:
         self.position, self.left = position, self.timeout
         try:
             self.connection.send(position)
-        except OSError:  # it died while it was idle
+        except OSError:  # The worker died while idle.
             self._replace()
             self.connection.send(position)
 
@@ -141,7 +141,7 @@ class _Worker:
 
 def _work(connection: Connection, recordings: Sequence[Decoded], parent: int) -> None:
     """Decode the recordings whose positions come in, until the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent decides.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     torch.set_num_threads(1)
     while True:

@@ -22,7 +22,7 @@ from cardiobench.models.signal import at_rate
 
 Item = TypeVar("Item")
 
-SHARD = 64  # recordings per shard; at most one shard is lost on interruption
+SHARD = 64  # Recordings per shard; an interruption loses at most one shard.
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class RecordingSource(Protocol):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per recording: id, fingerprint and what it is read from."""
+        """One row per recording: id, fingerprint and the source it is read from."""
         ...
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg | list[Clip | Ecg]:
@@ -51,9 +51,9 @@ class EncodeJob:
     """One recording to encode.
 
     Attributes:
-        source: it is read from.
-        number: its line of `source.frame`.
-        store: where its vectors go.
+        source: It is read from.
+        number: Row number in `source.frame`.
+        store: Store for the vectors.
     """
 
     source: RecordingSource
@@ -109,7 +109,7 @@ class PartEncoder:
     def __init__(self, model: LoadedModel, device: torch.device):
         self.encoder, self.device = model.encoder, device
         self.bf16 = model.precision == "bf16"
-        self.limit: int | None = None  # parts in a batch; set once the device has run out of memory
+        self.limit: int | None = None  # Parts per batch, set once the device has run out of memory.
 
     @torch.inference_mode()
     def __call__(self, parts: torch.Tensor) -> torch.Tensor:
@@ -161,14 +161,14 @@ def extract(
     """Encode recordings and store their vectors.
 
     Args:
-        model: on `device` already.
-        jobs: recordings that this process encodes; each store gets its vectors a shard at a time.
-        device: of the network.
-        rank: of this process, for the shards' names.
-        batch_size: recordings decoded together; their parts are encoded together.
-        workers: decoding processes; 0 decodes in this one.
-        recording_timeout: seconds that a worker may take to decode one recording.
-        advance: told how many recordings are done.
+        model: Model, already on `device`.
+        jobs: Recordings that this process encodes; each store gets its vectors a shard at a time.
+        device: Device of the network.
+        rank: Rank of this process, used in shard names.
+        batch_size: Recordings decoded together; their parts are encoded together.
+        workers: Decoding processes; 0 decodes in this one.
+        recording_timeout: Seconds that a worker may take to decode one recording.
+        advance: Told how many recordings are done.
 
     Returns:
         The recordings that failed; all others are stored.
@@ -193,7 +193,7 @@ def extract(
 
     with ExitStack() as stack:
         stack.enter_context(run_code_of(model))
-        stack.callback(finish)  # an interrupted or failing run keeps what it has
+        stack.callback(finish)  # An interrupted or failing run keeps the finished vectors.
         for batch in batched(enumerate(decoded), batch_size):
             readable = [(jobs[position], parts) for position, parts in batch if isinstance(parts, torch.Tensor)]
             failures += [Failure(jobs[position].id, reason) for position, reason in batch if isinstance(reason, str)]

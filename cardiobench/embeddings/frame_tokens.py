@@ -25,8 +25,8 @@ class Letterbox:
     """A frame of height x width pixels in the middle of a black square.
 
     Attributes:
-        height: of the frame, pixels.
-        width: of the frame, pixels.
+        height: Height of the frame in pixels.
+        width: Width of the frame in pixels.
     """
 
     height: int
@@ -58,8 +58,8 @@ def prepare_still(encoder: Encoder, frame: np.ndarray) -> torch.Tensor:
     """Prepare one frame for an encoder: letterboxed, and repeated to the length of the clips that a video model wants.
 
     Args:
-        encoder: of frames or clips.
-        frame: uint8 RGB, (H, W, 3).
+        encoder: Encoder of frames or clips.
+        frame: Uint8 RGB, (H, W, 3).
 
     Returns:
         Its part, (1, ...).
@@ -77,19 +77,19 @@ def prepare_still(encoder: Encoder, frame: np.ndarray) -> torch.Tensor:
 
 
 class FrameTokens:
-    """The tokens of single frames as an encoder of its own: what extraction and store take it for.
+    """Tokens of single frames presented as an encoder, so that extraction and store need no special case.
 
     A vector is a grid (rows, columns, width) in one line, in half precision. The times of a video model, which all see
     the same frame, are averaged; of a moving clip the time is taken that holds its middle frame. A grid of more than 16
     rows or columns is averaged in blocks of 2 x 2.
 
     Attributes:
-        encoder: that is read.
-        full: keep a finer grid as it is.
-        moving: show a video model the clip around a frame, and not the frame alone.
-        sampling: of the frames that it is given, the labelled one in the middle.
+        encoder: Encoder that is read.
+        full: Keep a finer grid as it is.
+        moving: Show a video model the clip around a frame, and not the frame alone.
+        sampling: Sampling of the frames, the labelled one in the middle.
         grid: (rows, columns) of the tokens.
-        width: numbers per token.
+        width: Numbers per token.
     """
 
     pooling: Literal["mean", "mean_l2"] = "mean"
@@ -162,9 +162,9 @@ def token_model(model: LoadedModel, full: bool = False, moving: bool = False) ->
     """Return a loaded model whose encoder gives the tokens of single frames.
 
     Args:
-        model: loaded.
-        full: keep fine grids.
-        moving: show the clip around a frame.
+        model: Loaded.
+        full: Keep fine grids.
+        moving: Show the clip around a frame.
 
     Raises:
         NotApplicable: the model has no tokens with a place in the frame, or none with a time in a moving clip.

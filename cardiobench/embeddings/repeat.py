@@ -1,4 +1,4 @@
-"""Encode recordings again, to see whether a model still gives what it gave and gives the same answer twice."""
+"""Encode recordings again to test whether a model reproduces stored vectors and its own answers."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ EXACT = 1e-3
 """Largest difference, in root mean squares of the vectors, between two encodings in single precision on a processor."""
 COARSE = 3e-2
 """The same where half precision, a GPU or two devices took part."""
-TRIES = 10  # recordings that are tried until enough of them can be read
+TRIES = 10  # Recordings tried until enough of them can be read.
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def drift(
     Args:
         model: Loaded model, on the device.
         source: Recordings.
-        store: Their stored vectors.
+        store: Store with their vectors.
         count: Recordings to encode.
         device: Device of the network.
 

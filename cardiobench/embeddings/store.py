@@ -33,9 +33,11 @@ from cardiobench.core.libraries import library_versions, merged
 from cardiobench.core.memory import memory_limit, release_freed_memory
 from cardiobench.results.paths import folder_name
 
-MEMORY_SHARE = 0.5  # of the memory here; larger embeddings lie in a file that is mapped into memory
-PROCESSES_HERE = "LOCAL_WORLD_SIZE"  # variable of launchers: processes that share this machine's memory
-POOLED_NUMBERS = 2**19  # numbers that are pooled together in float64: 4 MB, which stay in a processor's cache
+MEMORY_SHARE = 0.5  # Fraction of available memory above which embeddings are mapped from a file.
+PROCESSES_HERE = (
+    "LOCAL_WORLD_SIZE"  # Environment variable of launchers: number of processes that share this machine's memory.
+)
+POOLED_NUMBERS = 2**19  # Numbers pooled together in float64: 4 MB, which fit a processor's cache.
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,9 @@ class Embeddings:
     """Vectors of some recordings, in the order asked for.
 
     Attributes:
-        vectors: float32, or float16 for tokens, (all parts of all recordings, dim).
+        vectors: Float32, or float16 for tokens, (all parts of all recordings, dim).
         offsets: (n + 1,); the parts of recording i are `vectors[offsets[i]:offsets[i + 1]]`.
-        devices: that they were computed on, as far as it is known.
+        devices: Devices on which the vectors were computed, as far as known.
         libraries: Library -> its versions, of those that computed the vectors.
     """
 
@@ -71,7 +73,7 @@ class Embeddings:
         else:
             dim, lengths = self.vectors.shape[1], np.diff(self.offsets)
             pooled = np.empty((count, dim), dtype=np.float32)
-            for length in np.unique(lengths):  # all recordings of one length as a block, whose sums are quick
+            for length in np.unique(lengths):  # All recordings of equal length form one block, whose sums are fast.
                 chosen = np.flatnonzero(lengths == length)
                 for own in np.split(chosen, range(0, len(chosen), max(1, POOLED_NUMBERS // (length * dim)))[1:]):
                     parts = self.vectors[self.offsets[own, None] + np.arange(length)].astype(np.float64)
@@ -94,10 +96,10 @@ class _Match:
     """Recordings that are asked for and stored in one shard.
 
     Attributes:
-        shard: the file.
-        positions: among those asked for, (k,).
-        starts: first row of each in the shard, (k,).
-        lengths: number of rows of each, (k,).
+        shard: The file.
+        positions: Among those asked for, (k,).
+        starts: First row of each in the shard, (k,).
+        lengths: Number of rows of each, (k,).
     """
 
     shard: Path
@@ -137,7 +139,7 @@ class EmbeddingStore:
         self.damaged: list[Path] = []
         self.library_sets: list[dict[str, str]] = []
         self._of = f"{model} on {dataset}"
-        self._first: tuple[Path, int] | None = None  # a shard with the width of its vectors
+        self._first: tuple[Path, int] | None = None  # A shard with the width of its vectors.
         self.dtype = np.dtype(key.get("dtype", "float32"))
         self._text = text
 
@@ -145,8 +147,8 @@ class EmbeddingStore:
         """Return positions of the recordings that are not stored, or whose file has changed since.
 
         Args:
-            ids: of recordings, each once.
-            fingerprints: of their files.
+            ids: Recording ids, each once.
+            fingerprints: File fingerprints of the recordings.
         """
         absent = np.ones(len(ids), dtype=bool)
         for match in self._matches(ids, fingerprints):
@@ -166,11 +168,11 @@ class EmbeddingStore:
         """Write one shard.
 
         Args:
-            ids: of recordings.
-            fingerprints: of their files.
-            parts: vectors (P, dim) of each recording's parts.
-            rank: of this process, for the shard's name.
-            device: that the vectors were computed on.
+            ids: Recording ids.
+            fingerprints: File fingerprints of the recordings.
+            parts: Vectors (P, dim) of each recording's parts.
+            rank: Rank of this process, used in the shard's name.
+            device: Device on which the vectors were computed.
             libraries: Library -> version, of those that computed the vectors; those of this process unless given.
 
         Returns:
@@ -225,8 +227,8 @@ class EmbeddingStore:
         """Read the vectors of some recordings into one read-only array, each shard once.
 
         Args:
-            ids: of recordings, each once; the vectors come in this order.
-            fingerprints: of their files.
+            ids: Recording ids, each once; the vectors are returned in this order.
+            fingerprints: File fingerprints of the recordings.
 
         Raises:
             BadData: recordings that are not stored; names the first ones.
@@ -347,9 +349,9 @@ def _allocate(shape: tuple[int, int], dtype: np.dtype, folder: Path) -> np.ndarr
     size = shape[0] * shape[1] * dtype.itemsize
     if size <= MEMORY_SHARE * memory:
         return np.empty(shape, dtype=dtype)
-    with tempfile.TemporaryFile(dir=folder) as file:  # the mapping keeps the file until the last array is gone
-        if hasattr(os, "posix_fallocate"):  # not on macOS
-            try:  # on a full disk a page that is written to later would end the process without a word
+    with tempfile.TemporaryFile(dir=folder) as file:  # The mapping keeps the file until the last array is released.
+        if hasattr(os, "posix_fallocate"):  # Missing on macOS.
+            try:  # On a full disk, a later write to a mapped page would kill the process without a message.
                 os.posix_fallocate(file.fileno(), 0, size)
             except OSError as error:
                 raise DiskFull(

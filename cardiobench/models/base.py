@@ -22,15 +22,15 @@ class Encoder(Protocol):
 
     Attributes:
         name: `org/name` on the Hub, or the folder it came from.
-        revision: commit, or digest of the weights where there is no commit.
-        modalities: which recordings it takes: "echo", "ecg" or both.
-        dim: length of a vector.
-        pooling: how parts become one vector: "mean" of the raw vectors, or "mean_l2": each part to unit length,
-            mean, unit length again.
-        sampling: frames of a clip that `transform` wants; None for ECG models.
+        revision: Commit, or digest of the weights where there is no commit.
+        modalities: Accepted recordings: "echo", "ecg" or both.
+        dim: Length of a vector.
+        pooling: Pooling of parts into one vector: "mean" of the raw vectors, or "mean_l2": normalise each part,
+            average, normalise again.
+        sampling: Frames of a clip that `transform` wants; None for ECG models.
         preprocessing: JSON-able facts about everything between the recording and the network; printed, stamped
             and part of the embedding key.
-        warnings: sentences that every result of the model carries.
+        warnings: Sentences that every result of the model carries.
 
     Five further attributes are optional. `sampling_rate` is the rate in Hz that an ECG is brought to before `transform`; an
     encoder without it resamples by itself. `frame_wise = True` says that the parts are the frames of a clip, each encoded
@@ -72,10 +72,10 @@ def sampling_rate(encoder: Encoder) -> float | None:
 
 @runtime_checkable
 class TextEncoder(Encoder, Protocol):
-    """An encoder with a text tower in the same space: what zero-shot and alignment need.
+    """An encoder with a text tower in the same space, as zero-shot and alignment require.
 
     Attributes:
-        logit_scale: factor on cosines before the softmax (the model's learned temperature, inverted).
+        logit_scale: Factor on cosines before the softmax (the model's learned temperature, inverted).
     """
 
     logit_scale: float
@@ -87,7 +87,7 @@ class TextEncoder(Encoder, Protocol):
 
 @runtime_checkable
 class SpatialEncoder(Encoder, Protocol):
-    """An encoder that also tells the places of a frame apart: what dense tasks need."""
+    """An encoder that also returns spatial tokens of a frame, as dense tasks require."""
 
     def encode_tokens(self, parts: "torch.Tensor") -> "torch.Tensor":
         """Encode parts (N, ...) as tokens of the last block, (N, times, rows, columns, width), float32.
@@ -108,7 +108,7 @@ class NativeHeads(Encoder, Protocol):
     They work on the vectors that are stored, so that no recording is encoded twice.
 
     Attributes:
-        native: targets of tasks that the heads answer, such as `ef`, `as` or `view`.
+        native: Targets of tasks that the heads answer, such as `ef`, `as` or `view`.
     """
 
     native: tuple[str, ...]
@@ -117,8 +117,8 @@ class NativeHeads(Encoder, Protocol):
         """Predict a target for units of scoring (a recording, a study or a patient).
 
         Args:
-            target: one of `native`.
-            units: for each unit the stored vectors (R, dim) of all parts of all its recordings.
+            target: One of `native`.
+            units: Stored vectors (R, dim) of all parts of all recordings, one array per unit.
 
         Returns:
             float64: numbers (n,) in the task's unit; for two classes the probability (n,) of the positive one; for
@@ -133,19 +133,19 @@ class LoadedModel:
     """An encoder that is ready to use, and everything that was decided when it was loaded.
 
     Attributes:
-        encoder: the network with its preprocessing.
-        loaded_by: the rule that chose the loader, in words.
-        preprocessing: that of the encoder, with the pooling, variant and precision that were chosen.
-        warnings: sentences that every result of the model carries.
-        token_pooling: pooling of the network's tokens; "" where there is no choice.
-        setting: what of pooling, variant and precision is not the default, as a part of a file name; "" for the default.
+        encoder: The network with its preprocessing.
+        loaded_by: The rule that chose the loader, in words.
+        preprocessing: Preprocessing of the encoder with the chosen pooling, variant and precision.
+        warnings: Sentences that every result of the model carries.
+        token_pooling: Pooling of the network's tokens; "" where there is no choice.
+        setting: Non-default pooling, variant and precision as part of a file name; "" for the defaults.
         precision: "fp32" or "bf16".
-        weight_files: every weights file that was read -> SHA-256 of its content.
-        configuration: every configuration and tokenizer file of the model -> SHA-256 of its content.
+        weight_files: Every weights file that was read -> SHA-256 of its content.
+        configuration: Every configuration and tokenizer file of the model -> SHA-256 of its content.
         card: Card of a registered model; None for any other.
         code: Components of this package that made the encoder: classes and functions, each with a version.
-        custom: What a model of the user's own is known by: versions or digests of its code, and a digest of the values that
-            it holds; () for any other model.
+        custom: Identity of a user's own model: versions or digests of its code, and a digest of the values that it
+            holds; () for any other model.
         given_revision: Revision as it was when the model was loaded; "" where it never changes.
     """
 

@@ -27,7 +27,7 @@ OPTIONAL = (
     "aliases",
     "seen_unknown",
 )
-FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where PyYAML has it
+FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # Ten times as fast, where PyYAML has it.
 MOST_MARKS = 1000
 """Marks that may open a level, up to which the fast loader reads a card: thousands of levels would end the interpreter."""
 SHA256 = re.compile(r"[0-9a-f]{8,64}")
@@ -41,27 +41,27 @@ class ModelCard:
 
     Attributes:
         id: `org/name`.
-        revision: pinned commit on the Hub; None where there is none to pin.
-        adapter: name in `cardiobench.models.load.ADAPTERS`, or `module:function` of another encoder.
+        revision: Pinned commit on the Hub; None where there is none to pin.
+        adapter: Name in `cardiobench.models.load.ADAPTERS`, or `module:function` of another encoder.
         modalities: "echo", "ecg" or both.
-        licence: of the weights.
-        access: where the weights come from, and what one has to do to get them.
-        preprocessing: facts about everything between the recording and the network.
-        pretraining_data: in words.
-        seen: datasets of this benchmark that were in the pretraining data.
-        published: scores that others published, each a mapping with its source.
-        weights: file name -> SHA-256 in hexadecimal, or its first 8 digits or more, or None where it is not known;
+        licence: Licence of the weights.
+        access: Source of the weights, and the steps to get them.
+        preprocessing: Facts about everything between the recording and the network.
+        pretraining_data: Pretraining data in words.
+        seen: Datasets of this benchmark that were in the pretraining data.
+        published: Scores that others published, each a mapping with its source.
+        weights: File name -> SHA-256 in hexadecimal, or its first 8 digits or more, or None where it is not known;
             empty for a model without weights of its own.
-        embedding: what comes out: `dim`, `parts` in words, and `text: true` where prompts can be compared with it, or
-            `text:` and the name of the one variant in which they can.
-        poolings: ways from the network's tokens to a vector (`cardiobench.models.pooling`); the first is the default.
-        variants: named ways of preprocessing; the first is the default.
-        native: targets of tasks that the model's own heads answer, such as `ef`.
+        embedding: Embedding facts: `dim`, `parts` in words, and `text: true` where prompts can be compared with it,
+            or `text:` and the name of the one variant in which they can.
+        poolings: Ways from the network's tokens to a vector (`cardiobench.models.pooling`); the first is the default.
+        variants: Named ways of preprocessing; the first is the default.
+        native: Targets of tasks that the model's own heads answer, such as `ef`.
         public_weights: False where nobody can download them; the body says what would be needed.
-        aliases: other ids on the Hub under which the authors keep or kept the same model.
-        seen_unknown: datasets of this benchmark of which nobody outside knows whether they were in the pretraining data.
+        aliases: Other ids on the Hub under which the authors keep or kept the same model.
+        seen_unknown: Datasets of this benchmark of which nobody outside knows whether they were in the pretraining data.
         hub: False for an id that is no repository of the Hub: its files are given with `--weights`.
-        body: the card itself, Markdown.
+        body: The card itself, Markdown.
     """
 
     id: str

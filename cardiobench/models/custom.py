@@ -29,13 +29,13 @@ class BaseEncoder(ABC):
     """Base class for a model of one's own: `name`, `transform` and `encode` are enough, the rest has defaults.
 
     Attributes:
-        name: such as `lab/name`; results lie below it.
-        pooling: how the vectors of a recording's parts become one.
-        sampling: frames of a clip that `transform` gets.
-        sampling_rate: rate in Hz that an ECG is brought to before `transform`; None: as it was recorded, by which datasets
+        name: Such as `lab/name`; results lie below it.
+        pooling: Pooling of the vectors of a recording's parts into one.
+        sampling: Frames of a clip that `transform` gets.
+        sampling_rate: Rate in Hz that an ECG is brought to before `transform`; None: as it was recorded, by which datasets
             differ.
-        preprocessing: facts about `transform`, printed and stamped.
-        warnings: sentences that every result carries.
+        preprocessing: Facts about `transform`, printed and stamped.
+        warnings: Sentences that every result carries.
     """
 
     name: ClassVar[str]
@@ -83,7 +83,7 @@ class BaseEncoder(ABC):
 
 
 def find_custom(name: str) -> Callable[[], Encoder] | None:
-    """Return what makes the encoder of `package.module:Class`, `path/to/file.py:Class` or an installed plug-in; else None.
+    """Return the factory for `package.module:Class`, `path/to/file.py:Class` or an installed plug-in; None for other names.
 
     Raises:
         BadModel: there is no such file, module or class, it cannot be imported, or what is there is no class with the members
@@ -107,7 +107,7 @@ def find_custom(name: str) -> Callable[[], Encoder] | None:
 
 
 def identity(encoder: Any, make: Callable[..., Any] | None = None) -> tuple[str, ...]:
-    """Return what a model of the user's own is known by, whatever it is called.
+    """Return the identity of a user's own model, independent of its name.
 
     That is the version that its class states, or the code of its class, its base classes and everything that it is made of,
     with the local modules that they import; and the values of the parameters, buffers and arrays that it holds.

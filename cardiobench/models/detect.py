@@ -49,12 +49,12 @@ class LoaderMatch:
     """A loader, and why it is the one.
 
     Attributes:
-        rule: in words; printed and stamped.
-        adapter: the function or class that makes the encoder.
-        load: makes the encoder with a pooling and a variant; reads the weights.
-        poolings: those it offers; the first is the default, () where there is no choice.
-        variants: named ways of preprocessing, likewise.
-        card: the registered model whose adapter it is; None for a loader that goes by the files alone.
+        rule: Rule in words; printed and stamped.
+        adapter: The function or class that makes the encoder.
+        load: Makes the encoder with a pooling and a variant; reads the weights.
+        poolings: Offered poolings, the default first; () where there is no choice.
+        variants: Named ways of preprocessing, likewise.
+        card: The registered model whose adapter it is; None for a loader that goes by the files alone.
     """
 
     rule: str
@@ -69,8 +69,8 @@ def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> Loader
     """Return the loader that fits a model's files.
 
     Args:
-        source: the files; `code` says whether the model's own code may run.
-        facts: preprocessing facts of the model's card, which go before those of a `cardiobench.json` beside the weights.
+        source: The files; `code` says whether the model's own code may run.
+        facts: Preprocessing facts of the model's card, which go before those of a `cardiobench.json` beside the weights.
 
     Raises:
         BadModel: none fits; says which files were seen and which rules were tried.
@@ -152,7 +152,7 @@ def _own_code(source: ModelFiles, frames: FrameSettings) -> LoaderMatch:
 
 
 def _own_facts(source: ModelFiles) -> dict[str, Any]:
-    """Read the `cardiobench.json` beside the weights, under what the user gives; {} if there is neither.
+    """Read the `cardiobench.json` beside the weights and override it with the user's settings; {} if there is neither.
 
     Raises:
         BadModel: a key that it does not have.

@@ -41,7 +41,7 @@ CONFIGURATION = (
     "vocab.json",
     "vocab.txt",
 )
-DEPTH = 3  # folders below a model's own folder that are looked into
+DEPTH = 3  # Depth of subfolders searched below a model's own folder.
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,15 @@ class ModelFiles:
     """The files of one model.
 
     Attributes:
-        name: of the model, as the user gave it.
-        folder: where the files are on this machine.
-        files: paths of all files relative to the folder, or of the whole repository where the Hub told.
-        commit: commit on the Hub; empty for files of the user's.
+        name: Model name as given by the user.
+        folder: Local folder of the files.
+        files: Paths of all files relative to the folder, or of the whole repository where the Hub told.
+        commit: Commit on the Hub; empty for files of the user's.
         single: True when the user gave one weights file, whatever its name, and not a folder.
-        facts: of the preprocessing, given by the user; they go before those of a `cardiobench.json` beside the weights.
+        facts: Preprocessing facts given by the user; they override those of a `cardiobench.json` beside the weights.
         code: True when the model's own Python code may run.
-        checksums: file name -> SHA-256 (or its first digits) that it must have, None where that is not known.
-        used: weights files handed out so far -> SHA-256 of their content.
+        checksums: File name -> SHA-256 (or its first digits) that it must have, None where that is not known.
+        used: Weights files handed out so far -> SHA-256 of their content.
     """
 
     name: str
@@ -83,7 +83,7 @@ class ModelFiles:
             content = json.loads(path.read_text(encoding="utf-8"))
         except RecursionError:
             raise BadModel(f"{path} is not readable JSON (nested too deeply). Copy the model again.") from None
-        except (ValueError, OSError) as error:  # no JSON, no UTF-8, or a number of thousands of digits
+        except (ValueError, OSError) as error:  # Not JSON, not UTF-8, or a number with thousands of digits.
             raise BadModel(f"{path} is not readable JSON ({first_line(error)}). Copy the model again.") from error
         if not isinstance(content, dict):
             raise BadModel(f"{path} holds a {type(content).__name__}, expected a JSON object. Copy the model again.")
@@ -209,9 +209,9 @@ def resolve_model_files(name_or_path: str, revision: str | None = None, *, code:
     """Resolve a local folder, or a Hub repository at a revision; from the cache if the Hub is out of reach.
 
     Args:
-        name_or_path: folder or weights file, or `org/name`.
-        revision: branch, tag or commit on the Hub; the main branch when not given.
-        code: fetch Python files too, for models that bring their own code.
+        name_or_path: Folder or weights file, or `org/name`.
+        revision: Branch, tag or commit on the Hub; the main branch when not given.
+        code: Fetch Python files too, for models that bring their own code.
 
     Raises:
         UnknownName: not a folder, and not a name that the Hub could know.
@@ -268,7 +268,7 @@ def _snapshot(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
 
 @contextmanager
 def _explained(name: str, revision: str | None) -> Iterator[None]:
-    """Turn the Hub's refusals into errors that say what to do."""
+    """Turn refusals by the Hub into errors with the next action."""
     from huggingface_hub.errors import (
         GatedRepoError,
         HFValidationError,

@@ -24,11 +24,11 @@ class FrameSettings:
     """Steps in front of a library's own transform.
 
     Attributes:
-        colour: order of the channels that the network was trained with.
-        zoom: share of the frame cut off on every side, after a centre crop to a square; 0 leaves the frame whole.
-        border: how the cut is brought to whole pixels, "truncate" (EchoCLIP's own code) or "round" (arXiv 2510.00520).
-        size: side of the square that a zoomed frame is resized to (bicubic, without antialias).
-        sampling: which frames.
+        colour: Order of the channels that the network was trained with.
+        zoom: Share of the frame cut off on every side, after a centre crop to a square; 0 leaves the frame whole.
+        border: Rounding of the crop to whole pixels, "truncate" (EchoCLIP's own code) or "round" (arXiv 2510.00520).
+        size: Side of the square that a zoomed frame is resized to (bicubic, without antialias).
+        sampling: Choice of frames.
     """
 
     colour: str = "RGB"

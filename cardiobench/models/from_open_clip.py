@@ -45,7 +45,7 @@ TOKENIZER_FILES = (
 )
 
 
-Network = Any  # a model of open_clip, which has no types
+Network = Any  # An open_clip model, which is untyped.
 
 
 class Tower(torch.nn.Module):
@@ -80,10 +80,10 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
     """Load the encoder of an open_clip model, with its text tower if its tokenizer is available.
 
     Args:
-        source: the files.
-        pooling: there is one only, the model's own.
-        frames: steps in front of the model's own transform.
-        no_text: why its text tower must not be used, in words; "" when it may be.
+        source: The files.
+        pooling: Pooling; the model's own is the only one.
+        frames: Steps in front of the model's own transform.
+        no_text: Reason why the text tower must not be used; "" when it may be.
 
     Raises:
         BadModel: a configuration open_clip cannot build, or weights that do not fit it to the last key.
@@ -172,7 +172,7 @@ def _text_tower(source: ModelFiles, folder: Path) -> Iterator[None]:
 
 
 class _NotFromOpenClip(logging.Filter):
-    """Drops what open_clip says about random weights while it builds a network: the weights are loaded afterwards."""
+    """Suppress open_clip's warnings about random weights while it builds a network: the weights are loaded afterwards."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a record was logged by anybody else."""

@@ -22,11 +22,11 @@ RULES = {CONFIG: timm_config}
 WEIGHTS = ("model.safetensors", "pytorch_model.bin", "pytorch_model.pth", "model.pth")
 
 
-# timm's name of a pooling -> ours.
+# Mapping from timm's name of a pooling to ours.
 NAMES = {"token": "cls", "avg": "mean", "max": "max"}
 
 
-Network = Any  # a model of timm, whose attributes are not typed
+Network = Any  # A timm model, whose attributes are untyped.
 
 
 class TimmTower(torch.nn.Module):
@@ -72,9 +72,9 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
     """Load the encoder of a timm model: the pooled features before its classifier.
 
     Args:
-        source: the files.
-        pooling: one of `poolings`; "" for the model's own.
-        frames: steps in front of the model's own transform.
+        source: The files.
+        pooling: One of `poolings`; "" for the model's own.
+        frames: Steps in front of the model's own transform.
 
     Raises:
         BadModel: an architecture that this timm does not know, or weights that do not fit it to the last key.
@@ -125,7 +125,7 @@ def _loaded(source: ModelFiles, folder: Path, state: dict[str, torch.Tensor]) ->
     network = _network(source, folder)
     state = with_tied(network, state)
     names, background = difference(network, state), network.pretrained_cfg.get("label_offset")
-    if background:  # the classifier has one more class than the network: timm's own loader takes it off
+    if background:  # The classifier has one more class than the network; timm's own loader removes it.
         head = network.pretrained_cfg["classifier"]
         names["wrong shape"] = [name for name in names["wrong shape"] if not name.startswith(head)]
     refuse_difference({"wrong shape": names["wrong shape"]}, source.name)

@@ -52,7 +52,7 @@ POOLINGS = {
 }
 
 
-Network = Any  # a model of transformers, whose attributes depend on its family
+Network = Any  # A transformers model, whose attributes depend on its family.
 
 
 class Readout(torch.nn.Module):
@@ -88,11 +88,11 @@ def load(
     """Load the encoder of a transformers model.
 
     Args:
-        source: the files.
-        pooling: one of `poolings`; "" for the model's own.
-        frames: steps in front of the model's own processor.
-        own_code: run the Python code that comes with the model.
-        signal: the form in which a model of ECGs takes a record; None for a model of frames.
+        source: The files.
+        pooling: One of `poolings`; "" for the model's own.
+        frames: Steps in front of the model's own processor.
+        own_code: Run the Python code that comes with the model.
+        signal: The form in which a model of ECGs takes a record; None for a model of frames.
 
     Raises:
         BadModel: weights that do not fit the configuration to the last key, or a network that takes no frames.
@@ -298,7 +298,7 @@ def _text_facts(tokens: TextTokenizer, named: str) -> dict[str, Any]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence transformers' own progress bar and remarks: the keys are checked, and errors say what is wrong."""
+    """Silence the progress bar and warnings of transformers: the keys are checked, and errors are reported by us."""
     from transformers.utils import logging as messages
 
     level, bars = messages.get_verbosity(), messages.is_progress_bar_enabled()

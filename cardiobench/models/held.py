@@ -1,4 +1,4 @@
-"""What an object of the user's holds: the values of its parameters, buffers and arrays, and the code of its parts."""
+"""Content of a user's object: the values of its parameters, buffers and arrays, and the code of its parts."""
 
 import sys
 from collections import deque
@@ -28,7 +28,7 @@ Component = type | FunctionType | ModuleType
 
 @dataclass(frozen=True)
 class Held:
-    """What an object holds, directly or in attributes, containers, closures and the globals that its methods name.
+    """Content of an object, reached through attributes, containers, closures and the globals that its methods name.
 
     Attributes:
         values: Digest of all tensors and arrays with their places; "" where there are none. Numbers and texts do not
@@ -41,7 +41,7 @@ class Held:
 
 
 def held_by(encoder: Any, *others: Any) -> Held:
-    """Return what an encoder holds, and others beside it, such as the function that made it.
+    """Return the content of an encoder and of related objects, such as the function that made it.
 
     What a library keeps to itself, such as the session of an ONNX runtime, is not seen.
     """
@@ -147,7 +147,7 @@ class _Walk:
 
 
 def _was_typed_in(module: str) -> bool:
-    """Return whether what is defined in a module was typed into an interpreter or a notebook."""
+    """Return whether the definitions of a module were typed into an interpreter or a notebook."""
     found = sys.modules.get(module)
     return found is not None and module not in sys.builtin_module_names and not hasattr(found, "__file__")
 

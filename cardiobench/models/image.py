@@ -24,10 +24,10 @@ class ImageEncoder(NetworkEncoder):
     """A frozen network on frames; the attributes are those of `cardiobench.models.base.Encoder`.
 
     Attributes:
-        network: prepared parts (N, ...) to vectors (N, dim).
-        frames: steps in front of `prepare`: colour order, cropping.
-        prepare: uint8 frames (T, H, W, 3) to parts (P, ...), on the CPU; uint8 where the network normalises by itself.
-        no_text_reason: why the model cannot take part in zero-shot, in words; empty when it can.
+        network: Prepared parts (N, ...) to vectors (N, dim).
+        frames: Steps in front of `prepare`: colour order, cropping.
+        prepare: Uint8 frames (T, H, W, 3) to parts (P, ...), on the CPU; uint8 where the network normalises by itself.
+        no_text_reason: Reason why the model cannot take part in zero-shot; empty when it can.
     """
 
     name: str
@@ -59,9 +59,9 @@ class ImageTextEncoder(ImageEncoder):
     """An image encoder with a text tower in the same space.
 
     Attributes:
-        text_network: token ids (N, L) to vectors (N, dim).
-        tokenize: texts to token ids (N, L).
-        logit_scale: factor on cosines before the softmax.
+        text_network: Token ids (N, L) to vectors (N, dim).
+        tokenize: Texts to token ids (N, L).
+        logit_scale: Factor on cosines before the softmax.
     """
 
     text_network: torch.nn.Module
@@ -174,11 +174,11 @@ def on_device(network: torch.nn.Module, full: Full, lean: Full, mean: Any, std: 
     """Move the normalisation from the preparation into the network, if the result equals the library's own.
 
     Args:
-        network: on normalised parts.
-        full: the library's own preparation.
-        lean: the same without its last step, the normalisation.
-        mean: of that step, three numbers.
-        std: likewise.
+        network: Network that takes normalised parts.
+        full: The library's own preparation.
+        lean: The same without its last step, the normalisation.
+        mean: Per-channel mean used by the normalisation, shape (3,).
+        std: Likewise.
 
     Returns:
         (network, preparation): the lean pair where two made-up frames come out the same to 2e-6, else the pair as given

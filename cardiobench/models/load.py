@@ -1,4 +1,4 @@
-"""From a name or a folder to an encoder: which loader, by which rule, with which pooling and preprocessing."""
+"""Resolve a name or folder to an encoder: the loader and the rule that chose it, pooling and preprocessing."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -32,19 +32,19 @@ class ModelPlan:
     """Everything that is decided before a weight is read.
 
     Attributes:
-        name: of the model.
-        rule: that chose the loader, in words.
-        card: the registered model, None for any other.
-        source: its files; None for a model without weights.
-        pooling: of the network's tokens, one of `poolings`; "" where there is no choice.
-        variant: of the preprocessing, likewise.
-        poolings: offered; the first is the default.
-        variants: offered, likewise.
-        warnings: sentences that every result carries.
-        make: builds the encoder.
-        adapter: the function or class that does it.
-        unpinned: whether the files are those of whatever commit is the newest on the Hub: nobody named one.
-        patches: whether the encoder's patch tokens are to be kept, which no loader offers by itself.
+        name: Model name.
+        rule: Rule that chose the loader, in words.
+        card: The registered model, None for any other.
+        source: Model files; None for a model without weights.
+        pooling: Pooling of the network's tokens, one of `poolings`; "" where there is no choice.
+        variant: Variant of the preprocessing; "" for the default.
+        poolings: Offered; the first is the default.
+        variants: Offered, likewise.
+        warnings: Sentences that every result carries.
+        make: Builds the encoder.
+        adapter: The function or class that does it.
+        unpinned: Whether the files are those of whatever commit is the newest on the Hub: nobody named one.
+        patches: Whether the encoder's patch tokens are to be kept, which no loader offers by itself.
     """
 
     name: str
@@ -77,17 +77,18 @@ def load_model(
     """Load the encoder of a registered name, of a Hub repository or of local files.
 
     Args:
-        name_or_path: registered name (any letter case), `org/name` on the Hub, a folder, or a weights file.
-        revision: branch, tag or commit on the Hub; the card's when not given.
-        weights: folder or file with the model's files, for those that are not on the Hub.
-        pooling: of the network's tokens, for models that offer a choice; `tokens` keeps them, those of an echo network
-            pooled to a bounded number of patches.
-        variant: of the preprocessing, likewise.
-        precision: of the network's arithmetic: fp32, bf16 (autocast), or auto: bf16 for echo networks on a GPU.
-        trust_remote_code: run the Python code that comes with a model. Off unless the user asks for it.
-        preprocessing: facts that stand in for those of a `cardiobench.json`, such as `fs` and `leads` of an ECG model.
-        device: where the network goes, or what says where; the CPU when not given. It is not asked for where nothing has
-            imported PyTorch, since the model then has no network.
+        name_or_path: Registered name (any letter case), `org/name` on the Hub, a folder, or a weights file.
+        revision: Branch, tag or commit on the Hub; the card's when not given.
+        weights: Folder or file with the model's files, for those that are not on the Hub.
+        pooling: Pooling of the network's tokens, for models that offer a choice; `tokens` keeps them, for echo
+            networks pooled to a bounded number of patches.
+        variant: Variant of the preprocessing; "" for the default.
+        precision: Precision of the network's arithmetic: fp32, bf16 (autocast), or auto: bf16 for echo networks on a
+            GPU.
+        trust_remote_code: Run the Python code that comes with a model. Off unless the user asks for it.
+        preprocessing: Facts that stand in for those of a `cardiobench.json`, such as `fs` and `leads` of an ECG model.
+        device: Device of the network, or a function that returns it; the CPU by default. Not called while PyTorch is
+            not imported, since the model then has no network.
 
     Raises:
         UnknownName: a name that is neither registered nor a folder nor a Hub name.
@@ -134,7 +135,7 @@ def plan_model(
     trust_remote_code: bool = False,
     preprocessing: Mapping[str, Any] = NOTHING,
 ) -> ModelPlan:
-    """Plan what `load_model` would do, fetching a repository's small files; weights only if there is nothing else to read."""
+    """Plan the work of `load_model`, fetching only small files of a repository, or weights if nothing else can be read."""
     name = str(name_or_path)
     card = find_card(name)
     warnings: tuple[str, ...] = ()
@@ -259,7 +260,7 @@ def resolve_precision(precision: str, encoder: Encoder, plan: ModelPlan, device:
 
 
 def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> LoadedModel:
-    """Return an encoder together with what was decided for it."""
+    """Return an encoder together with the decisions made for it."""
     chosen = {
         "pooling": plan.pooling,
         "variant": plan.variant,

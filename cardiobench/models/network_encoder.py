@@ -15,7 +15,7 @@ class NetworkEncoder:
     """A frozen network behind an encoder.
 
     Attributes:
-        network: parts (N, ...) to vectors (N, dim).
+        network: Parts (N, ...) to vectors (N, dim).
     """
 
     network: torch.nn.Module

@@ -1,4 +1,4 @@
-"""Code of the user's own: import it, check what it gives before anything of it is called, and report its errors as messages."""
+"""User code: import it, check its interface before calling it, and report its errors as messages."""
 
 import ast
 import importlib.util
@@ -24,7 +24,7 @@ def import_code(location: str, name: str) -> ModuleType:
 
     Args:
         location: `package.module` or a path that ends in `.py`.
-        name: As the user gave it, for messages.
+        name: Name given by the user, for messages.
 
     Raises:
         BadModel: There is no such module or file, or it raises an error.
@@ -129,7 +129,7 @@ def make_encoder(factory: Callable[..., Encoder], name: str) -> Encoder:
             "that is annotated to return the encoder."
         ) from None
     except ValueError:
-        pass  # a class without a signature
+        pass  # A class without a signature.
     with user_code(name):
         return factory()
 

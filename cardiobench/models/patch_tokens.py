@@ -19,7 +19,7 @@ COMPONENT = "patch tokens"
 VERSION = 1
 
 MAX_TIMES, MAX_SIDE = 16, 7
-LONG_CLIP = 64  # frames of a recording long enough to be cut into as many clips as a model ever takes
+LONG_CLIP = 64  # Frames of a recording long enough to be cut into the maximum number of clips that a model takes.
 
 
 class RecordingTokens:
@@ -29,10 +29,10 @@ class RecordingTokens:
     averaged to 16 divided by that number, rows and columns to 7, where there are more. Tokens have half precision.
 
     Attributes:
-        encoder: that gives the tokens.
-        parts: of a recording, at most.
+        encoder: Encoder that returns the tokens.
+        parts: Maximum number of parts of a recording.
         grid: (times, rows, columns) of a part's tokens.
-        dim: numbers per token.
+        dim: Numbers per token.
     """
 
     pooling: Literal["mean", "mean_l2"] = "mean"

@@ -1,4 +1,4 @@
-"""From the tokens of a network to one vector per part, or to one per token."""
+"""Pool the tokens of a network into one vector per part, or keep one vector per token."""
 
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ def pool(tokens: "torch.Tensor", how: str) -> "torch.Tensor":
 
     Args:
         tokens: (N, T, D), T >= 1.
-        how: mean | cls | last | max | tokens, see `POOLINGS`.
+        how: Mean | cls | last | max | tokens, see `POOLINGS`.
 
     Returns:
         (N, D); (N, T, D) where tokens are kept.

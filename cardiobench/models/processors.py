@@ -110,7 +110,7 @@ class Frames:
     """An image processor on all frames of a clip at once.
 
     Attributes:
-        options: of the processor, for this call.
+        options: Options of the processor for this call.
     """
 
     processor: Any
@@ -156,9 +156,9 @@ class WholeClip:
     """An image or video processor on a fixed number of frames, as one part.
 
     Attributes:
-        count: frames that the network takes.
-        video: whether the processor takes clips (`videos`) or frames (`images`).
-        options: of the processor, for this call.
+        count: Frames that the network takes.
+        video: Whether the processor takes clips (`videos`) or frames (`images`).
+        options: Options of the processor for this call.
     """
 
     processor: Any
@@ -198,7 +198,7 @@ class TextTokenizer:
     """A tokenizer as a function of texts, padded and cut to the length that the text tower was trained with.
 
     Attributes:
-        lower: lower-case first, as SigLIP and SigLIP 2 were trained; some of their saved tokenizers do not do it.
+        lower: Lower-case first, as SigLIP and SigLIP 2 were trained; some of their saved tokenizers do not do it.
     """
 
     tokenizer: Any

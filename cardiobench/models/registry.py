@@ -17,8 +17,8 @@ ADAPTERS = {
     "ecg-morphology": "cardiobench.models.baselines.ecg_morphology:EcgMorphology",
     "minirocket": "cardiobench.models.baselines.minirocket:MiniRocket",
 }
-BY_FILES = "files"  # adapter of a card whose files say by themselves which library loads them
-NO_ADAPTER = "none"  # adapter of a card of a model that nobody outside its authors' house can load
+BY_FILES = "files"  # Adapter of a card whose files tell which library loads them.
+NO_ADAPTER = "none"  # Adapter of a card whose model cannot be loaded outside its authors' institution.
 
 
 def adapter(name: str) -> Callable[..., Encoder]:

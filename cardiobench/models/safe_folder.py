@@ -34,12 +34,12 @@ LIBRARY_ERRORS = (
     TypeError,
     ValueError,
 )
-DEEPEST = 12  # levels of nesting
+DEEPEST = 12  # Levels of nesting.
 MOST_LAYERS = 512
-LARGEST = 10**9  # of any size or count
-LONGEST = 4096  # characters of a text
+LARGEST = 10**9  # Settings that may have any size or count.
+LONGEST = 4096  # Maximum characters of a string.
 COUNTS_OF_LAYERS = re.compile(r"layers|depths?$|num_blocks")
-NAME = re.compile(r"[A-Za-z][\w.]*")  # of an architecture or a class, without a scheme, a path or a repository
+NAME = re.compile(r"[A-Za-z][\w.]*")  # Name of an architecture or class, without scheme, path or repository.
 
 # Data of tokenizers that no library executes: they are linked as they are.
 TOKENIZER_DATA = (
@@ -99,10 +99,10 @@ def safe_folder(
     """Make the folder that a library reads a model from, and remove it afterwards.
 
     Args:
-        source: the model's files.
-        rules: name of a JSON file -> what of its content may be passed on; no other JSON file is.
-        weights: the weights files that were resolved, all shards of an index and the index itself.
-        own_code: the model's Python files may run, so its settings are passed on whole, if they are plain.
+        source: The model's files.
+        rules: Name of a JSON file -> what of its content may be passed on; no other JSON file is.
+        weights: The weights files that were resolved, all shards of an index and the index itself.
+        own_code: The model's Python files may run, so its settings are passed on whole, if they are plain.
 
     Raises:
         BadModel: a setting that is no plain value, too deep, too large, or asks for what is not passed on.
@@ -123,7 +123,7 @@ def safe_folder(
 
 @contextmanager
 def library_errors(what: str) -> Iterator[None]:
-    """Turn what a library raises over a model's files into a `BadModel`: it costs this model and no other of a run."""
+    """Turn a library's exceptions over a model's files into a `BadModel`, which costs this model and no other."""
     from huggingface_hub.errors import StrictDataclassError
 
     try:
@@ -225,7 +225,7 @@ def named(value: Any, where: str) -> str:
 
 
 def transformers_config(content: Settings, where: str) -> Settings:
-    """Pass on what the configuration class of a family of transformers has, but nothing that names code or files."""
+    """Keep the settings that the configuration class of a transformers family has, except those that name code or files."""
     from transformers import CONFIG_MAPPING
 
     kind = content.get("model_type")
@@ -245,7 +245,7 @@ def _of_class(kind: Any, content: Settings, where: str) -> Settings:
     keys = (set(kind().to_dict()) | set(getattr(kind, "attribute_map", {})) | {"num_labels"}) - REFUSED_KEYS
     allowed = only(keys, content)
     for name, inner in parts.items():
-        for key in (name, f"{name}_dict"):  # older files hold the part a second time
+        for key in (name, f"{name}_dict"):  # Older files hold the part a second time.
             if content.get(key) is not None:
                 part = mapping(content[key], f"{where}, {key}")
                 allowed[key] = _of_class(inner, part, f"{where}, {key}") if hasattr(inner, "attribute_map") else {}

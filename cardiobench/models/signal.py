@@ -38,8 +38,8 @@ def resample(signal: np.ndarray, fs: float, target: float) -> np.ndarray:
 
     Args:
         signal: (samples, leads).
-        fs: rate of the signal in Hz.
-        target: wanted rate in Hz.
+        fs: Rate of the signal in Hz.
+        target: Wanted rate in Hz.
     """
     from scipy.signal import resample_poly  # Its import takes a second.
 

@@ -34,9 +34,9 @@ def last_map(network: Any, frames: torch.Tensor, **options: Any) -> torch.Tensor
     """Return the last feature map of a network of timm or open_clip as tokens (N, 1, rows, columns, width).
 
     Args:
-        network: with the `forward_intermediates` that both libraries share.
+        network: Network with the `forward_intermediates` that both libraries share.
         frames: (N, 3, H, W).
-        options: of that method, which the libraries name differently.
+        options: Options of that method, whose names differ between the libraries.
 
     Raises:
         NotApplicable: the network does not have that method.

@@ -6,7 +6,7 @@ import torch
 
 from cardiobench.models.tokens import on_grid
 
-Network = Any  # a model of transformers, whose attributes depend on its family
+Network = Any  # A transformers model, whose attributes depend on its family.
 
 
 def last_hidden_state(model: Network, parts: torch.Tensor) -> torch.Tensor:
@@ -20,8 +20,8 @@ def grid_tokens(model: Network, parts: torch.Tensor) -> torch.Tensor:
     """Return the tokens of the last block after the final norm, (N, times, rows, columns, width).
 
     Args:
-        model: an image, video or two-tower network.
-        parts: frames (N, 3, H, W), clips (N, F, 3, H, W), or the patches of a NaFlex processor, all of one shape.
+        model: An image, video or two-tower network.
+        parts: Frames (N, 3, H, W), clips (N, F, 3, H, W), or the patches of a NaFlex processor, all of one shape.
 
     Raises:
         NotApplicable: the tokens do not fill the grid of the patches.
@@ -36,7 +36,7 @@ def grid_tokens(model: Network, parts: torch.Tensor) -> torch.Tensor:
         config = config.vision_config
     else:
         tokens = last_hidden_state(model, parts)
-    if tokens.ndim == 4:  # a convolutional network: (N, width, rows, columns)
+    if tokens.ndim == 4:  # A convolutional network: (N, width, rows, columns).
         return tokens.movedim(1, -1)[:, None]
     patch = getattr(config, "patch_size", 0) or parts.shape[-1]
     times = parts.shape[1] // getattr(config, "tubelet_size", 1) if parts.ndim == 5 else 1

@@ -79,7 +79,7 @@ def below(state: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Ten
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Read shapes by name from one weights file, without its values; raise what `read_weights` would raise."""
+    """Read tensor shapes by name from one weights file without the values; raise the errors of `read_weights`."""
     if path.suffix == ".safetensors":
         with _safetensors(path), safe_open(path, framework="pt") as file:
             return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
@@ -87,11 +87,11 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def refuse_unreadable(paths: Sequence[Path]) -> None:
-    """Raise what `read_weights` would raise for a damaged or dangerous file, without keeping the tensors."""
+    """Raise the errors of `read_weights` for a damaged or dangerous file, without keeping the tensors."""
     for path in paths:
         if path.suffix == ".safetensors":
             with _safetensors(path), safe_open(path, framework="pt"):
-                pass  # opening compares the file's length with its table of contents
+                pass  # Opening compares the file's length with its table of contents.
         else:
             _read(path)
 
@@ -115,13 +115,16 @@ def _safetensors(path: Path) -> Iterator[None]:
 
 
 def _unpickle(path: Path, device: str) -> Any:
-    """Read what a PyTorch file holds; raise `BadModel` for one that is damaged, or that could run code."""
+    """Read a PyTorch file; raise `BadModel` if it is damaged or could run code."""
     start = _beginning(path)
     try:
         with settings_as_stubs():
             return torch.load(path, map_location=device, weights_only=True)
     except pickle.UnpicklingError as error:
-        if start[:2] not in (b"PK", b"\x80\x02"):  # neither a zip nor the older form: torch takes the text for a pickle
+        if start[:2] not in (
+            b"PK",
+            b"\x80\x02",
+        ):  # Neither a zip archive nor the older format: torch would take the text for a pickle.
             raise BadModel(f"{path} is truncated or no PyTorch file. Copy or download it again.") from error
         named = re.search(r"GLOBAL (\S+)", str(error))
         raise BadModel(
@@ -166,7 +169,7 @@ def refuse_larger(network: torch.nn.Module, weights: Sequence[Path], what: str) 
     Settings that ask for a network of any size are told before it takes the memory.
     """
     wanted = sum(tensor.numel() for tensor in network.parameters())
-    held = sum(path.stat().st_size for path in weights)  # a number takes one byte or more
+    held = sum(path.stat().st_size for path in weights)  # A number takes one byte or more.
     if wanted > max(held, 1):
         raise BadModel(
             f"the configuration of {what} describes a network of {wanted:,} numbers, its weights have {held:,} bytes. "

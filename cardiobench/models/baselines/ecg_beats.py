@@ -8,8 +8,8 @@ import numpy as np
 from scipy import fft, ndimage, signal
 
 FS = 250  # Hz, at which everything here works
-QUIET = 5  # samples: a stretch of 16 ms of rest
-BEFORE, AFTER = 90, 135  # samples of a beat before and after its R peak: 360 and 540 ms
+QUIET = 5  # Samples: a stretch of 16 ms without activity.
+BEFORE, AFTER = 90, 135  # Samples of a beat before and after its R peak: 360 and 540 ms.
 
 
 def clean(ecg: np.ndarray) -> np.ndarray:
@@ -64,7 +64,7 @@ def r_peaks(ecg: np.ndarray) -> np.ndarray:
         return np.zeros(0, dtype=int)
     limited = np.clip(band[:, used] / scale[used], -2, 2)
     energy = ndimage.uniform_filter1d(np.mean(limited**2, axis=1), int(0.09 * FS))
-    envelope = np.sqrt(np.maximum(energy, 0))  # the running sum may round below zero
+    envelope = np.sqrt(np.maximum(energy, 0))  # The running sum may round below zero.
     candidates, _ = signal.find_peaks(envelope, distance=int(0.24 * FS))
     if not len(candidates):
         return candidates
@@ -86,11 +86,11 @@ class Beats:
     """The beats of one record.
 
     Attributes:
-        peaks: all R peaks, samples.
+        peaks: All R peaks, samples.
         each: (beats, BEFORE + AFTER, leads) those that lie whole inside the record, each on its own baseline, aligned.
-        average: (BEFORE + AFTER, leads) median beat; zero when there is none.
-        onset: first sample of the QRS complex in the average beat.
-        offset: last one.
+        average: Median beat, shape (BEFORE + AFTER, leads); zero without beats.
+        onset: First sample of the QRS complex in the average beat.
+        offset: Last one.
     """
 
     peaks: np.ndarray
@@ -144,9 +144,9 @@ def qrs_limits(speed: np.ndarray, share: float = 0.12) -> tuple[int, int]:
 
     Args:
         speed: `activity` of the average beat, (samples,).
-        share: of the maximum.
+        share: Fraction of the maximum.
     """
-    rest = np.partition(speed, len(speed) // 4)[len(speed) // 4]  # the lower quartile
+    rest = np.partition(speed, len(speed) // 4)[len(speed) // 4]  # Lower quartile.
     active = np.flatnonzero(speed > min(max(3 * rest, share), max(share, 0.3)))
     middle = BEFORE - 15 + int(speed[BEFORE - 15 : BEFORE + 15].argmax())
     if not len(active):

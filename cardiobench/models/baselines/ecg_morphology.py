@@ -14,9 +14,9 @@ from cardiobench.models.signal import checked, resample
 COMPONENT = "adapter ecg-morphology"
 VERSION = 1
 
-MS = FS / 1000  # samples per millisecond
+MS = FS / 1000  # Samples per millisecond.
 
-Features = dict[str, Any]  # a number or an array of fixed shape, by name
+Features = dict[str, Any]  # A number or an array of fixed shape, by name.
 
 
 def ecg_features(ecg: np.ndarray) -> Features:

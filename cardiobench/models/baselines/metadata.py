@@ -49,7 +49,7 @@ class Metadata:
     """Predicts from the metadata of a recording alone.
 
     Attributes:
-        given: facts of a recording that it is told; a task that asks for one of them is none for it.
+        given: Facts of a recording that it is told; a task that asks for one of them is none for it.
     """
 
     given = METADATA

@@ -24,10 +24,10 @@ VERSION = 1
 FS = 100
 SAMPLES = 1000
 LENGTH = 9
-KERNELS = np.array(list(combinations(range(LENGTH), 3)))  # positions of the weight 2; all others are -1
+KERNELS = np.array(list(combinations(range(LENGTH), 3)))  # Positions of the weight 2; all others are -1.
 FEATURES = 9996  # 84 x 119
 SEED = 0
-CALIBRATION = 8  # generated signals behind the biases
+CALIBRATION = 8  # Generated signals behind the biases.
 
 
 def dilations(samples: int, features: int) -> tuple[np.ndarray, np.ndarray]:
@@ -37,8 +37,8 @@ def dilations(samples: int, features: int) -> tuple[np.ndarray, np.ndarray]:
     are equal after rounding down share their features.
 
     Args:
-        samples: length of the signals.
-        features: features per kernel.
+        samples: Length of the signals.
+        features: Features per kernel.
     """
     count = min(features, 32)
     largest = np.log2((samples - 1) / (LENGTH - 1))
@@ -68,9 +68,9 @@ class KernelBank:
     """All kernels of one dilation; the first `padded` of them also count the positions where they hang over the ends.
 
     Attributes:
-        dilation: distance of a kernel's points in samples.
+        dilation: Distance of a kernel's points in samples.
         weights: (84, leads x 9): a kernel's -1 and 2 in the leads of its set, 0 in the others.
-        padded: how many kernels count every position.
+        padded: Number of kernels that count every position.
         biases: (84, k) thresholds.
     """
 
@@ -118,7 +118,7 @@ def banks(signals: np.ndarray, seed: int = SEED) -> list[KernelBank]:
 
     Args:
         signals: (M, leads, samples), standardised.
-        seed: of the sets of leads.
+        seed: Seed for the sets of leads.
     """
     rng = np.random.default_rng(seed)
     data = torch.from_numpy(signals.astype(np.float64))
@@ -189,10 +189,10 @@ def ecg_like(count: int, fs: float, samples: int, seed: int) -> list[np.ndarray]
     baseline with coloured noise. The same seed gives the same signals.
 
     Args:
-        count: signals.
-        fs: sampling rate in Hz.
-        samples: length of each.
-        seed: of all random choices.
+        count: Signals.
+        fs: Sampling rate in Hz.
+        samples: Length of each.
+        seed: Seed for all random choices.
     """
     rng = np.random.default_rng(seed)
     return [_signal(rng, np.arange(samples) / fs) for _ in range(count)]

@@ -12,9 +12,9 @@ from cardiobench.models.cards import ModelCard
 COMPONENT = "adapter pixel-motion"
 VERSION = 1
 
-SIZE = 64  # frames are brought to SIZE x SIZE before anything is measured
-GRID = 8  # and measured in GRID x GRID equal blocks
-SMOOTH = 1.0  # standard deviation in pixels of the filter against speckle
+SIZE = 64  # Frames are resized to SIZE x SIZE before anything is measured.
+GRID = 8  # Measurements are averaged over GRID x GRID equal blocks.
+SMOOTH = 1.0  # Standard deviation of the speckle filter, in pixels.
 
 # Parts of the frame, as slices of rows and columns of blocks.
 REGIONS = {
@@ -25,17 +25,17 @@ REGIONS = {
     "left": (slice(2, 6), slice(0, 4)),
     "right": (slice(2, 6), slice(4, 8)),
 }
-THRESHOLDS = {"low": 0.6, "otsu": 1.0}  # dark is below this share of Otsu's threshold
+THRESHOLDS = {"low": 0.6, "otsu": 1.0}  # Pixels below this fraction of Otsu's threshold are dark.
 RHYTHM = 8  # Fourier coefficients kept of a curve over time
 
-Features = dict[str, Any]  # a number or an array of fixed shape, by name
+Features = dict[str, Any]  # A number or an array of fixed shape, by name.
 
 
 def clip_features(frames: np.ndarray) -> Features:
     """Measure a clip: values by name, each a number or an array of fixed shape.
 
     Args:
-        frames: uint8 RGB, (T, H, W, 3), T >= 1. A still has no motion: its motion features are zero.
+        frames: Uint8 RGB, (T, H, W, 3), T >= 1. A still has no motion: its motion features are zero.
     """
     colour = small(frames)
     grey = (colour[:, 0] + colour[:, 1] + colour[:, 2]) / 3

@@ -1,4 +1,4 @@
-"""Raw pixels as tokens: what a read-out of patches finds without any network."""
+"""Raw pixels as tokens: the baseline for patch read-outs without any network."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""A vision transformer that was never trained: what an architecture alone gives."""
+"""A randomly initialised vision transformer: the baseline for an untrained architecture."""
 
 import hashlib
 

@@ -40,7 +40,7 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "mean") -> np.ndarray:
 
     Args:
         signal: (n, 12), millivolts.
-        fs: its rate in Hz.
+        fs: Sampling rate in Hz.
         variant: "mean": all windows of 5 s, whose vectors are averaged later; "first": only the first of them.
 
     Returns:

@@ -29,7 +29,7 @@ def prepare(signal: np.ndarray, fs: float) -> np.ndarray:
 
     Args:
         signal: (n, 12), millivolts; neither filtered nor scaled.
-        fs: its rate in Hz.
+        fs: Sampling rate in Hz.
 
     Returns:
         (P, 8, 2500); zeros follow a record that is shorter than 10 s.

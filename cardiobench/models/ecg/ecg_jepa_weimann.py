@@ -21,7 +21,7 @@ COMPONENT = "adapter ecg-jepa-weimann"
 VERSION = 1
 
 FS = 500
-LIMIT = 5.0  # standard deviations
+LIMIT = 5.0  # Standard deviations.
 WANDER = 0.5  # Hz; what is slower was taken out of CODE-15 % and St Petersburg before pretraining
 WEIGHTS = ("ecg_jepa_weimann.pt", "chkpt_100000.pt", "chkpt_100000.min.pt")
 # Mean and standard deviation of the leads over folds 1 to 8 of PTB-XL in mV: constants of the authors' `pretrain.py`.
@@ -33,7 +33,7 @@ def scaled(signal: np.ndarray, variant: str = "per_record") -> np.ndarray:
     """Standardise every lead of a signal (n, 12) and clip it at 5 standard deviations.
 
     Args:
-        signal: millivolts.
+        signal: Millivolts.
         variant: "ptb_xl": the fixed mean and deviation of PTB-XL, which keep what the height of the waves says; any
             other: those of the record itself, a flat lead becomes zero.
     """
@@ -46,7 +46,7 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "per_record") -> np.nd
 
     Args:
         signal: (n, 12), millivolts.
-        fs: its rate in Hz.
+        fs: Sampling rate in Hz.
         variant: "per_record" or "ptb_xl", see `scaled`; "high_pass" takes out what is slower than 0.5 Hz at the record's
             own rate (Butterworth of order 4, both ways), as was done with CODE-15 % and St Petersburg, then `per_record`.
 

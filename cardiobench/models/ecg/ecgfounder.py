@@ -64,8 +64,8 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "filtered") -> np.ndar
 
     Args:
         signal: (n, 12), millivolts.
-        fs: its rate in Hz.
-        variant: one of `FILTERS`.
+        fs: Sampling rate in Hz.
+        variant: One of `FILTERS`.
 
     Returns:
         (P, 12, 5000): windows of 10 s, each standardised; zeros follow a shorter record.

@@ -1,4 +1,4 @@
-"""The 150 labels of ECGFounder and what they say about the tasks of the benchmark."""
+"""The 150 labels of ECGFounder and their mapping to the tasks of the benchmark."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -134,7 +134,7 @@ def probability(target: str, outputs: np.ndarray) -> np.ndarray:
     """Return the probability of a target's positive class, or of each of its classes: the largest among the labels that define it.
 
     Args:
-        target: one of `TARGETS` or `SEVERAL`.
+        target: One of `TARGETS` or `SEVERAL`.
         outputs: (n, 150) probabilities of the labels, each by itself.
 
     Returns:
@@ -154,8 +154,8 @@ class EcgFounder(SignalEncoder):
     """The encoder with its linear head, which works on the mean of the tokens: the very vectors that are stored.
 
     Attributes:
-        head: from a vector to the logits of the 150 labels.
-        native: targets it answers.
+        head: Linear head from a vector to the logits of the 150 labels.
+        native: Targets it answers.
     """
 
     head: torch.nn.Linear
@@ -176,8 +176,8 @@ class EcgFounder(SignalEncoder):
         """Predict the probability of the positive class, or of each class, for each unit: the mean over its windows and recordings.
 
         Args:
-            target: one of `native`.
-            units: for each unit the stored vectors (R, 1024) of all its parts.
+            target: One of `native`.
+            units: Stored vectors (R, 1024) of all parts, one array per unit.
 
         Returns:
             (n,), or (n, K) of a multilabel task, float64.

@@ -18,7 +18,7 @@ from cardiobench.models.weights import load_exactly
 COMPONENT = "encoder ecg"
 VERSION = 1
 
-SHORTEST = 1.0  # seconds: filters need something to run over
+SHORTEST = 1.0  # Seconds; filters need some length to settle.
 
 Network = TypeVar("Network", bound=torch.nn.Module)
 Prepare = Callable[[np.ndarray, float], np.ndarray]
@@ -29,10 +29,11 @@ class SignalEncoder:
     """A frozen network on ECG records; the attributes are those of `cardiobench.models.base.Encoder`.
 
     Attributes:
-        network: parts (N, ...) to tokens (N, T, dim).
-        prepare: signal (samples, 12) in millivolts and its rate in Hz to parts (P, ...), P >= 1.
-        token_pooling: from the tokens of a part to its vector, or `tokens` to keep them, see `cardiobench.models.pooling`.
-        pooling: from the vectors of a record's parts to one.
+        network: Parts (N, ...) to tokens (N, T, dim).
+        prepare: Signal (samples, 12) in millivolts and its rate in Hz to parts (P, ...), P >= 1.
+        token_pooling: Pooling of a part's tokens into its vector, or `tokens` to keep them; see
+            `cardiobench.models.pooling`.
+        pooling: Pooling of the vectors of a record's parts into one.
     """
 
     name: str

@@ -69,7 +69,7 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "first") -> np.ndarray
 
     Args:
         signal: (n, 12), millivolts.
-        fs: its rate in Hz.
+        fs: Sampling rate in Hz.
         variant: "first": the first 5 s, as published; "mean": all windows of 5 s, whose vectors are averaged later.
 
     Returns:

@@ -27,10 +27,10 @@ class SignalSettings:
     """The form in which a network takes an ECG.
 
     Attributes:
-        fs: its sampling rate in Hz; records are resampled.
-        seconds: of signal in one part.
-        leads: names in the network's order, of `cardiobench.data.media.types.LEADS`.
-        scale: units per millivolt (1: mV, 1000: microvolt), or "standardise": each lead to mean 0 and deviation 1.
+        fs: Sampling rate in Hz; records are resampled.
+        seconds: Length of one part, in seconds.
+        leads: Names in the network's order, of `cardiobench.data.media.types.LEADS`.
+        scale: Units per millivolt (1: mV, 1000: microvolt), or "standardise": each lead to mean 0 and deviation 1.
         layout: "leads_first" (leads, samples) or "time_first" (samples, leads).
         length: "crop": the middle of a longer record; "windows": consecutive parts, whose vectors are averaged. Shorter
             records are followed or surrounded by zeros.

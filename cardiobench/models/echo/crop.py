@@ -13,7 +13,7 @@ Border = Literal["truncate", "round"]
 BORDERS: dict[str, Callable[[float], int]] = {
     "truncate": int,
     "round": round,
-}  # how a border's width is brought to whole pixels
+}  # Rounding of a border's width to whole pixels.
 FILTERS = {"cubic": "INTER_CUBIC", "area": "INTER_AREA"}
 
 
@@ -30,9 +30,9 @@ def crop_and_scale(
     a surplus or border of less than half a pixel is left in, and one pixel always stays.
 
     Args:
-        frame: uint8, (H, W, 3).
+        frame: Uint8, (H, W, 3).
         size: (width, height) of what comes out.
-        zoom: border on every side as a share of the side; 0 for none.
+        zoom: Border on every side as a share of the side; 0 for none.
         border: "truncate" or "round".
 
     Returns:
@@ -76,5 +76,5 @@ def _opencv() -> ModuleType:
     except ImportError as error:
         feature = "cropping and resizing frames as EchoCLIP, EchoPrime and PanEcho do"
         raise MissingExtra(feature, "models", "opencv-python-headless") from error
-    cv2.setNumThreads(1)  # frames are prepared in forked loader workers, which its thread pool does not survive
+    cv2.setNumThreads(1)  # Frames are prepared in forked loader workers, in which the thread pool does not survive.
     return cv2

@@ -30,7 +30,7 @@ def prepared(frames: np.ndarray) -> torch.Tensor:
     """Prepare frames as the authors do: short side to 256, bicubic with antialias, central 224 x 224.
 
     Args:
-        frames: uint8 RGB, (T, H, W, 3).
+        frames: Uint8 RGB, (T, H, W, 3).
 
     Returns:
         uint8, (T, 3, 224, 224).
@@ -63,10 +63,10 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "", variant: str
     """Load dino.txt from the folder with DINOv3's ViT-L and the file of the vision head and the text encoder.
 
     Args:
-        card: its card.
-        source: the folder.
-        pooling: it has one only, the class token beside the mean of the patches.
-        variant: it has one only.
+        card: Model card.
+        source: The folder.
+        pooling: It has one only, the class token beside the mean of the patches.
+        variant: It has one only.
 
     Raises:
         BadModel: a file is missing, is another one than its name says, or does not fit to the last key.
@@ -84,7 +84,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "", variant: str
     paths = [*source.weights(BACKBONE), *source.weights(HEADS)]
     state = {f"visual_model.backbone.{name}": tensor for name, tensor in read_weights(paths[:1]).items()}
     state |= read_weights(paths[1:])
-    scale_is_there = SCALE in state  # in the version for DINOv2 it is not
+    scale_is_there = SCALE in state  # The version for DINOv2 does not have it.
     state.setdefault(SCALE, torch.tensor([math.log(CLIP_SCALE)]))
     with torch.device("meta"):
         network = DinoTxt()

@@ -32,7 +32,7 @@ def prepared(frames: np.ndarray) -> torch.Tensor:
     bilinear with antialias (Pillow), the aspect ratio is not kept.
 
     Args:
-        frames: uint8 RGB, (T, H, W, 3), T >= 1; frames after the 32nd are left out.
+        frames: Uint8 RGB, (T, H, W, 3), T >= 1; frames after the 32nd are left out.
 
     Returns:
         uint8, (32, 224, 224, 3).
@@ -93,10 +93,10 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant:
     """Load EchoFM with the weights of `echofm_vitl.pth`, whose settings (`model_args`) must be the published ones.
 
     Args:
-        card: its card.
-        source: where its files are.
+        card: Model card.
+        source: Location of the model files.
         pooling: `mean` of the tokens, as published; `cls`, the class token, which the authors throw away; `max`.
-        variant: it has one only.
+        variant: It has one only.
 
     Raises:
         BadModel: weights that do not fit to the last key: those from before August 2026 lack `prj_norm.*`.

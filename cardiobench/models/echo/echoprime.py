@@ -42,7 +42,7 @@ ASKED = {
     "effusion_modlarge": "pericardial_effusion",
 }
 SAMPLING = FrameSampling(count=FRAMES, stride=STRIDE, start="first")
-STENOSIS_CUT = 0.78  # share of candidates from which EchoPrime says aortic stenosis (its roc_thresholds.csv)
+STENOSIS_CUT = 0.78  # Fraction of candidates from which EchoPrime reports aortic stenosis (its roc_thresholds.csv).
 
 # View of EchoPrime -> view of the benchmark; the others are "Other".
 SAME_VIEW = {"A2C": "A2C", "A3C": "A3C", "A4C": "A4C", "Parasternal_Long": "PLAX", "Parasternal_Short": "PSAX"}
@@ -73,9 +73,9 @@ class EchoPrimeEncoder(ClipEncoder):
 
     Attributes:
         native: `view`, and where the candidate bank is there the targets of `ASKED`.
-        retrieval: section weights and bank; None without them.
-        upstream_compat: answer as the released code does, misaligned sections included.
-        native_details: target -> facts about its last answers, for the stamp.
+        retrieval: Section weights and bank; None without them.
+        upstream_compat: Answer as the released code does, misaligned sections included.
+        native_details: Target -> facts about its last answers, for the stamp.
     """
 
     native: tuple[str, ...]
@@ -91,8 +91,8 @@ class EchoPrimeEncoder(ClipEncoder):
         """Predict with EchoPrime's own outputs from stored vectors.
 
         Args:
-            target: one of `native`.
-            units: stored vectors (R, 523) of each unit; one recording is enough.
+            target: One of `native`.
+            units: Stored vectors (R, 523) of each unit; one recording is enough.
 
         Returns:
             `ef` in % (n,); aortic stenosis as `stenosis` of the share of candidates, other findings as that share, (n,);
@@ -139,8 +139,8 @@ def load(
     """Load EchoPrime from an unpacked download: both networks, and the candidate bank if all of its files are present.
 
     Args:
-        card: its card.
-        source: the folder of the clone with `model_data/` and `assets/`, or any folder that holds their files.
+        card: Model card.
+        source: The folder of the clone with `model_data/` and `assets/`, or any folder that holds their files.
         pooling: `cls`, the class token, is what its projection was trained on; there is no other.
         variant: `by_name`; `upstream_compat` for the released code's answers with its misaligned sections; or `prompts`
             for the video's 512 numbers alone, beside the report encoder.

@@ -1,4 +1,4 @@
-"""EchoPrime's input: every second of the first 32 frames, cropped; what is missing is zero after normalisation."""
+"""EchoPrime's input: every second of the first 32 frames, cropped; missing frames are zero after normalisation."""
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ def prepared(frames: np.ndarray) -> torch.Tensor:
     """Crop and resize frames into a block of fixed size that also holds their number.
 
     Args:
-        frames: uint8 RGB, (T, H, W, 3), 1 <= T <= 16, already every second one.
+        frames: Uint8 RGB, (T, H, W, 3), 1 <= T <= 16, already every second one.
 
     Returns:
         uint8, (17, 224, 224, 3): a head whose first number is T, then the frames, then zeros. Zeros are also what a

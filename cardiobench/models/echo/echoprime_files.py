@@ -1,4 +1,4 @@
-"""Reading what lies beside EchoPrime's weights: section weights and the candidate bank, from the user's own download."""
+"""Section weights and candidate bank of EchoPrime, read from the user's own download."""
 
 import pickle
 import zipfile

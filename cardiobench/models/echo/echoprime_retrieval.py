@@ -44,7 +44,7 @@ class SectionWeights:
     """The weight of each view for each section of the report.
 
     Attributes:
-        sections: names of the rows.
+        sections: Names of the rows.
         table: (sections, 11), columns in the order of `VIEWS`.
     """
 
@@ -57,8 +57,8 @@ class CandidateBank:
     """Candidate studies whose reports are known.
 
     Attributes:
-        embeddings: float32 (candidates, 512), unit length.
-        labels: phenotype -> (candidates,), NaN where the report of a candidate does not say.
+        embeddings: Float32 (candidates, 512), unit length.
+        labels: Phenotype -> (candidates,), NaN where the report of a candidate does not say.
     """
 
     embeddings: torch.Tensor
@@ -72,8 +72,8 @@ def section_vectors(
 
     Args:
         study: (recordings, 523): 512 numbers of the video, 11 of the view (one-hot); one recording is enough.
-        weights: of sections and views.
-        uniform: weight all recordings alike where every one of them has weight zero for a section. Otherwise the vector
+        weights: Weights of sections and views.
+        uniform: Weight all recordings alike where every one of them has weight zero for a section. Otherwise the vector
             is zero there, all candidates are equally near, and which ones are taken has nothing to do with the study.
 
     Returns:
@@ -117,12 +117,12 @@ def answers(
     """Predict a phenotype of each study from its nearest candidate reports.
 
     Args:
-        phenotype: one of those of `PHENOTYPES`.
-        studies: each (recordings, 523).
-        weights: of sections and views.
-        bank: the candidates.
-        k: how many of them are asked.
-        upstream_compat: rows and zero weights as in the released code.
+        phenotype: One of those of `PHENOTYPES`.
+        studies: Each (recordings, 523).
+        weights: Weights of sections and views.
+        bank: The candidates.
+        k: Number of neighbours.
+        upstream_compat: Rows and zero weights as in the released code.
 
     Returns:
         Mean label of the candidates that have one, float64 (n,): a number or the share of candidates with the finding;

@@ -50,9 +50,9 @@ class EchoPrimePrompts(ClipEncoder):
     """EchoPrime's video encoder and its report encoder, without views: 512 numbers per recording.
 
     Attributes:
-        text_network: token ids and attention mask (N, L) to vectors (N, 512).
-        tokenize: texts to both.
-        logit_scale: factor on cosines before the softmax.
+        text_network: Token ids and attention mask (N, L) to vectors (N, 512).
+        tokenize: Texts to both.
+        logit_scale: Factor on cosines before the softmax.
     """
 
     text_network: torch.nn.Module

@@ -20,8 +20,8 @@ class ClipEncoder(NetworkEncoder):
     """A frozen network on whole clips; the attributes are those of `cardiobench.models.base.Encoder`.
 
     Attributes:
-        network: prepared clips, uint8 (N, ...), to vectors (N, dim); it normalises them itself, on the device.
-        no_text_reason: why the model cannot be asked with prompts.
+        network: Prepared clips, uint8 (N, ...), to vectors (N, dim); it normalises them itself, on the device.
+        no_text_reason: Reason why the model cannot be asked with prompts.
     """
 
     name: str

@@ -19,10 +19,10 @@ COMPONENT = "adapter panecho"
 VERSION = 1
 
 WEIGHTS = ("panecho.pt", "model.safetensors")
-TIME_TABLE = "encoder.time_encoder.pe"  # fixed by a formula; the authors leave it out when they load
+TIME_TABLE = "encoder.time_encoder.pe"  # Fixed by a formula; the authors drop it when they load.
 RESIZED, SIZE = 256, 224
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-VARIANTS = {"four_clips": 4, "one_clip": 1}  # clips of a recording
+VARIANTS = {"four_clips": 4, "one_clip": 1}  # Clips of a recording.
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Answer:
     """The part of a head's output that answers a task.
 
     Attributes:
-        head: its name.
-        of_class: the class whose probability answers; empty for a number, or for the one output of two classes.
-        complement: one minus that probability.
+        head: Name of the head.
+        of_class: The class whose probability answers; empty for a number, or for the one output of two classes.
+        complement: One minus that probability.
     """
 
     head: str
@@ -85,7 +85,7 @@ def prepared(frames: np.ndarray) -> torch.Tensor:
     """Prepare consecutive frames: the last one repeated up to 16, resized to 256 x 256, central 224 x 224.
 
     Args:
-        frames: uint8 **BGR**, (T, H, W, 3), 1 <= T; frames after the 16th are left out.
+        frames: Uint8 **BGR**, (T, H, W, 3), 1 <= T; frames after the 16th are left out.
 
     Returns:
         uint8 BGR, (16, 224, 224, 3).
@@ -125,9 +125,9 @@ class PanEchoEncoder(ClipEncoder):
     """PanEcho with its heads.
 
     Attributes:
-        network: from prepared clips to embeddings.
-        clips: clips that are taken of a recording at most.
-        no_times_reason: why its tokens of a moving clip belong to no frame.
+        network: Network from prepared clips to embeddings.
+        clips: Clips that are taken of a recording at most.
+        no_times_reason: Reason why the tokens of a moving clip belong to no single frame.
     """
 
     network: PanEchoVectors
@@ -162,8 +162,8 @@ class PanEchoEncoder(ClipEncoder):
         Aortic stenosis is 1 minus the probability of the class `None`; wall motion the probability of an abnormality.
 
         Args:
-            target: a key of `ANSWERS`.
-            units: stored embeddings (R, 768) of each unit.
+            target: A key of `ANSWERS`.
+            units: Stored embeddings (R, 768) of each unit.
 
         Returns:
             float64 (n,), in the unit of the task, or a probability.
@@ -177,8 +177,8 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant:
     """Load PanEcho with the weights of `panecho.pt`.
 
     Args:
-        card: its card.
-        source: where its files are.
+        card: Model card.
+        source: Location of the model files.
         pooling: `mean` over the frames is what its heads were trained on; there is no other.
         variant: `four_clips` evenly over the recording, which the authors do at random places, or `one_clip` from its
             first frame on.

@@ -10,7 +10,7 @@ from cardiobench.models.tokens import on_grid
 
 HEAD_BLOCKS = 2
 TEXT_DIM, TEXT_DEPTH, TEXT_HEADS = 1280, 24, 20
-CONTEXT, VOCABULARY = 77, 49408  # of CLIP's byte pairs
+CONTEXT, VOCABULARY = 77, 49408  # Number of CLIP's byte pairs.
 
 
 class DinoTxt(nn.Module):
@@ -19,12 +19,12 @@ class DinoTxt(nn.Module):
     Source: Jose et al., DINOv2 meets text, arXiv 2412.16334; github.com/facebookresearch/dinov3.
 
     Args:
-        dim: length of a vision token.
-        depth: blocks of the backbone.
-        heads: of the attention of backbone and vision head.
-        text_dim: length of a text token.
-        text_depth: blocks of the text transformer.
-        text_heads: of its attention.
+        dim: Length of a vision token.
+        depth: Blocks of the backbone.
+        heads: Attention heads of the backbone and the vision head.
+        text_dim: Length of a text token.
+        text_depth: Blocks of the text transformer.
+        text_heads: Attention heads of the text tower.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from cardiobench.models.nets.vit_block import Mlp
 PATCH = 16
 REGISTERS = 4
 EPS = 1e-5
-BASE = 100.0  # the periods of the rotary positions run from 1 to just below it
+BASE = 100.0  # The periods of the rotary positions run from 1 to just below it.
 DIM, DEPTH, HEADS = 1024, 24, 16
 
 Rotation = tuple[torch.Tensor, torch.Tensor]
@@ -23,16 +23,16 @@ class DINOv3(nn.Module):
     Source: Simeoni et al., DINOv3, arXiv 2508.10104; github.com/facebookresearch/dinov3.
 
     Args:
-        dim: length of a token.
-        depth: blocks.
-        heads: of the attention; each takes a multiple of 4 numbers.
+        dim: Length of a token.
+        depth: Blocks.
+        heads: Attention heads; the width of each is a multiple of 4.
     """
 
     def __init__(self, dim: int = DIM, depth: int = DEPTH, heads: int = HEADS):
         super().__init__()
         self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
         self.storage_tokens = nn.Parameter(torch.zeros(1, REGISTERS, dim))
-        self.mask_token = nn.Parameter(torch.zeros(1, dim))  # of the pretraining; encoding does not use it
+        self.mask_token = nn.Parameter(torch.zeros(1, dim))  # Used in pretraining only, not for encoding.
         self.patch_embed = PatchTokens(dim)
         self.rope_embed = Places(dim // heads)
         self.blocks = nn.ModuleList(DinoBlock(dim, heads) for _ in range(depth))

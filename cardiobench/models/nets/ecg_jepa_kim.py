@@ -10,7 +10,7 @@ DEPTH = 12
 HEADS = 16
 LEADS = 8
 PATCHES = 50
-PATCH = 50  # samples
+PATCH = 50  # Samples.
 
 
 def sine_cosine(places: torch.Tensor, dim: int) -> torch.Tensor:

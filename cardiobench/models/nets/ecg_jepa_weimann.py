@@ -46,7 +46,7 @@ class EcgJepaWeimann(nn.Module):
     """The target encoder; its state_dict has the keys under `model` of a checkpoint, without `target_encoder.`.
 
     Args:
-        size: one of `SIZES`.
+        size: One of `SIZES`.
     """
 
     def __init__(self, size: str = "S"):

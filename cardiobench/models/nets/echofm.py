@@ -18,10 +18,10 @@ class EchoFM(nn.Module):
     Source: Kim et al., EchoFM, IEEE TMI 2025, doi 10.1109/TMI.2025.3580713; code of August 2026 (f5b6821).
 
     Args:
-        dim: width of the encoder.
-        depth: its blocks.
-        heads: its attention heads.
-        decoder_depth: blocks of the decoder, which encoding does not use.
+        dim: Width of the encoder.
+        depth: Number of blocks.
+        heads: Number of attention heads.
+        decoder_depth: Blocks of the decoder, which encoding does not use.
     """
 
     def __init__(self, dim: int = DIM, depth: int = DEPTH, heads: int = HEADS, decoder_depth: int = DECODER_DEPTH):

@@ -8,7 +8,7 @@ from torchvision.models.video import MViT, mvit_v2_s
 from cardiobench.models.tokens import on_grid
 
 FRAMES, SIZE = 16, 224
-WIDTH = 512  # numbers per clip
+WIDTH = 512  # Numbers per clip.
 
 
 def video_encoder() -> MViT:

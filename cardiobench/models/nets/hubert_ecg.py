@@ -35,7 +35,7 @@ def build(config: Mapping[str, Any]) -> torch.nn.Module:
     """Build a transformers HubertModel without weights.
 
     Args:
-        config: the settings named in `COMMON` and `SIZES`; others are left out, as they say nothing about inference.
+        config: The settings named in `COMMON` and `SIZES`; others are left out, as they say nothing about inference.
     """
     from transformers import HubertConfig, HubertModel
 

@@ -7,7 +7,7 @@ from torch.nn import functional
 # Of each of the seven stages: channels and residual blocks.
 STAGES = ((64, 2), (160, 2), (160, 2), (400, 3), (400, 3), (1024, 4), (1024, 4))
 KERNEL = 16
-GROUP = 16  # channels a group of the grouped convolutions
+GROUP = 16  # Channels per group of the grouped convolutions.
 STEM = 64
 CLASSES = 150
 
@@ -86,7 +86,7 @@ class Net1D(nn.Module):
 
     Args:
         leads: 12, or 1 for the single-lead weights.
-        classes: outputs of the head.
+        classes: Outputs of the head.
     """
 
     def __init__(self, leads: int = 12, classes: int = CLASSES):

@@ -1,4 +1,4 @@
-"""The 40 questions that PanEcho answers, in the order of its outputs: what each means, its unit or its classes."""
+"""The 40 outputs of PanEcho in order: meaning, and unit or classes."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ class Head:
     """One question.
 
     Attributes:
-        name: as in the names of the published tensors, `<name>_head`.
-        unit: of a number; empty for a ratio, `None` for classes.
-        classes: in the order of the outputs. Of two classes there is one output, and `positive` is the one it means
-            after `activated`.
-        inverted: the published head says the probability of the *normal* class, so that `activated` takes 1 minus it.
+        name: Name used in the published tensors, `<name>_head`.
+        unit: Unit of a number; empty for a ratio, `None` for classes.
+        classes: Class names in the order of the outputs. Two classes share one output, and `positive` is the class it
+            means after `activated`.
+        inverted: The published head says the probability of the *normal* class, so that `activated` takes 1 minus it.
     """
 
     name: str
@@ -41,7 +41,7 @@ ABSENT_PRESENT = ("0.0", "1.0")
 HEADS = (
     Head("pericardial-effusion", classes=("mild_mod_severe", "none_trace"), inverted=True),
     Head("EF", "%"),
-    Head("GLS", "%"),  # the strain without its minus sign: the true value is the negative of the output
+    Head("GLS", "%"),  # Strain without its minus sign: the true value is the negative of the output.
     Head("LVEDV", "cm3"),
     Head("LVESV", "cm3"),
     Head("LVSV", "cm3"),

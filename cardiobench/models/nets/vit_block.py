@@ -38,10 +38,10 @@ class Block(nn.Module):
     """Attention and MLP, each behind a norm and added to its input.
 
     Args:
-        dim: length of a token.
-        heads: of the attention.
-        eps: of the norms.
-        bias: of every layer but the one that makes query, key and value.
+        dim: Length of a token.
+        heads: Number of attention heads.
+        eps: Epsilon of the norms.
+        bias: Whether layers have a bias, except the projection to query, key and value.
     """
 
     def __init__(self, dim: int, heads: int, eps: float, bias: bool):

@@ -18,7 +18,7 @@ CHANNELS = 256
 CONVOLUTIONS = 4
 POSITION_KERNEL = 128
 POSITION_GROUPS = 16
-CODES = (2, 320, 128)  # groups, entries a group and length of an entry of the quantizer
+CODES = (2, 320, 128)  # Groups, entries per group and length of an entry of the quantizer.
 
 
 def convolutions(leads: int) -> nn.ModuleList:
@@ -129,8 +129,8 @@ class Wav2Vec2Cmsc(nn.Module):
     """The encoder; its state_dict has the keys under `model` in `mimic_iv_ecg_physionet_pretrained.pt`.
 
     Args:
-        leads: of the signal.
-        pretraining: hold the parts of the pretraining task too. They are in the pretrained checkpoint, not in the
+        leads: Number of leads in the signal.
+        pretraining: Hold the parts of the pretraining task too. They are in the pretrained checkpoint, not in the
             fine-tuned one, and do nothing to an embedding.
     """
 
