@@ -1,1 +1,1 @@
-"""Errors, names, settings, files and the console: what everything else stands on."""
+"""Errors, names, settings, files and the console: the foundation of all other packages."""

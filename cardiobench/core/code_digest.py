@@ -1,4 +1,4 @@
-"""Digests of a user's own code: what it does, whatever its comments, docstrings, formatting and file names are.
+"""Digests of a user's own code, independent of comments, docstrings, formatting and file names.
 
 A component of this package states a version instead (`cardiobench.core.versions`).
 """
@@ -39,7 +39,7 @@ def code_digest(*components: Component) -> str:
 
 
 def source_file(component: Component) -> Path | None:
-    """Return the file of a class, a function or a module; None for what was typed in."""
+    """Return the file of a class, a function or a module; None for interactively typed code."""
     if isinstance(component, Path):
         return component.resolve()
     try:
@@ -208,7 +208,7 @@ def _is_text(node: Any) -> bool:
 
 
 def _bytecode(component: Any, seen: set[int]) -> Iterator[str]:
-    """Yield what a function or a class without a source file does, with what it names beside it."""
+    """Yield the bytecode facts of a function or class without a source file, and of the objects it names."""
     if id(component) in seen:
         return
     seen.add(id(component))
@@ -226,7 +226,7 @@ def _bytecode(component: Any, seen: set[int]) -> Iterator[str]:
 
 
 def _member(name: str, value: Any, seen: set[int]) -> Iterator[str]:
-    """Yield what a member of a class is: the code of a method or a property, or a constant."""
+    """Yield the digestible parts of a class member: the code of a method or property, or a constant."""
     for function in (value.fget, value.fset) if isinstance(value, property) else (getattr(value, "__func__", value),):
         if isinstance(function, FunctionType):
             yield name

@@ -32,7 +32,7 @@ from cardiobench.core.setting import (
 )
 
 DEFAULT_NAMESPACE = "cardiobench"
-WEEK = 604_800.0  # seconds
+WEEK = 604_800.0  # Seconds.
 RESAMPLES = 1000
 """Default number of bootstrap resamples, everywhere."""
 SEED = 0
@@ -308,7 +308,7 @@ Config = TypeVar("Config", bound=Settings)
 
 
 def settings_of(kind: type[Settings]) -> dict[str, Setting]:
-    """Return field -> what the help says of it."""
+    """Return the help text of each field."""
     hints = get_type_hints(kind, include_extras=True)
     return {
         one.name: next(entry for entry in hints[one.name].__metadata__ if isinstance(entry, Setting))
@@ -331,9 +331,9 @@ def make_config(kind: type[Config], values: Mapping[str, Any], *, flags: bool = 
     """Validate settings.
 
     Args:
-        kind: class of the settings.
-        values: field -> value, texts included.
-        flags: whether messages name the flags rather than the fields.
+        kind: Class of the settings.
+        values: Field -> value, texts included.
+        flags: Whether messages name the flags rather than the fields.
 
     Raises:
         UnknownName: there is no such field.

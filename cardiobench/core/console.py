@@ -15,8 +15,8 @@ from rich.markup import escape
 
 from cardiobench.core.io import to_plain
 
-PIPE_WIDTH = 200  # of a table that goes into a file or a pipe
-WIDEST_NAME = 60  # characters of a first column that other columns make room for
+PIPE_WIDTH = 200  # Width of a table that goes into a file or a pipe.
+WIDEST_NAME = 60  # Characters of a first column for which other columns make room.
 
 
 class _Screen(rich.console.Console):
@@ -41,8 +41,8 @@ class Console:
     """Standard output and standard error of one process.
 
     Args:
-        main: whether this process prints; the others of a run are silent.
-        stdout_is_json: everything for people goes to standard error, and `json` alone to standard output.
+        main: Whether this process prints; the others of a run are silent.
+        stdout_is_json: Everything for people goes to standard error, and `json` alone to standard output.
     """
 
     def __init__(self, main: bool = True, *, stdout_is_json: bool = False):
@@ -74,7 +74,7 @@ class Console:
         if not self.main or not rows:
             return
         table = rich.table.Table(title=title, title_justify="left", box=rich.table.box.SIMPLE_HEAD, pad_edge=False)
-        longest = max(len(str(row[0])) for row in rows)  # a name is not broken while other columns can be
+        longest = max(len(str(row[0])) for row in rows)  # Keep names whole while other columns can be wrapped.
         for number, column in enumerate(columns):
             width = min(longest, WIDEST_NAME) if not number else None
             table.add_column(column, overflow="fold", min_width=width, no_wrap=column in unbroken)

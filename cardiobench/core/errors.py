@@ -1,4 +1,4 @@
-"""Errors that a user can cause: each says what, where, and what to do next; the command line prints it without a traceback."""
+"""Errors that a user can cause: each names the object, the place and the next action; the command line prints it without a traceback."""
 
 from collections.abc import Iterable
 
@@ -73,13 +73,13 @@ class UnwritableOutput(CardioBenchError):
 
 
 class DiskFull(UnwritableOutput):
-    """No space is left for a file; what was finished before is kept."""
+    """No space is left for a file; files finished earlier are kept."""
 
     exit_code = 1
 
 
 class HubError(CardioBenchError):
-    """The Hub refused or could not be reached; what is on this machine is kept."""
+    """The Hub refused a request or could not be reached; local files are kept."""
 
     exit_code = 1
 

@@ -1,4 +1,4 @@
-"""Extensions: features that the core does not know by name, each a package with a manifest of what it contributes.
+"""Extensions: features that the core does not know by name, each a package with a manifest of its contributions.
 
 The folders below `cardiobench/extensions` and the packages installed with an entry point in the group
 `cardiobench.extensions` are read in the same way: each holds an object `EXTENSION`.

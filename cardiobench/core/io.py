@@ -18,17 +18,17 @@ from typing import Any
 
 from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput
 
-_NAME_BYTES = 120  # of the target's name that a temporary name repeats: file systems allow 255 bytes
+_NAME_BYTES = 120  # Characters of the target's name repeated in a temporary name: file systems allow 255 bytes.
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_TEMPORARY = re.compile(r"\..+\.(\w+)-(\d+)-\w+\.tmp")  # see temporary_path
+_TEMPORARY = re.compile(r"\..+\.(\w+)-(\d+)-\w+\.tmp")  # See temporary_path.
 
 
 def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
     """Write a file under a temporary name beside it, then rename it: a reader never sees half a file.
 
     Args:
-        path: the file; its folder is made.
-        write: called with the temporary path, writes the content.
+        path: The file; its folder is made.
+        write: Called with the temporary path, writes the content.
 
     Returns:
         The path.
@@ -57,7 +57,7 @@ def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
 
 @contextmanager
 def temporary_folder(path: Path) -> Iterator[Path]:
-    """Make an empty folder under a temporary name beside `path`, and remove it with what is left in it."""
+    """Make an empty folder under a temporary name beside `path`, and remove it with its content at the end."""
     folder = temporary_path(path)
     folder.mkdir(parents=True)
     try:
@@ -79,7 +79,7 @@ def remove_orphans(folder: Path) -> list[Path]:
     or what another run removes at the same time.
     """
     orphans = []
-    for root, folders, files in os.walk(folder):  # which passes over folders that go while it walks
+    for root, folders, files in os.walk(folder):  # This walk passes over folders that vanish meanwhile.
         for name in (*folders, *files):
             if (match := _TEMPORARY.fullmatch(name)) and match[1] == _host() and not _runs(int(match[2])):
                 orphans.append(Path(root, name))
@@ -149,7 +149,7 @@ def sha256_of_file(path: str | Path) -> str:
 
 
 def sha256_of_json(value: Any) -> str:
-    """Return the SHA-256 of a value's JSON with sorted keys, 64 hexadecimal digits; what JSON lacks counts by its text."""
+    """Return the SHA-256 of a value's JSON with sorted keys, 64 hexadecimal digits; types unknown to JSON count by their text."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 
 def memory_limit(root: Path = Path("/")) -> int:
-    """Return how many bytes the processes here may hold: the machine's memory, or what a container or a job may have of it.
+    """Return the bytes that the processes here may hold: the machine's memory, or the limit of the container or job.
 
     Args:
-        root: of the file system, in which Linux tells its limits: `memory.max` of version 2 of control groups,
-            `memory.limit_in_bytes` of version 1; a group has no more than those above it.
+        root: Root of the file system in which Linux states its limits: `memory.max` of version 2 of control groups,
+            `memory.limit_in_bytes` of version 1; a group is also bounded by those above it.
     """
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    with suppress(OSError):  # not Linux
+    with suppress(OSError):  # Not Linux.
         for line in (root / "proc/self/cgroup").read_text().splitlines():
             _, controllers, group = line.split(":", 2)
             if not controllers:
@@ -28,9 +28,9 @@ def memory_limit(root: Path = Path("/")) -> int:
                 continue
             folder = mount / group.lstrip("/")
             for place in (folder, *folder.parents):
-                with suppress(OSError):  # a container sees its own groups only
+                with suppress(OSError):  # A container sees its own groups only.
                     limit = (place / name).read_text().strip()
-                    limits += [int(limit)] if limit.isdigit() else []  # else "max"
+                    limits += [int(limit)] if limit.isdigit() else []  # Otherwise "max".
     return min(limits)
 
 
@@ -42,5 +42,5 @@ def release_freed_memory() -> None:
     """
     pa.default_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim is not None:  # glibc only
+    if trim is not None:  # Exists in glibc only.
         trim(0)

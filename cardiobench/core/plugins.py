@@ -49,7 +49,7 @@ def package_of(point: metadata.EntryPoint) -> str:
 
 
 def load(group: str, name: str) -> Any:
-    """Import what an entry point stands for.
+    """Import the object of an entry point.
 
     Raises:
         BadConfig: its package cannot be imported, or has no such thing.

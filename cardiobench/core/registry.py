@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from cardiobench.core.errors import UnknownName, first_n
 
-_SHOWN = 60  # characters of a name that nobody knows
+_SHOWN = 60  # Characters shown of an unknown name.
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

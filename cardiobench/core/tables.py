@@ -57,7 +57,7 @@ def read_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
 def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         table = pd.read_parquet(path)
-    except (KeyError, TypeError) as error:  # in what pandas notes of the columns
+    except (KeyError, TypeError) as error:  # Part of the column metadata written by pandas.
         raise ValueError(f"its notes of pandas are damaged: {error}") from error
     return _indexed_by_place(_with_single_columns(table, path.name))
 
@@ -108,7 +108,7 @@ def encoding_of(start: bytes) -> str:
 
 
 def separator_of(header: str) -> str:
-    """Return what stands between the columns of a CSV: comma, semicolon or tab, whichever its header has most of."""
+    """Return the delimiter of a CSV: comma, semicolon or tab, whichever is most frequent in its header."""
     return max(_SEPARATORS, key=header.count)
 
 
@@ -133,9 +133,9 @@ def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
     """Convert cells to float64, NaN for an empty one; raise for text that is no number, naming its rows.
 
     Args:
-        column: cells, (n,).
-        ids: the rows' ids, for the message.
-        what: how to call the column, file included.
+        column: Cells, (n,).
+        ids: The rows' ids, for the message.
+        what: Name of the column in messages, file included.
     """
     values = column.astype(object).mask(column.isna() | (column.astype(str).map(str.strip) == ""), np.nan)
     if not _may_differ(values):  # A million cells one by one take a second.

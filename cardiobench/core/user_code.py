@@ -26,7 +26,7 @@ def user_code(what: str, *passing: type[Exception], error_class: type[CardioBenc
         yield
     except through:
         raise
-    except (Exception, SystemExit) as error:  # whatever the code of a stranger to this package raises
+    except (Exception, SystemExit) as error:  # Third-party code may raise anything.
         message = (str(error).strip().splitlines() or [""])[0][:300]
         raise error_class(f"{what} failed{_place(error)}: {type(error).__name__}: {message}") from error
 

@@ -1,4 +1,4 @@
-"""Versions of the components that make a number: what the keys of embeddings and results are composed of.
+"""Versions of the components that make a number; keys of embeddings and results are composed of them.
 
 A component of this package is a module that states a stable id, a text that no move and no renaming changes, and a version,
 an integer that grows whenever the output may change:
@@ -101,13 +101,13 @@ def _is_version(value: object) -> bool:
 
 
 def _stated(module: ModuleType) -> str:
-    """Return what a module states, such as `reader video 1`; "" if it states nothing."""
+    """Return the version stated by a module, such as `reader video 1`; "" if it states none."""
     name, version = getattr(module, "COMPONENT", None), getattr(module, "VERSION", None)
     return f"{name} {version}" if isinstance(name, str) and _is_version(version) else ""
 
 
 def _of_class(base: type, leaf: type) -> str:
-    """Return what one class of a line of inheritance contributes; "" for one that states nothing, such as `object`."""
+    """Return the contribution of one class in an inheritance chain; "" for one without a version, such as `object`."""
     version = vars(base).get("version")
     if _is_version(version) and not is_own(base):  # `vars`: nobody inherits a version as his own.
         return f"{base.__qualname__} {version}"
@@ -118,7 +118,7 @@ def _of_class(base: type, leaf: type) -> str:
 
 
 def _of_module(component: Any, required: bool = True) -> str:
-    """Return what a component's module states, or the digest of the component's code."""
+    """Return the version stated by a component's module, or the digest of the component's code."""
     if stated := _stated(_module(component)):
         return stated
     if not is_own(component):

@@ -1,1 +1,1 @@
-"""Metrics: the formulas, and what each of their numbers is."""
+"""Metrics: the formulas, and the facts of each of their numbers."""

@@ -83,7 +83,7 @@ def _own_formula(name: str) -> ModuleType:
 
 
 def find_numbers(key: str) -> tuple[Number, ...]:
-    """Return what a number of a result can be by its key alone: as each metric declares it, those of this package first."""
+    """Return the candidate facts of a number by key alone, as each metric declares them; those of this package come first."""
     try:
         installed = plugins.entry_points("metrics")
     except BadConfig:  # Two packages have a metric of one name.
@@ -92,7 +92,7 @@ def find_numbers(key: str) -> tuple[Number, ...]:
 
 
 def find_number(key: str) -> Number:
-    """Return what a number is by its key alone; one that no metric declares has no direction, range or unit."""
+    """Return the facts of a number by key alone; an undeclared number has no direction, range or unit."""
     return next(iter(find_numbers(key)), Number(key, None))
 
 

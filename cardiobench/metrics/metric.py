@@ -1,4 +1,4 @@
-"""A metric: its formula, the numbers that it computes, and what else its formula can tell."""
+"""A metric: its formula, the numbers that it computes, and the optional functions of the formula."""
 
 import inspect
 from collections.abc import Callable, Mapping

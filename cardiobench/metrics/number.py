@@ -59,7 +59,7 @@ class Number:
 
     @property
     def method_detail(self) -> str:
-        """What follows the name of the method of its interval; empty where nothing does."""
+        """Suffix of the name of the interval's method; empty by default."""
         return self.interval.partition(":")[2].strip()
 
     @property

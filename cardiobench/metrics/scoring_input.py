@@ -7,12 +7,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class ScoringInput:
-    """Rows to be scored: what is true and what was answered.
+    """Rows to be scored: true values and answers.
 
     Attributes:
-        y_true: measured values, or class codes in the task's class order, (n,); of a multilabel task 1, 0, or NaN for
+        y_true: Measured values, or class codes in the task's class order, (n,); of a multilabel task 1, 0, or NaN for
             unmeasured, (n, K).
-        y_pred: answers in the same form, (n,); of a multilabel task 1 for each class that was given, else 0, (n, K).
+        y_pred: Answers in the same form, (n,); of a multilabel task 1 for each class that was given, else 0, (n, K).
         probabilities: (n, K) in the task's class order; None where the model gave none.
     """
 

@@ -22,19 +22,19 @@ class AnalysisResult(Record):
     """The result of an analysis protocol on one or more models; it is not the score of a task.
 
     Attributes:
-        protocol: such as alignment, few_shot or representation.
-        subject: a task, a dataset, or a label across datasets.
-        tasks: whose recordings took part.
-        values: name -> number with its interval; NaN with the reason where there is none.
-        tables: name -> the rows behind a figure; saved as CSV beside the record.
-        tables_sha256: name -> SHA-256 of that CSV, filled in when the record is saved.
-        options: everything that was chosen.
-        models: facts of the model, or of every model compared.
-        datasets: name, version and digest of each dataset.
-        generated: whether any of the recordings are phantoms or of a synthetic twin.
-        seen_in_pretraining: dataset -> whether the model saw it; None when nobody knows.
-        warnings: sentences for the reader.
-        stamp: versions, key, seed and time.
+        protocol: Such as alignment, few_shot or representation.
+        subject: A task, a dataset, or a label across datasets.
+        tasks: Tasks whose recordings took part.
+        values: Name -> number with its interval; NaN with the reason where there is none.
+        tables: Name -> the rows behind a figure; saved as CSV beside the record.
+        tables_sha256: Name -> SHA-256 of that CSV, filled in when the record is saved.
+        options: Everything that was chosen.
+        models: Facts of the model, or of every model compared.
+        datasets: Name, version and digest of each dataset.
+        generated: Whether any of the recordings are phantoms or of a synthetic twin.
+        seen_in_pretraining: Dataset -> whether the model saw it; None when nobody knows.
+        warnings: Sentences for the reader.
+        stamp: Versions, key, seed and time.
     """
 
     kind: ClassVar[str] = "record"
@@ -60,7 +60,7 @@ class AnalysisResult(Record):
         return f"{', '.join(model['name'] for model in self.models)}: {self.protocol} of {self.subject}"
 
     def save(self, path: str | Path) -> Path:
-        """Write the record and its tables (`files`); the record last, so that what it names is there."""
+        """Write the record and its tables (`files`); the record comes last, so that the files it names exist."""
         path, *tables = self.files(path)
         for table, file in zip(self.tables.values(), tables, strict=True):
             write_csv(table, file)
@@ -75,7 +75,7 @@ class AnalysisResult(Record):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote.
+        """Read a record written by `save`.
 
         Raises:
             BadData: it is no record; names the file.

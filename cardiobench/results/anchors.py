@@ -1,4 +1,4 @@
-"""What others reached on a task: scores that they published, and how well people agree; extensions know them."""
+"""Results of others on a task: published scores and human agreement, provided by extensions."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,15 @@ class PublishedScore:
 
     Attributes:
         task: `<dataset>/<target>`; the target alone where the number is of several datasets.
-        model: as the paper calls it.
-        protocol: of this benchmark that it answers to; `fine-tuned` and `supervised` where the whole network was trained.
-        metric: of this benchmark where there is one; `f1_median` is the median F1 of 15 folds.
-        value: a fraction, or in the label's unit.
-        source: paper and table.
-        printed: the value as printed there.
-        percent: whether it is printed in percent.
-        condition: what else it depends on, such as the size of the sample.
+        model: Model name used in the paper.
+        protocol: Corresponding protocol of this benchmark; `fine-tuned` and `supervised` where the whole network was
+            trained.
+        metric: Corresponding metric of this benchmark, if any; `f1_median` is the median F1 of 15 folds.
+        value: A fraction, or in the label's unit.
+        source: Paper and table.
+        printed: The value as printed there.
+        percent: Whether it is printed in percent.
+        condition: Further conditions of the score, such as the sample size.
     """
 
     task: str
@@ -43,12 +44,12 @@ class Ceiling:
     """Agreement between people, as a study measured it; none is "the" ceiling.
 
     Attributes:
-        metric: of this benchmark where there is one; a fraction, or in the label's unit.
-        low: smallest value of the study.
-        high: largest value; equal to `low` where there is one.
-        n: patients, studies or recordings.
-        setting: who was compared with whom, on what.
-        source: publication.
+        metric: Corresponding metric of this benchmark, if any; a fraction, or in the label's unit.
+        low: Smallest value of the study.
+        high: Largest value; equal to `low` where there is one.
+        n: Patients, studies or recordings.
+        setting: Readers and recordings that were compared.
+        source: Publication.
     """
 
     metric: str

@@ -1,4 +1,4 @@
-"""Results and records from folders, and what is wrong with those that may not be ranked: nothing is dropped in silence."""
+"""Results and records from folders, with the problems of those that may not be ranked; nothing is dropped silently."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,10 +27,10 @@ class Entry:
     """A result that may be ranked.
 
     Attributes:
-        path: of its file, or its place in a dataset of results.
-        result: the result.
-        predictions: the file of predictions beside it; None where it is not here.
-        pushed_by: who pushed it to a dataset of results; empty for a file of a folder.
+        path: Path of the file, or its place in a dataset of results.
+        result: The result.
+        predictions: The file of predictions beside it; None where it is not here.
+        pushed_by: Account that pushed it to a dataset of results; empty for a local file.
         submissions: Number of submissions of that owner for the task, which p-value and interval are corrected for.
     """
 
@@ -56,10 +56,10 @@ class Problem:
     """Something that was found and is not ranked.
 
     Attributes:
-        file: that was found.
-        kind: a few words: unreadable, half-finished, edited by hand, other dataset version, older run.
-        message: what is wrong with it, and what to do.
-        subject: model and task, where the file says so.
+        file: File with the problem.
+        kind: A few words: unreadable, half-finished, edited by hand, other dataset version, older run.
+        message: Problem and next action.
+        subject: Model and task, where the file says so.
     """
 
     file: str
@@ -80,9 +80,9 @@ class Collection:
     """Everything that a report is about.
 
     Attributes:
-        entries: results that may be ranked, by task and model.
-        analyses: analysis results, each with its file.
-        problems: files that are not ranked, and why.
+        entries: Results that may be ranked, by task and model.
+        analyses: Analysis results, each with its file.
+        problems: Files that are not ranked, and why.
     """
 
     entries: tuple[Entry, ...]
@@ -112,7 +112,7 @@ def collect(folders: Sequence[Path], suite: str = "") -> Collection:
 
     Args:
         folders: Folders of results, or files of single results.
-        suite: only results of runs of that suite are ranked, beside predictions from elsewhere; empty for those of any run.
+        suite: Suite whose results are ranked, beside predictions from elsewhere; empty for results of any run.
 
     Raises:
         MissingData: no such folder, or nothing in it that looks like a result.
@@ -169,7 +169,7 @@ def assemble(
 def assemble_by_suite(
     entries: Sequence[Entry], analyses: Sequence[tuple[Path, AnalysisResult]] = (), problems: Sequence[Problem] = ()
 ) -> dict[str, Collection]:
-    """Return suite -> what `assemble` makes of its results, by name, those of no suite (an empty name) last.
+    """Return the assembled results of each suite, sorted by name, with those of no suite (empty name) last.
 
     A result of another suite, or of another version of one, was computed by other options: it is not ranked beside these.
     Predictions from elsewhere have no options and stand beside the results of every suite.
@@ -200,7 +200,7 @@ def read_result(text: str | bytes) -> ScoreResult:
 
 def _read(path: Path, name: str, files: _ResultFiles) -> None:
     """Add one file to the files read so far, as an entry, an analysis or a problem."""
-    if not path.is_file():  # a folder, a pipe, a link that leads nowhere
+    if not path.is_file():  # A folder, a pipe, or a dangling link.
         files.problems.append(Problem(name, "unreadable", "it is no regular file"))
         return
     try:
@@ -274,7 +274,7 @@ def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
 
 
 def _preference(entries: Sequence[Entry]) -> tuple:
-    """Return what decides between versions of data of one kind, the smallest first."""
+    """Return the sort key among versions of data of one kind, the smallest first."""
     people = {entry.pushed_by for entry in entries}
     first = min(str(entry.result.stamp.get("date", "")) for entry in entries) if any(people) else ""
     facts = entries[0].result.dataset

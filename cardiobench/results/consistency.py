@@ -25,14 +25,14 @@ BEYOND = {"t": "both", "log_t": "high", "log_t_complement": "low"}
 
 
 def check_consistency(result: ScoreResult) -> list[str]:
-    """Return what cannot be true of a score that was computed; empty for a result as it should be."""
+    """Return the contradictions in a computed score; empty for a valid result."""
     if lacking := missing_parts(result):
         return lacking
     return [*_of_scores(result), *_of_facts(result), *([] if result.outdated else _of_present_rules(result))]
 
 
 def missing_parts(result: ScoreResult) -> list[str]:
-    """Return what a result lacks without which it cannot be shown; empty where it lacks nothing."""
+    """Return the missing parts without which a result cannot be shown; empty if complete."""
     parts = {
         f"{result.metric}, which ranks it": result.metric in result.overall,
         "floor": "best_uninformed" in result.floors,
@@ -64,7 +64,7 @@ def _of_facts(result: ScoreResult) -> Iterator[str]:
 
 
 def _of_present_rules(result: ScoreResult) -> Iterator[str]:
-    """Yield what only holds for results of the present rules, whose intervals hold their score."""
+    """Yield contradictions of results under the present rules, whose intervals contain their score."""
     for name, part in _parts(result):
         yield from (f"{name}: {wrong}" for wrong in CHECKS[type(part)](part))
     sign = 1 if result.higher_is_better else -1
@@ -77,7 +77,7 @@ def _of_present_rules(result: ScoreResult) -> Iterator[str]:
 
 
 def _of_margins(result: ScoreResult, sign: int) -> Iterator[str]:
-    """Yield what the verdict says otherwise than the score and its floor."""
+    """Yield contradictions between the verdict and the score with its floor."""
     score, floor, verdict = result.score, result.floor.value, result.verdict
     low, high = sorted((sign * (score.low - floor), sign * (score.high - floor)))
     if not _equal(sign * (score.value - floor), verdict.difference):
@@ -171,7 +171,7 @@ def _parts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _ordered(low: float, value: float, high: float) -> bool:
-    """Return whether numbers ascend; what is NaN is passed over."""
+    """Return whether numbers ascend, ignoring NaN."""
     known = [number for number in (low, value, high) if not math.isnan(number)]
     return all(one <= other or _equal(one, other) for one, other in pairwise(known))
 

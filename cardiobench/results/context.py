@@ -1,4 +1,4 @@
-"""Context of a score: what a result says about its origin, and how its draws are made."""
+"""Context of a score: the origin of a result and the settings of its draws."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -41,7 +41,7 @@ def ends(low: float, high: float, result: ScoreResult) -> str:
 
 
 def p_value(p: float) -> str:
-    """Format a p-value with two digits; what is below 0.001 is said to be, and a dash stands for none."""
+    """Format a p-value with two digits, "< 0.001" below that, and "–" for NaN."""
     return "–" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
@@ -113,7 +113,7 @@ def row(result: ScoreResult) -> tuple[str, ...]:
     """Return the cells of a result in the order of `COLUMNS`."""
     estimate = result.overall[result.metric]
     pooling = result.model.get("token_pooling")
-    marks = [f"pooling {pooling}"] if pooling else []  # else rows of `--pooling mean max` look the same
+    marks = [f"pooling {pooling}"] if pooling else []  # Otherwise rows of `--pooling mean max` look the same.
     return (
         result.task,
         result.model["name"],

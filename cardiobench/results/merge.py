@@ -1,4 +1,4 @@
-"""Put result folders of several machines into one; nothing whole is overwritten, and what differs is refused."""
+"""Merge result folders of several machines; intact files are not overwritten, and differing ones are refused."""
 
 import glob
 import os
@@ -23,11 +23,11 @@ class Merged:
     """The outcome of a merge.
 
     Attributes:
-        copied: records that are new in the target.
-        kept: records that it held already, made from the same things.
-        files: written.
-        empty: folders of runs without any record, as a share has that nothing falls to.
-        bare: scores without their predictions beside them.
+        copied: Records that are new in the target.
+        kept: Records that it held already, made from the same things.
+        files: Written.
+        empty: Folders of runs without any record, as a share has that nothing falls to.
+        bare: Scores without their predictions beside them.
     """
 
     copied: int
@@ -99,7 +99,7 @@ def _check_folder(folder: Path, target: Path) -> None:
 
 def _load(path: Path) -> Record:
     """Read a record, and check the files that it answers for."""
-    if not path.is_file():  # a pipe would be waited for
+    if not path.is_file():  # Reading a pipe would block.
         raise BadData(f"{path} is no regular file. Take it out of the folder.")
     try:
         text = path.read_bytes()
@@ -114,7 +114,7 @@ def _load(path: Path) -> Record:
 
 
 def _identity(record: Record) -> str:
-    """Return what two records of one place must share; the time at which they were made may differ."""
+    """Return the fields that two records of one place must share; the time of creation may differ."""
     return str(record.stamp.get("key") or record.to_json())
 
 

@@ -20,9 +20,9 @@ def result_path(folder: Path, label: str, subject: str) -> Path:
     """Return the path of a result in a model's folder.
 
     Args:
-        folder: of the model and its revision.
-        label: protocol with its variant.
-        subject: task, dataset, or a label across datasets.
+        folder: Folder of the model and its revision.
+        label: Protocol with its variant.
+        subject: Task, dataset, or a label across datasets.
     """
     name = subject.replace("/", "__")
     return folder / label / f"{name if '__' in name else f'across__{name}'}.json"

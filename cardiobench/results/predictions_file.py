@@ -26,9 +26,9 @@ def save_scored(
     """Write a result and the predictions that were scored.
 
     Args:
-        result: the scores.
-        predictions: id, patient_id, y_true, y_pred and, for classes, one probability column each.
-        path: of the result; predictions lie beside it.
+        result: The scores.
+        predictions: Id, patient_id, y_true, y_pred and, for classes, one probability column each.
+        path: Path of the result; predictions lie beside it.
         validation: The same columns for units of the validation split, in a file of their own that is not scored and never
             pushed; None for none.
 
@@ -85,8 +85,8 @@ def load_predictions(result: ScoreResult, path: Path) -> pd.DataFrame:
     """Read the predictions of a result.
 
     Args:
-        result: the scores.
-        path: of the predictions.
+        result: The scores.
+        path: Path of the predictions.
 
     Returns:
         id, patient_id, y_true, y_pred and, for classes, one probability column each.

@@ -121,10 +121,10 @@ class Record(Part):
     """Base of the frozen dataclasses that are saved as one JSON file each.
 
     Attributes:
-        kind: tells the files of one class from those of another; empty for scores.
-        schema: number of the fields' edition; a class that changes its fields counts up.
-        older: schemas that `upgrade` reads.
-        stamp: versions, key, seed and time.
+        kind: Tells the files of one class from those of another; empty for scores.
+        schema: Number of the fields' edition; a class that changes its fields counts up.
+        older: Schemas that `upgrade` reads.
+        stamp: Versions, key, seed and time.
     """
 
     kind: ClassVar[str] = ""
@@ -162,7 +162,7 @@ class Record(Part):
         content = {name: value for name, value in record.items() if name not in ("schema", "kind", CHECKSUM)}
         try:
             return type_adapter(cls).validate_json(json.dumps(content))
-        except ValueError as error:  # pydantic's ValidationError is one
+        except ValueError as error:  # A pydantic ValidationError is a ValueError.
             raise BadData(f"no {cls.__name__} of schema {cls.schema}: {_first_errors(error)}") from error
 
     @classmethod
@@ -203,7 +203,7 @@ class OtherSchema(BadData):
 
 
 class EditedResult(BadData):
-    """A record that is not what was written."""
+    """A record that differs from the written one."""
 
 
 def _type_adapter(kind: type) -> "TypeAdapter[Any]":

@@ -16,7 +16,7 @@ FILES: dict[str, type[Record]] = {
 
 def json_schema(kind: type[Record]) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a record's file, schema number and checksum included."""
-    schema = to_plain(type_adapter(kind).json_schema())  # a default of NaN is null in JSON
+    schema = to_plain(type_adapter(kind).json_schema())  # A default of NaN is null in JSON.
     head: dict[str, Any] = {"schema": {"const": kind.schema}}
     if kind.kind:
         head["kind"] = {"const": kind.kind}

@@ -34,15 +34,15 @@ class Estimate(Part):
     """A score and its 95 % interval over patients.
 
     Attributes:
-        value: the score; NaN where it is undefined.
-        low: lower end of the interval; NaN where there is none.
-        high: upper end.
-        n: scored rows.
-        n_patients: patients they come from.
-        reason: why a number is NaN or has no interval; empty otherwise.
-        se: standard error over patients.
-        method: how the interval was made; a name of `cardiobench.stats.estimates.METHODS`.
-        covers: what the interval varies: "test patients", or "test and training patients".
+        value: The score; NaN where it is undefined.
+        low: Lower end of the interval; NaN where there is none.
+        high: Upper end.
+        n: Scored rows.
+        n_patients: Patients they come from.
+        reason: Reason why a number is NaN or has no interval; empty otherwise.
+        se: Standard error over patients.
+        method: Method of the interval; a name in `cardiobench.stats.estimates.METHODS`.
+        covers: Source of the variation: "test patients", or "test and training patients".
     """
 
     value: Number
@@ -61,10 +61,10 @@ class Floor(Part):
     """A score that needs no model.
 
     Attributes:
-        value: of the ranking metric on the same rows; NaN with the reason where there is no such floor.
-        prediction: the constant answer; None where answers vary.
-        reason: why there is none; empty otherwise.
-        reached_by: what reaches it, such as guessing at the class rates.
+        value: Value of the ranking metric on the same rows; NaN with the reason where there is no such floor.
+        prediction: The constant answer; None where answers vary.
+        reason: Reason why there is none; empty otherwise.
+        reached_by: Strategy that reaches it, such as guessing at the class rates.
     """
 
     value: Number
@@ -80,20 +80,20 @@ class Judgement(Part):
     Attributes:
         word: Verdict.
         sentence: Reason for the verdict, with its numbers.
-        difference: score minus floor, turned so that positive is better than the floor; of the worst case where answers
+        difference: Score minus floor, turned so that positive is better than the floor; of the worst case where answers
             are missing.
-        low: lower end of its 95 % interval.
-        high: upper end.
-        p_value: of the information test: how often the same answers, dealt to other patients, score as well.
-        p_adjusted: the same for the family, all other members of which count as not run (p = 1); three times as large where
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+        p_value: P-value of the information test: how often the same answers, dealt to other patients, score as well.
+        p_adjusted: The same for the family, all other members of which count as not run (p = 1); three times as large where
             fixed out-of-fold answers were dealt.
-        p_reversed: how often the same answers, dealt to other patients, score as badly.
-        statistic: metric that the test compared.
-        test: origin of the p-values, such as Mann-Whitney's test.
-        family: primary family that the result belongs to; empty for an exploratory, unadjusted result.
-        detectable: smallest difference from the floor that would usually have been seen.
-        n_effective: patients, each counted by the share of rows.
-        former: verdict by older rules, which hold no longer; empty for one of the present rules.
+        p_reversed: Share of dealings of the same answers to other patients that score as badly.
+        statistic: Metric that the test compared.
+        test: Origin of the p-values, such as Mann-Whitney's test.
+        family: Primary family that the result belongs to; empty for an exploratory, unadjusted result.
+        detectable: Smallest difference from the floor that would usually have been seen.
+        n_effective: Patients, each counted by the share of rows.
+        former: Verdict by older rules, which hold no longer; empty for one of the present rules.
     """
 
     word: Verdict
@@ -123,18 +123,18 @@ class Judgement(Part):
 
 @dataclass(frozen=True)
 class Gap(Part):
-    """Largest minus smallest score of the groups, beside what groups of this size show without any difference.
+    """Largest minus smallest score of the groups, beside the gap expected for groups of this size without a difference.
 
     Attributes:
-        value: the gap, never negative; NaN with a reason.
-        expected: mean gap of groups dealt to patients of the same true class.
-        excess: value minus expected, which may be negative.
-        p_value: share of dealings whose groups differ at least as much.
-        p_adjusted: the same, corrected for all breakdowns of the result.
-        difference: of two groups, the first minus the second minus `mix`; NaN for more.
-        low: lower end of its 95 % interval.
-        high: upper end.
-        reason: why a number is NaN; empty otherwise.
+        value: The gap, never negative; NaN with a reason.
+        expected: Mean gap of groups dealt to patients of the same true class.
+        excess: Value minus expected, which may be negative.
+        p_value: Share of dealings whose groups differ at least as much.
+        p_adjusted: The same, corrected for all breakdowns of the result.
+        difference: Difference of two groups, the first minus the second minus `mix`; NaN for more groups.
+        low: Lower end of its 95 % interval.
+        high: Upper end.
+        reason: Reason why a number is NaN; empty otherwise.
         mix: Difference of two groups that their mix of true classes or values explains: the mean over the dealings.
     """
 
@@ -160,10 +160,10 @@ class Breakdown(Part):
     """The ranking metric by the groups of one column.
 
     Attributes:
-        values: group -> estimate, in the order of the groups.
-        gap: between the groups.
-        worst: name of the worst group.
-        others: gaps of other numbers: `fnr`, `fpr` and `calibration` of two classes, `bias` of numbers.
+        values: Group -> estimate, in the order of the groups.
+        gap: Gap between the groups.
+        worst: Name of the worst group.
+        others: Gaps of other numbers: `fnr`, `fpr` and `calibration` of two classes, `bias` of numbers.
     """
 
     values: Mapping[str, Estimate]
@@ -177,9 +177,9 @@ class Bounds(Part):
     """The bounds of the score if every missing prediction were as wrong as possible, or right.
 
     Attributes:
-        missing: units (of masks and landmarks: labelled frames) without an answer.
-        worst: the worst case, which the verdict is judged on.
-        best: the best case.
+        missing: Units (of masks and landmarks: labelled frames) without an answer.
+        worst: The worst case, which the verdict is judged on.
+        best: The best case.
     """
 
     missing: Count
@@ -192,11 +192,11 @@ class ClassScore(Part):
     """Ranking scores of one class of a multilabel task.
 
     Attributes:
-        n: rows in which it was measured.
-        positives: of them, the rows that have it.
-        patients: with such a row.
-        auroc: against the rows without it, with its interval.
-        auprc: average precision; NaN where it is undefined.
+        n: Rows in which it was measured.
+        positives: Number of scored rows that have it.
+        patients: Number of patients with such a row.
+        auroc: Against the rows without it, with its interval.
+        auprc: Average precision; NaN where it is undefined.
         auprc_low: Lower end of its interval; NaN below 50 patients with the class.
         auprc_high: Upper end.
     """
@@ -212,7 +212,7 @@ class ClassScore(Part):
 
 @dataclass(frozen=True)
 class NumberFacts(Part):
-    """What a number of a result is, for a reader who has no metric that computes it.
+    """Facts of a number in a result, for readers who lack the metric that computes it.
 
     Attributes:
         better: Better direction; None for a number without one.
@@ -236,36 +236,37 @@ class ScoreResult(Record):
 
     Attributes:
         task: `<dataset>/<target>`.
-        metric: key of `overall` that ranks models.
-        higher_is_better: direction of that metric.
-        unit: of a regression label; empty for fractions.
-        overall: metric key -> estimate.
+        metric: Key of `overall` that ranks models.
+        higher_is_better: Direction of that metric.
+        unit: Unit of a regression label; empty for fractions.
+        overall: Metric key -> estimate.
         further: Metric key -> value of numbers that are shown on demand alone, without an interval; empty in a result of
             schema 4 or older, whose `overall` held them.
         numbers: Metric key -> what the number is, of `overall` and `further`; empty in a result of schema 3 or older, which did not record it.
-        floors: of the ranking metric: `best_uninformed`, which the verdict is judged by, and as further rows
-            `best_constant` (chosen on the test labels); `train_constant` and `chance` in a result of schema 4 or older.
-        verdict: what may be said of the score.
-        collapsed: the model answers (nearly) the same to everything.
+        floors: Floors of the ranking metric: `best_uninformed`, by which the verdict is judged, and as further rows
+            `best_constant` (chosen on the test labels); `train_constant` and `chance` in a result of schema 4 or
+            older.
+        verdict: Verdict on the score.
+        collapsed: The model answers (nearly) the same to everything.
         coverage: `scored` of `expected` units of the complete release; of masks and landmarks, of labelled frames. `expected`
             is None where the release of the references is not known.
-        protocol: how predictions came about.
-        variant: of the protocol.
-        options: of the protocol, as chosen.
-        dataset: name, version, digest.
-        model: name, revision, loaded_by, preprocessing.
-        groups: breakdown name -> breakdown.
+        protocol: Protocol that made the predictions.
+        variant: Variant of the protocol.
+        options: Chosen options of the protocol.
+        dataset: Name, version, digest.
+        model: Name, revision, loaded_by, preprocessing.
+        groups: Breakdown name -> breakdown.
         skipped_groups: `breakdown=group` -> why it has no score.
-        bounds: worst and best case where answers are missing; None where none is.
-        per_class: class -> score, of a multilabel task; empty for another.
-        generated: whether the recordings are phantoms or a synthetic twin; such a result never meets real ones.
+        bounds: Worst and best case where answers are missing; None where none is.
+        per_class: Class -> score, of a multilabel task; empty for another.
+        generated: Whether the recordings are phantoms or a synthetic twin; such a result never meets real ones.
         out_of_fold: Whether the scored units are of all splits, each predicted by a model that never saw its patient; None in
             a result of schema 3 or older, which did not record it.
-        rules: edition of the rules that it was scored by. Of older rules `verdict.former` is the verdict; rules 1 had none.
-        seen_in_pretraining: whether the model saw the dataset before; None when nobody knows.
-        warnings: sentences for the reader of the number.
-        predictions_sha256: of the file of predictions beside the result; empty where none was saved.
-        stamp: versions, seed and time.
+        rules: Edition of the rules that it was scored by. Of older rules `verdict.former` is the verdict; rules 1 had none.
+        seen_in_pretraining: Whether the model saw the dataset before; None when nobody knows.
+        warnings: Sentences for the reader of the number.
+        predictions_sha256: SHA-256 of the predictions file beside the result; empty where none was saved.
+        stamp: Versions, seed and time.
     """
 
     schema: ClassVar[int] = 5
@@ -321,7 +322,7 @@ class ScoreResult(Record):
         return self.overall[self.metric]
 
     def number(self, key: str = "") -> MetricNumber:
-        """Return what a number of the result is: as recorded, else as a metric declares it, else by its direction alone.
+        """Return the facts of a number of the result: as recorded, else as declared by a metric, else its direction alone.
 
         Args:
             key: Key of `overall`; empty for the number that ranks models.

@@ -1,4 +1,4 @@
-"""Verdicts: what may be said of a score beside its floor."""
+"""Verdicts on a score relative to its floor."""
 
 from enum import Enum, StrEnum, auto
 from typing import Self
@@ -8,12 +8,12 @@ LEVEL, REVERSED_LEVEL = 0.05, 0.01
 
 
 class Rank(Enum):
-    """What a verdict means for the place of a result among others.
+    """Consequence of a verdict for the place of a result in rankings.
 
     Attributes:
-        WINS: counted as better than the floor, by filters and by the leaderboard.
-        RANKED: ranked, but not counted as better than the floor.
-        NONE: not ranked at all.
+        WINS: Counted as better than the floor, by filters and by the leaderboard.
+        RANKED: Ranked, but not counted as better than the floor.
+        NONE: Excluded from rankings.
     """
 
     WINS = auto()

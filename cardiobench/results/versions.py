@@ -1,4 +1,4 @@
-"""Editions of data: what has to be the same for two scores to be compared, and how a reader is told."""
+"""Editions of data: equality required for two scores to be compared, and the text that tells readers."""
 
 import shlex
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from cardiobench.results.score_result import ScoreResult
 
 
 def version_key(result: ScoreResult) -> tuple:
-    """Return what two results must share to be ranked together: version and digest of the data, patients used, metric."""
+    """Return the facts two results must share to be ranked together: version and digest of the data, patients, metric."""
     return *data_version_key(result.dataset), result.metric, result.unit
 
 

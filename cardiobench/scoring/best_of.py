@@ -1,4 +1,4 @@
-"""The best of several submissions on one test set: what choosing it does to its p-value, interval and verdict."""
+"""The best of several submissions on one test set: correction of its p-value, interval and verdict."""
 
 import math
 from dataclasses import replace
@@ -38,7 +38,7 @@ def best_of(result: ScoreResult, submissions: int) -> ScoreResult:
 
 
 def _word(word: Verdict, low: float, high: float, p: float, p_reversed: float) -> Verdict:
-    """Return what is left of a verdict."""
+    """Return the verdict after correction."""
     if word is Verdict.FEW or math.isnan(low):
         return word
     if word is Verdict.REVERSED:

@@ -44,24 +44,24 @@ class Comparison:
 
     Attributes:
         task: `<dataset>/<target>`.
-        metric: key of the metric.
-        a: score of the first model.
-        b: score of the second.
-        difference: a - b, in the metric's own direction.
-        low: lower end of the 95 % interval of the paired difference over patients.
-        high: upper end.
-        inner_low: lower end of its 90 % interval, which equivalence is judged by.
-        inner_high: upper end.
-        p_value: two-sided, of no difference.
-        margin: difference below which the two count as equivalent, stated beforehand; None where none is.
-        detectable: smallest difference that is usually seen with these patients.
-        higher_is_better: direction of the metric.
-        n: rows.
-        n_patients: patients.
+        metric: Key of the metric.
+        a: Score of the first model.
+        b: Score of the second.
+        difference: A - b, in the metric's own direction.
+        low: Lower end of the 95 % interval of the paired difference over patients.
+        high: Upper end.
+        inner_low: Lower end of its 90 % interval, which equivalence is judged by.
+        inner_high: Upper end.
+        p_value: Two-sided, of no difference.
+        margin: Difference below which the two count as equivalent, stated beforehand; None where none is.
+        detectable: Smallest difference that is usually seen with these patients.
+        higher_is_better: Direction of the metric.
+        n: Rows.
+        n_patients: Patients.
         names: Names of the two models.
         unit: Unit of the task's label; empty for classes.
         number: Direction, range and unit of the metric.
-        p_adjusted: p corrected for the family of comparisons; the p-value itself where there is no family.
+        p_adjusted: P corrected for the family of comparisons; the p-value itself where there is no family.
         labels: Sentence on the labels that the comparison is over; empty but for a task of several labels.
     """
 
@@ -167,11 +167,11 @@ def compare(
     the missing answers of one model wrong and those of the other right, and the reverse.
 
     Args:
-        a: predictions of the first model; of a task of single frames the scores of its units (`cardiobench.tasks.frames.unit_answers`).
-        b: predictions of the second model for the same units.
-        metric: folder of `hf_metrics/`; None means the task's ranking metric.
+        a: Predictions of the first model; of a task of single frames the scores of its units (`cardiobench.tasks.frames.unit_answers`).
+        b: Predictions of the second model for the same units.
+        metric: Folder of `hf_metrics/`; None means the task's ranking metric.
         resamples: B.
-        seed: of the draws.
+        seed: Seed of the draws.
 
     Raises:
         BadPredictions: the two do not answer the same units of the same task.

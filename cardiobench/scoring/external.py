@@ -48,7 +48,7 @@ def join_external(
             unlabelled=references.unlabelled,
         )
     except BadPredictions as error:
-        if references.release is None:  # such references need not list the units without a label
+        if references.release is None:  # Such references need not list the units without a label.
             raise BadPredictions(f"{error} This may be due to the references: {advice}") from error
         raise
     if references.release is not None:

@@ -1,4 +1,4 @@
-"""What a user says of the model behind predictions from elsewhere: its name, how it answered, what it saw before."""
+"""User's statements about the model behind predictions from elsewhere: its name, protocol and pretraining data."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def describe_model(
     protocol_name: str = "",
     seen_in_pretraining: bool | str | Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Return what a result on predictions from elsewhere says of their model.
+    """Return the statements of a result on predictions from elsewhere about their model.
 
     Args:
         task: Task that was answered.

@@ -1,4 +1,4 @@
-"""Families of comparisons: a versioned list in the package says what is primary; all else is exploratory and says so."""
+"""Families of comparisons: a versioned list in the package states the primary ones; all others are labelled exploratory."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ class Family:
     """The primary tasks of one modality under one protocol: the questions that a model is corrected for.
 
     Attributes:
-        name: such as `cardiobench_echo_v1/probe`.
-        tasks: its members.
+        name: Such as `cardiobench_echo_v1/probe`.
+        tasks: Member tasks.
     """
 
     name: str

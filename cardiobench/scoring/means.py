@@ -21,16 +21,16 @@ class TaskMean:
     """A mean over tasks, as a suite defines it.
 
     Attributes:
-        suite: its name.
-        name: of the mean, for people.
-        protocol: of the predictions.
-        variant: of the protocol.
-        metric: key of the metric.
-        tasks: over which the mean is taken.
-        floor: value of an answer that does not look at the recording.
-        published: a published number of that kind; None for none.
-        published_by: model and source of it.
-        note: why it is no comparison, or under which condition it is one.
+        suite: Name of the suite.
+        name: Human-readable name of the mean.
+        protocol: Protocol of the predictions.
+        variant: Variant of the protocol.
+        metric: Key of the metric.
+        tasks: Tasks that enter the mean.
+        floor: Value of an answer that does not look at the recording.
+        published: A published number of that kind; None for none.
+        published_by: Model and source of it.
+        note: Reason why this is no comparison, or condition under which it is one.
     """
 
     suite: str
@@ -61,10 +61,10 @@ def mean_over_tasks(
     """Average a metric over tasks; a resample draws patients once for all tasks, so that their dependence counts.
 
     Args:
-        members: predictions of one model, one per task.
-        key: of the metric.
-        resamples: of the patients.
-        seed: of the draws.
+        members: Predictions of one model, one per task.
+        key: Key of the metric's number.
+        resamples: Number of resamples of the patients.
+        seed: Seed of the draws.
 
     Returns:
         The mean over the tasks where the metric is defined, and how many those are.

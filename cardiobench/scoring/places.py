@@ -15,8 +15,8 @@ class Place:
     """One model in a table.
 
     Attributes:
-        model: Its name.
-        score: Its score.
+        model: Model name.
+        score: Score of the model.
         first: Best place that it can have: 1 plus the models that are better.
         last: Worst one: all models less those that are worse.
         group: Number of the group of models that cannot be told apart, from 1.
@@ -47,7 +47,7 @@ def find_places(
 
     Args:
         names: Models.
-        scores: Their scores, (M,).
+        scores: Scores of the models, shape (M,).
         covariance: Covariance of the scores over patients, (M, M); NaN where it is not known, and nothing can be told apart.
         freedom: Degrees of freedom of Student's t, (M, M) or one for all pairs; NaN as of `covariance`.
         higher_is_better: Direction of the score.

@@ -33,15 +33,15 @@ class Predictions(TableAnswers):
         """Set answers against the references of a split.
 
         Args:
-            references: id, patient_id, split, y_true and columns of groups, all splits.
-            answers: id with y_pred (class name or number) or `p_<class>` for every class, or both; with probabilities
+            references: Id, patient_id, split, y_true and columns of groups, all splits.
+            answers: Id with y_pred (class name or number) or `p_<class>` for every class, or both; with probabilities
                 alone the most probable class is the answer (of two the positive one on a tie), and of a multilabel task (y_pred
                 such as `MI;STTC`, empty for none) the classes of at least 0.5.
-            task: the question.
-            source: how messages call the answers, such as a file name.
-            split: which rows are scored.
-            allow_missing: score what is there; the units without an answer lower the coverage and are named.
-            unlabelled: id and split of the units without a label; answers for those of the split are left out and counted.
+            task: The question.
+            source: Name of the answers in messages, such as a file name.
+            split: Split whose rows are scored.
+            allow_missing: Score what is there; the units without an answer lower the coverage and are named.
+            unlabelled: Id and split of the units without a label; answers for those of the split are left out and counted.
 
         Raises:
             BadPredictions: ids are missing, extra or repeated, values not finite, labels unknown, or probabilities
@@ -124,7 +124,7 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
 
 
 def source_name(source: str | Path | pd.DataFrame) -> str:
-    """Return what messages call predictions: the name of their file."""
+    """Return the name of predictions in messages: that of their file."""
     return Path(source).name if isinstance(source, (str, Path)) else "predictions"
 
 

@@ -20,11 +20,11 @@ class Pair:
     """Two models of one contest, compared.
 
     Attributes:
-        contest: what they were compared in: a task and further names, such as a protocol.
-        a: name of the first model.
-        b: name of the second.
-        comparison: difference a - b with its interval, its own p-value and that of the family.
-        family: primary family of the contest; empty for an exploratory one, whose p-value is not adjusted.
+        contest: Names that identify the comparison: a task and further ones, such as a protocol.
+        a: Name of the first model.
+        b: Name of the second.
+        comparison: Difference a - b with its interval, its own p-value and that of the family.
+        family: Primary family of the contest; empty for an exploratory one, whose p-value is not adjusted.
         beside: Whether `b` is a reference beside the contest, which no rank counts.
         generated: Whether the recordings are phantoms or a synthetic twin.
     """
@@ -67,12 +67,12 @@ def compare_all(
     of no family is exploratory and not adjusted. So no other model, folder or task changes the p-value of a pair.
 
     Args:
-        contests: contest (its task first) -> model -> its predictions for the same units.
-        beside: contest -> reference -> its predictions for the same units; each model is compared with each reference, and
+        contests: Contest (its task first) -> model -> its predictions for the same units.
+        beside: Contest -> reference -> its predictions for the same units; each model is compared with each reference, and
             the pair is exploratory.
-        family: contest -> its primary family, or None.
+        family: Contest -> its primary family, or None.
         resamples: B, at least; more are drawn where the family needs them.
-        seed: of the draws.
+        seed: Seed of the draws.
 
     Raises:
         BadPredictions: two models of a contest do not answer the same units.

@@ -1,4 +1,4 @@
-"""Answers to a result: every number with its interval, floor, verdict, groups and what its reader should know."""
+"""Score answers into a result: every number with interval, floor, verdict, groups and remarks."""
 
 import pandas as pd
 
@@ -23,7 +23,7 @@ def score(
 
     Args:
         answers: Answers joined with their references, or scored frames.
-        references: id, patient_id, split, y_true of all splits; the train rows give further floors.
+        references: Id, patient_id, split, y_true of all splits; the train rows give further floors.
         context: Origin of the answers, metrics and draws.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Ids of answers set against the units of a split: which are missing, which do not belong, and what may have been meant."""
+"""Ids of answers compared with the units of a split: missing ones, foreign ones, and likely intended ones."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,13 +27,13 @@ def match_units(
     """Set the ids of answers against the references of a split.
 
     Args:
-        references: id, patient_id, split and y_true of all splits.
+        references: Id, patient_id, split and y_true of all splits.
         ids: Ids of the answers.
         task: Task that they answer.
         source: Name of the answers in messages.
         split: Split that is scored.
         allow_missing: Whether units may be without an answer; one needs an answer.
-        unlabelled: id and split of the units without a label. Answers for those of the split are left out.
+        unlabelled: Id and split of the units without a label. Answers for those of the split are left out.
 
     Returns:
         References of the split, and the position in `ids` of each of them, -1 where it has no answer.
@@ -79,7 +79,7 @@ def _of_split(unlabelled: pd.DataFrame | None, split: str) -> Iterable[str]:
 
 
 def units_text(task: Task, split: str) -> str:
-    """Return what a message calls the units of a split."""
+    """Return the name of a split's units in messages."""
     return f"{split} {'patients' if task.unit_column == 'patient_id' else 'units'} of {task.name}"
 
 
@@ -102,7 +102,7 @@ def _spelling_hint(known: Sequence[str], unknown: Sequence[str], source: str) ->
     """Say which known ids the unknown ones may mean, by the spelling that explains most of them."""
     ours, theirs = [_plain(name) for name in known], [_plain(name) for name in unknown]
     spellings = [(ours, theirs)]
-    if len(theirs) > 1:  # one number alone may be equal by chance
+    if len(theirs) > 1:  # A single number may be equal by chance.
         spellings.append(([_number(name) for name in ours], [_number(name) for name in theirs]))
     spellings += [
         ([_without(name, *of_ours) for name in ours], [_without(name, *of_theirs) for name in theirs])
@@ -142,7 +142,7 @@ def _affixes(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[Affix
             before, _, after = longer.partition(shorter)
             if _splits_number(before.rstrip("0"), shorter) or _splits_number(shorter, after):
                 continue
-            for prefix in (before.rstrip("0"), before):  # the zeros may be those of a padded number
+            for prefix in (before.rstrip("0"), before):  # The zeros may be those of a padded number.
                 affix = (prefix, after)
                 if (affix, is_ours) not in seen:
                     seen.add((affix, is_ours))

@@ -27,7 +27,7 @@ def judge(
 
     Args:
         evidence: Score with its interval, floor, test and patients; of the worst case where answers are missing.
-        number: What the score is.
+        number: Facts of the number behind the score.
         unit: Unit of the task's label.
         family: Primary family of the result, all of whose other members count as p = 1; None for an exploratory result.
         out_of_fold: Whether each answer is by a model that learned from the labels of other scored patients.
@@ -76,7 +76,7 @@ class Reason:
     def __init__(
         self, evidence: Evidence, number: Number, unit: str, p: float, family: Family | None, out_of_fold: bool
     ) -> None:
-        """Keep what `judge` found; `p` is adjusted."""
+        """Store the findings of `judge`; `p` is adjusted."""
         self.evidence, self.number, self.p, self.family = evidence, number, p, family
         self.unit, self.out_of_fold = number.value_unit(unit), out_of_fold
         fixed = " of fixed out-of-fold answers, judged at a third of the level" if out_of_fold else ""

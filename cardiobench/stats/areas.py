@@ -53,7 +53,7 @@ def mean_auroc_interval(truth: np.ndarray, scores: np.ndarray, clusters: Cluster
     Args:
         truth: 1, 0 or NaN for unmeasured, (n, K).
         scores: (n, K).
-        clusters: patients of the rows.
+        clusters: Patients of the rows.
     """
     values = np.array(load_formula("auroc_macro").compute(truth, scores, average=None)["auroc"])
     ranked = np.flatnonzero(~np.isnan(values))

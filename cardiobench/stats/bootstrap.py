@@ -13,7 +13,7 @@ MIN_PATIENTS = 10
 """Patients below which a score has no interval."""
 NO_WIDTH = "the score does not vary with the patients: the interval has no width, and promises nothing"
 FEW = f"fewer than {MIN_PATIENTS} patients: no interval"
-_CHUNK = 256 * 1024  # weights a chunk: 2 MB of float64, which stays in the processor's second-level cache
+_CHUNK = 256 * 1024  # Weights per chunk: 2 MB of float64, which stay in the second-level cache.
 
 Statistic = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 
@@ -24,9 +24,9 @@ def patient_weights(
     """Draw as many patients as there are, with replacement, again and again.
 
     Args:
-        patient_ids: patient of each row, (n,).
+        patient_ids: Patient of each row, (n,).
         resamples: B.
-        seed: of the generator; the draws do not depend on how they are cut into chunks.
+        seed: Seed of the generator; the draws do not depend on the chunk size.
 
     Yields:
         (b, n) float64: how often each row's patient was drawn; the b add up to `resamples`.
@@ -50,13 +50,13 @@ def _draws(count: int, resamples: int, seed: int, step: int) -> Iterator[np.ndar
 def resampled_counts(
     codes: np.ndarray, patient_ids: Sequence[object] | np.ndarray, resamples: int = RESAMPLES, seed: int = 0
 ) -> np.ndarray:
-    """Count the rows of each code in every resample: what `patient_weights` draws, summed by patient first.
+    """Count the rows of each code in every resample: the draws of `patient_weights`, summed by patient first.
 
     Args:
-        codes: of each row, from 0, for each of m columns, (n, m).
-        patient_ids: patient of each row, (n,).
+        codes: Code of each row, from 0, for each of m columns, shape (n, m).
+        patient_ids: Patient of each row, (n,).
         resamples: B.
-        seed: of the draws.
+        seed: Seed of the draws.
 
     Returns:
         (B, m, number of codes) float64.
@@ -75,11 +75,11 @@ def resample(
     """Compute a statistic in every resample of the patients.
 
     Args:
-        statistic: weights (b, n) -> {key: (b,)}; everything that is to be compared within a resample comes from one
+        statistic: Weights (b, n) -> {key: (b,)}; everything that is to be compared within a resample comes from one
             call of it.
-        patient_ids: patient of each row, (n,).
+        patient_ids: Patient of each row, (n,).
         resamples: B.
-        seed: of the draws.
+        seed: Seed of the draws.
 
     Returns:
         {key: (B,)}.
@@ -102,9 +102,9 @@ def estimate(value: float, values: np.ndarray, patient_ids: Sequence[object] | n
     """Attach the percentile interval of its resamples to a score, or the reason why it has none.
 
     Args:
-        value: the score of the sample itself.
-        values: the score in every resample, (B,).
-        patient_ids: patient of each row, (n,).
+        value: The score of the sample itself.
+        values: The score in every resample, (B,).
+        patient_ids: Patient of each row, (n,).
     """
     n, patients = len(patient_ids), len(set(patient_ids))
     if np.isnan(value):

@@ -14,8 +14,8 @@ class Clusters:
     """The patient of each row.
 
     Attributes:
-        of_row: code of each row's patient, 0 to `count` - 1, (n,).
-        count: patients, P.
+        of_row: Code of each row's patient, 0 to `count` - 1, (n,).
+        count: Patients, P.
     """
 
     of_row: npt.NDArray[np.int64]

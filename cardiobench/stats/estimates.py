@@ -59,13 +59,13 @@ Found = Mapping[str, Interval | str]
 
 
 class Sampler:
-    """Rows of one test set (or of one group of it) with what all metrics share: patients, classes, draws.
+    """Rows of one test set (or one group of it) with data shared by all metrics: patients, classes, draws.
 
     Attributes:
-        sample: the rows.
-        clusters: their patients.
+        sample: The rows.
+        clusters: Patients of the rows.
         classes: K of the task; 0 for numbers.
-        present: bool (K,), the classes that the whole test set has.
+        present: Bool (K,), the classes that the whole test set has.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How many patients were answered badly, and how many more may be: what a mean of errors does not show."""
+"""Number of patients answered badly and its upper limit, which a mean of errors does not show."""
 
 import math
 

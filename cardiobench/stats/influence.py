@@ -1,4 +1,4 @@
-"""How much each patient moves a score: what the covariances of several models' scores are made of."""
+"""Influence of each patient on a score, from which covariances between models' scores are computed."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.paired import comparable_labels
 
 _STEP = 1e-6
-_CHUNK = 2**22  # weights held at once: 32 MB
+_CHUNK = 2**22  # Weights held at once: 32 MB.
 _PARTS = 500
 """Groups of patients that are left out together where leaving out each of them would take too long."""
 
@@ -53,7 +53,7 @@ def _of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters) -> npt
 
 
 def _left_out(metric: Metric, key: str, sample: ScoringInput, clusters: Clusters) -> npt.NDArray[np.float64]:
-    """Compute what a score loses without each patient; of many patients without parts of them, shared by their root."""
+    """Compute the change of a score without each patient; with many patients, without blocks of them, scaled by the square root."""
     count = clusters.count
     parts = np.arange(count) if count * len(sample) <= _PARTS * _CHUNK // 100 else np.arange(count) % _PARTS
     of_row, step = parts[clusters.of_row], max(1, _CHUNK // len(sample))

@@ -15,7 +15,7 @@ from cardiobench.stats.intervals import confusion_table
 DRAWS = 1999
 MOST_PATIENTS = 10_000
 """Patients above which the test is made on a random selection of so many, which keeps it exact and short."""
-_CHUNK = 2**17  # rows dealt at once: they stay in the processor's cache
+_CHUNK = 2**17  # Rows dealt at once, which stay in the processor's cache.
 
 
 class Tails(NamedTuple):
@@ -40,11 +40,11 @@ class Information(NamedTuple):
     """Outcome of the test.
 
     Attributes:
-        p_value: As in `Tails`.
+        p_value: Defined as in `Tails`.
         statistic: Key of the number that was compared.
         n_patients: Number of patients that the test was made on.
-        p_reversed: As in `Tails`.
-        test: As in `Tails`.
+        p_reversed: Defined as in `Tails`.
+        test: Defined as in `Tails`.
     """
 
     p_value: float
@@ -65,11 +65,11 @@ def information_test(
     """Test whether answers carry information on the patients they were given for.
 
     Args:
-        sample: rows with at least one answer.
-        clusters: patients of the rows.
+        sample: Rows with at least one answer.
+        clusters: Patients of the rows.
         classes: K; 0 for numbers.
         draws: B of the re-dealings.
-        seed: of the draws.
+        seed: Seed of the draws.
 
     Returns:
         The outcome; p is 1 where all answers are the same or all rows have one class.
@@ -110,7 +110,7 @@ class Dealer:
     has more rows than the donor, some of them where it has fewer.
 
     Attributes:
-        rows: the rows in the order in which they are dealt, (n,): one of every patient, then all further ones. Whatever
+        rows: The rows in the order in which they are dealt, (n,): one of every patient, then all further ones. Whatever
             is compared has to be in this order.
     """
 
@@ -118,9 +118,9 @@ class Dealer:
         """Put the rows into the order in which they are dealt.
 
         Args:
-            clusters: patients of the rows.
-            rng: of the order and of all draws.
-            strata: code of each patient's stratum, (P,), within which patients are exchanged; None means one for all.
+            clusters: Patients of the rows.
+            rng: Generator for the order and all draws.
+            strata: Code of each patient's stratum, (P,), within which patients are exchanged; None means one for all.
         """
         self._rng = rng
         strata = np.zeros(clusters.count, dtype=np.int64) if strata is None else strata
@@ -242,9 +242,9 @@ def p_of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters, draws
     Args:
         truth: 1, 0, or NaN for unmeasured, (n, K).
         scores: (n, K).
-        clusters: patients of the rows.
+        clusters: Patients of the rows.
         draws: B.
-        seed: of the draws.
+        seed: Seed of the draws.
     """
     ranked = (truth == 1).any(axis=0) & (truth == 0).any(axis=0) & (np.ptp(scores, axis=0) > 0)
     if not ranked.any():
@@ -260,7 +260,7 @@ def _p_of_ranks(
     dealer = Dealer(clusters, np.random.default_rng(seed))
     ranks = np.stack([scipy.stats.rankdata(row) for row in scores])[:, dealer.rows]
     with_it, without = with_it[:, dealer.rows], without[:, dealer.rows]
-    # mean rank with the class minus that without: AUROC up to a constant, whatever ranks are dealt twice
+    # Mean rank with the class minus that without it: AUROC up to a constant, even if ranks are dealt twice.
     contrasts = with_it / with_it.sum(axis=1, keepdims=True) - without / without.sum(axis=1, keepdims=True)
     dealt = []
     for source in dealer.deal(draws):

@@ -10,7 +10,7 @@ from cardiobench.stats.bootstrap import LEVEL
 from cardiobench.stats.clusters import Clusters
 
 PRIOR = 1.0
-_CHUNK = 2**22  # random numbers held at once: 32 MB
+_CHUNK = 2**22  # Random numbers held at once: 32 MB.
 
 Scale = Literal["identity", "log", "log_complement", "fisher_z"]
 
@@ -54,12 +54,12 @@ def smoothed_tables(
     one row per patient and two classes, sensitivity and specificity get Jeffreys' Beta(x + 1/2, n - x + 1/2).
 
     Args:
-        truth: class codes, (n,).
-        answer: class codes, (n,).
-        clusters: patients of the rows.
+        truth: Class codes, (n,).
+        answer: Class codes, (n,).
+        clusters: Patients of the rows.
         classes: K.
         draws: B.
-        seed: of the draws.
+        seed: Seed of the draws.
 
     Returns:
         (B, K, K) float64.
@@ -73,12 +73,12 @@ def smoothed_cells(
     """Draw tables of true class by outcome, such as the pair of answers of two models; see `smoothed_tables`.
 
     Args:
-        truth: class codes, (n,).
-        outcome: codes from 0 to M - 1, (n,).
-        clusters: patients of the rows.
-        made_up: share of each outcome of a made-up patient of each class, (K, M).
+        truth: Class codes, (n,).
+        outcome: Codes from 0 to M - 1, (n,).
+        clusters: Patients of the rows.
+        made_up: Share of each outcome of a made-up patient of each class, (K, M).
         draws: B.
-        seed: of the draws.
+        seed: Seed of the draws.
 
     Returns:
         The tables with the made-up patients, and the same without them, (B, K, M) each.
@@ -106,12 +106,12 @@ def _weighted_counts(
     if clusters.one_row_each:
         return rng.standard_gamma(np.bincount(codes, minlength=size), (draws, size))
     cells = clusters.cells(codes, size)
-    key = cells @ np.random.default_rng(0).integers(1, 2**62, size)  # equal counts, equal key (modulo 2**64)
+    key = cells @ np.random.default_rng(0).integers(1, 2**62, size)  # Equal counts give equal keys (modulo 2**64).
     _, first, shared = np.unique(key, return_index=True, return_counts=True)
     patterns = cells[first].astype(np.float64)
     step = max(1, _CHUNK // len(first))
     shapes = [(min(step, draws - start), len(first)) for start in range(0, draws, step)]
-    alone = shared.max() == 1  # an exponential is a gamma of shape 1, and quicker to draw
+    alone = shared.max() == 1  # An exponential is a gamma of shape 1, and faster to draw.
     weights = (rng.standard_exponential(shape) if alone else rng.standard_gamma(shared, shape) for shape in shapes)
     return np.concatenate([weight @ patterns for weight in weights])
 
@@ -129,8 +129,8 @@ def standard_error(influence: np.ndarray, clusters: Clusters) -> float:
     """Compute the standard error of a score from its rows' influence, summed by patient (infinitesimal jackknife).
 
     Args:
-        influence: derivative of the score in the weight of each row, (n,).
-        clusters: patients of the rows.
+        influence: Derivative of the score in the weight of each row, (n,).
+        clusters: Patients of the rows.
     """
     if clusters.count < 2:
         return np.nan
@@ -159,10 +159,11 @@ def wilson_interval(score: float, se: float, patients: int, level: float = LEVEL
     """Compute Wilson's interval of a share with the effective number of patients from its standard error.
 
     Args:
-        score: in [0, 1].
-        se: over patients, the root of score (1 - score) / n where n patients have one row each.
-        patients: those that the share is taken over: the most that it may stand for, and all where `se` is 0.
-        level: of the interval.
+        score: Score in [0, 1].
+        se: Standard error over patients; the root of score (1 - score) / n where n patients have one row each.
+        patients: Number of patients behind the share: an upper limit of the sample size, and the size itself where
+            `se` is 0.
+        level: Confidence level of the interval.
     """
     size = min(patients, score * (1 - score) / se**2) if se > 0 else patients
     z = scipy.stats.norm.ppf((1 + level) / 2)
@@ -181,11 +182,11 @@ def mean_interval(
     negative, which few patients show by chance.
 
     Args:
-        values: the scores, (K,).
-        lows: lower ends of their intervals, (K,).
-        highs: upper ends, (K,).
-        influence: derivative of each score in the weight of each patient, (P, K); 0 for a patient who is no part of it.
-        patients: those of the test set, P.
+        values: The scores, (K,).
+        lows: Lower ends of their intervals, (K,).
+        highs: Upper ends, (K,).
+        influence: Derivative of each score in the weight of each patient, (P, K); 0 for a patient who is no part of it.
+        patients: Number of patients in the test set, P.
     """
     size = np.linalg.norm(influence, axis=0)
     units = influence / np.where(size > 0, size, 1)
@@ -224,10 +225,10 @@ def auroc_interval(positive: np.ndarray, scores: np.ndarray, clusters: Clusters,
     """Compute Newcombe's interval of an AUROC (Statistics in Medicine 25, 2006, method 5) with the patients' design effect.
 
     Args:
-        positive: bool, (n,); both classes are present.
+        positive: Bool, (n,); both classes are present.
         scores: (n,).
-        clusters: patients of the rows; class sizes are divided by Obuchowski's variance over DeLong's.
-        level: of the interval.
+        clusters: Patients of the rows; class sizes are divided by Obuchowski's variance over DeLong's.
+        level: Confidence level of the interval.
     """
     theta, share = placements(positive, scores)
     rows = Clusters(np.arange(len(scores)), len(scores))
@@ -243,7 +244,7 @@ def auroc_interval(positive: np.ndarray, scores: np.ndarray, clusters: Clusters,
         spread = t * (1 - t) * (1 + half * (1 - t) / (2 - t) + half * t / (1 + t))
         return (theta - t) ** 2 * product - z**2 * spread
 
-    edge = min(max(theta, 1e-9), 1 - 1e-9)  # at 0 and 1 themselves there is a root that is no end
+    edge = min(max(theta, 1e-9), 1 - 1e-9)  # 0 and 1 are roots as well, but not ends of the interval.
     inside = excess(edge) < 0
     low = scipy.optimize.brentq(excess, 1e-12, edge) if inside and excess(1e-12) > 0 else 0.0
     high = scipy.optimize.brentq(excess, edge, 1 - 1e-12) if inside and excess(1 - 1e-12) > 0 else 1.0

@@ -36,7 +36,7 @@ def students(difference: float, se: float, freedom: float, factor: float = 1.0) 
 
     Args:
         difference: Observed difference.
-        se: Its standard error over patients.
+        se: Standard error over patients.
         freedom: Degrees of freedom.
         factor: Factor of both arms for unequal patients.
     """

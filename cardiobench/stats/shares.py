@@ -20,8 +20,8 @@ def shares_of(hits: np.ndarray, rows: np.ndarray) -> tuple[npt.NDArray[np.float6
     """Compute shares and the influence of rows on them.
 
     Args:
-        hits: rows that count, bool (n, K).
-        rows: rows that a share is taken over, bool (n, K).
+        hits: Rows that count, bool (n, K).
+        rows: Rows that a share is taken over, bool (n, K).
 
     Returns:
         Shares, (K,), 0 of no rows, and the derivative of each in the weight of each row, (n, K).
@@ -40,10 +40,10 @@ def mean_of_shares(hits: np.ndarray, rows: np.ndarray, scale: str, clusters: Clu
     """Compute the interval of a mean over classes from Wilson's interval of each class's share.
 
     Args:
-        hits: rows that count, bool (n, K).
-        rows: rows that a share is taken over, bool (n, K).
+        hits: Rows that count, bool (n, K).
+        rows: Rows that a share is taken over, bool (n, K).
         scale: "wilson" for the shares s themselves, "jaccard" for 2 s / (1 + s).
-        clusters: patients of the rows.
+        clusters: Patients of the rows.
     """
     shares, influence = shares_of(hits, rows)
     each = [

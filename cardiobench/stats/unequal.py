@@ -9,8 +9,8 @@ import scipy
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import LEVEL, Interval
 
-_CHUNK = 2**21  # cells of tables held at once: 16 MB
-_STEP = 1e-6  # share of a patient's rows by which a derivative is taken
+_CHUNK = 2**21  # Table cells held at once: 16 MB.
+_STEP = 1e-6  # Fraction of a patient's rows used for numerical derivatives.
 
 
 def stretch(clusters: Clusters, plain: float, left_out: float) -> float:
@@ -105,5 +105,5 @@ def _of_moves(slope: npt.NDArray[np.float64], moved: npt.NDArray[np.float64], cl
 
 
 def _left_out(moved: np.ndarray) -> float:
-    """Compute the standard error from what the score moves by without each patient, (P,)."""
+    """Compute the standard error from the changes of the score without each patient, shape (P,)."""
     return float(np.sqrt(((moved - moved.mean()) ** 2).sum() * (len(moved) - 1) / len(moved)))

@@ -19,9 +19,9 @@ def training_weights(patient_ids: Sequence[object], refits: int = REFITS, seed: 
     """Weigh training patients anew for each refit, as in a bootstrap.
 
     Args:
-        patient_ids: patient of each training row, (n,).
-        refits: how often.
-        seed: of the draws; the same for two models that are compared.
+        patient_ids: Patient of each training row, (n,).
+        refits: Number of refits.
+        seed: Seed of the draws; equal for two models that are compared.
 
     Yields:
         Weight of each row, (n,) float64: how often its patient was drawn.

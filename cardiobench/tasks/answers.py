@@ -42,8 +42,10 @@ def check_classes(answers: pd.DataFrame, task: Task, source: str) -> None:
     """Refuse cells of `y_pred`, where it is given, that name no class; raises `BadPredictions`."""
     if "y_pred" not in answers:
         return
-    codes, cells = pd.factorize(answers["y_pred"], use_na_sentinel=False)  # few differ, in however many rows
-    asked = replace(task, partially_labelled=False)  # an answer leaves no class open
+    codes, cells = pd.factorize(
+        answers["y_pred"], use_na_sentinel=False
+    )  # Few distinct values occur, however many rows there are.
+    asked = replace(task, partially_labelled=False)  # An answer covers all classes.
     strange = answers[np.array([bool(task.rules.strange_labels([cell], asked)) for cell in cells], dtype=bool)[codes]]
     if len(strange):
         rows = [f"{name} ({cell!r})" for name, cell in zip(strange["id"], strange["y_pred"], strict=True)]
@@ -64,7 +66,7 @@ class TableAnswers:
             where it is not known.
         source: Origin of the answers, for messages.
         warnings: Sentences for the reader of the score.
-        missing: id, patient_id and y_true of the units without an answer; None where nothing is known of them.
+        missing: Id, patient_id and y_true of the units without an answer; None where nothing is known of them.
         out_of_fold: Whether the units are of all splits, each predicted by a model that never saw its patient.
     """
 

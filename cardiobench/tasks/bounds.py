@@ -21,11 +21,11 @@ def completed(
     where they should be 0. A wrong number is the end of the label's range that is farther from the truth.
 
     Args:
-        answered: the rows with answers.
-        missing: true classes or values of the rows without, (m,), or their classes, (m, K).
+        answered: The rows with answers.
+        missing: True classes or values of the rows without, (m,), or their classes, (m, K).
         classes: K; 0 for numbers.
-        label_range: of a number; None means that of all true values.
-        worst: else the best way, which is the truth itself.
+        label_range: Label range of a number; None for the range of the true values.
+        worst: Else the best way, which is the truth itself.
     """
     truth = np.concatenate([answered.y_true, missing])
     if answered.multilabel:
@@ -55,7 +55,7 @@ def _costliest(table: np.ndarray, missing: np.ndarray) -> np.ndarray:
     for place, label in enumerate(missing):
         size = np.maximum(true + said, 1)
         cost = np.where(present, 2 * hits / size - 2 * hits / (size + 1), 0)
-        cost[label] = -1  # the right answer is no wrong one
+        cost[label] = -1  # The right answer cannot be the wrong one.
         answers[place] = int(np.argmax(cost))
         said[answers[place]] += 1
     return answers

@@ -127,7 +127,7 @@ def overlap(truth: np.ndarray, answer: np.ndarray, structures: int) -> npt.NDArr
     for label in range(1, structures + 1):
         one, other = (truth == label).astype(np.float32), (answer == label).astype(np.float32)
         pixels = one.sum(axis=1)[:, None] + other.sum(axis=1)
-        total += 2 * (one @ other.T) / np.maximum(pixels, 1)  # counts of pixels, exact in float32
+        total += 2 * (one @ other.T) / np.maximum(pixels, 1)  # Pixel counts, exact in float32.
     return total
 
 

@@ -22,20 +22,20 @@ class DenseLabel:
     """The label of one frame of a recording.
 
     Attributes:
-        task: name of the task.
-        unit: unit of scoring (`Task.unit_column`).
-        patient: patient id.
-        split: of the patient.
+        task: Name of the task.
+        unit: Unit of scoring (`Task.unit_column`).
+        patient: Patient id.
+        split: Split of the patient.
         recording: `id` of the row that holds the frame.
-        frame: index in the decoded recording, from 0; `UNKNOWN_FRAME` where the release does not say.
-        mask: uint8 (H, W), 0 background, then the task's structures in order; None for landmarks.
-        points: float64 (k, 2), x and y in pixels of the decoded frame, the first pixel's middle at 0, NaN where a point
+        frame: Index in the decoded recording, from 0; `UNKNOWN_FRAME` where the release does not say.
+        mask: Uint8 (H, W), 0 background, then the task's structures in order; None for landmarks.
+        points: Float64 (k, 2), x and y in pixels of the decoded frame, the first pixel's middle at 0, NaN where a point
             is not labelled; None for segmentations.
-        spacing: height and width of a pixel, mm; None where the release does not say.
+        spacing: Height and width of a pixel, mm; None where the release does not say.
         phase: "ED", "ES", or None.
-        view: of the recording, or None.
-        size: height and width of a mask that was left out to save memory; None else.
-        reason: why there is no label; mask and points are then None.
+        view: View of the recording, or None.
+        size: Height and width of a mask that was left out to save memory; None else.
+        reason: Reason why there is no label; mask and points are then None.
     """
 
     task: str

@@ -16,11 +16,13 @@ import numpy.typing as npt
 import scipy
 
 DISCS = 20
-FINEST = 0.154  # mm, the smaller side of a pixel of CAMUS, for which the script's numbers of pixels were chosen
+FINEST = (
+    0.154  # Millimetres, the smaller side of a pixel of CAMUS, for which the script's numbers of pixels were chosen.
+)
 CLOSE, START, STRIDE = 8 * FINEST, 8 * FINEST, 0.5 * FINEST
 """mm: a base's outline to its chord (a pixel where that is more); where the search for a disc's edge begins, from the axis; its step."""
-DEPTH = 150.0  # mm from the top to the bottom of a usual apical picture
-STEEPEST = 45.0  # degrees that a base may be tilted
+DEPTH = 150.0  # Millimetres from the top to the bottom of a usual apical picture.
+STEEPEST = 45.0  # Degrees by which a base may be tilted.
 CORNERS = 240
 """Points of the outline among which the ends of the base are sought."""
 
@@ -36,7 +38,7 @@ class Discs:
     """The discs of one mask.
 
     Attributes:
-        step: height of a disc, in the unit of the spacing.
+        step: Height of a disc, in the unit of the spacing.
         diameters: (20,), from apex to base.
     """
 
@@ -48,8 +50,8 @@ def discs(mask: np.ndarray, spacing: tuple[float, float] | None = None) -> Discs
     """Measure the discs of a ventricle, apex upwards.
 
     Args:
-        mask: bool (H, W).
-        spacing: height and width of a pixel, mm; None where that is not known: the picture is then taken to be `DEPTH` high.
+        mask: Bool (H, W).
+        spacing: Height and width of a pixel, mm; None where that is not known: the picture is then taken to be `DEPTH` high.
             Fractions depend on it by way of the script's tolerances alone.
 
     Raises:
@@ -118,7 +120,9 @@ def contour(mask: np.ndarray) -> npt.NDArray[np.float64]:
                 del following[loop[-2]]
         longest = max(longest, loop, key=len)
     corners = np.array(longest, dtype=np.float64)
-    return (corners[1:] + corners[:-1]) / 2 - 1.5  # of the padded picture, whose pixels' middles lie at halves
+    return (
+        corners[1:] + corners[:-1]
+    ) / 2 - 1.5  # Coordinates of the padded picture, whose pixel centres lie at halves.
 
 
 def _base(outline: np.ndarray, close: float) -> tuple[np.ndarray, np.ndarray]:
@@ -150,9 +154,9 @@ def biplane_volumes(
     """Compute the volumes of both phases from two views.
 
     Args:
-        diastole: discs of both views at end-diastole.
-        systole: the same at end-systole.
-        one_step: whether the largest step of all four is that of both volumes, as in the script of CAMUS, or the larger of
+        diastole: Discs of both views at end-diastole.
+        systole: The same at end-systole.
+        one_step: Whether the largest step of all four is that of both volumes, as in the script of CAMUS, or the larger of
             both views that of each phase, as in the guidelines.
     """
     steps = [max(view.step for view in pair) for pair in (diastole, systole)]

@@ -13,7 +13,7 @@ from cardiobench.tasks.task import Task
 CHANCE_DRAWS = 200
 EVEN = 0.5
 """Probability of every class in a constant answer to a multilabel task, which gives all of them; no other has another rank."""
-COLLAPSED_SPREAD = 0.01  # of the references' standard deviation
+COLLAPSED_SPREAD = 0.01  # Fraction of the references' standard deviation.
 SENTENCE = "Floor: the best score reachable on average without looking at the recording, by a constant or by guessing."
 
 OF_CONSTANT = "no closed form is known for this metric: the best constant"
@@ -25,12 +25,12 @@ def floors(
     """Compute the floors of a task; `best_uninformed` is the one that verdicts are judged by.
 
     Args:
-        metric: the metric that ranks models.
-        key: its key.
-        task: regression or classification.
-        references: of all splits; the train rows give `train_constant` and `chance`.
-        y_true: true values or class codes of the scored rows, (n,), or their classes, (n, K).
-        seed: of the draws by chance.
+        metric: The metric that ranks models.
+        key: Key of the metric's number.
+        task: Regression or classification.
+        references: References of all splits; the train rows give `train_constant` and `chance`.
+        y_true: True values or class codes of the scored rows, (n,), or their classes, (n, K).
+        seed: Seed of the random answers.
 
     Returns:
         `best_uninformed`, `best_constant` (chosen on the test labels), `train_constant`, `chance`.
@@ -130,7 +130,7 @@ def chance(metric: Metric, key: str, y_true: np.ndarray, train: np.ndarray, seed
     if not len(train):
         return Floor(np.nan, reason="the references have no train rows")
     rng = np.random.default_rng(seed)
-    known = np.nan_to_num(train)  # unmeasured is answered with no
+    known = np.nan_to_num(train)  # Unmeasured labels are answered with "no".
     if metric.from_tables is not None and metric.of_counts(key):
         # Answers to the rows of one class are draws from the same shares: their counts are drawn at once.
         true, answered = (
@@ -139,8 +139,8 @@ def chance(metric: Metric, key: str, y_true: np.ndarray, train: np.ndarray, seed
         tables = rng.multinomial(true, answered / len(train), size=(CHANCE_DRAWS, len(true)))
         scores = metric.from_tables(tables.astype(np.float64), true > 0)[key]
     else:
-        work = 2**24 if y_true.ndim == 1 else 2**21  # a ranking is sorted, class by class
-        draws = max(3, min(CHANCE_DRAWS, work // y_true.size))  # of many rows the mean of few draws is as exact
+        work = 2**24 if y_true.ndim == 1 else 2**21  # Rankings are sorted class by class.
+        draws = max(3, min(CHANCE_DRAWS, work // y_true.size))  # With many rows, the mean of few draws is as exact.
         answers = (rng.choice(known, size=len(y_true)) for _ in range(draws))
         scores = np.array([metric.value(ScoringInput(y_true, answer))[key] for answer in answers])
     return Floor(float(np.mean(scores)), reached_by="answers drawn from the train labels")

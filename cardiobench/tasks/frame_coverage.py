@@ -11,9 +11,9 @@ class FrameCoverage:
     """Labelled test frames of the complete release, unit by unit.
 
     Attributes:
-        labelled: frames of each unit; units that this copy's tables lack have as many as the others on average.
-        scored: how many of them have a score, of the same units.
-        patients: of the same units.
+        labelled: Frames of each unit; units that this copy's tables lack have as many as the others on average.
+        scored: Number of units with a score.
+        patients: Patients of the same units.
     """
 
     labelled: pd.Series
@@ -25,9 +25,9 @@ class FrameCoverage:
         """Count the frames.
 
         Args:
-            references: id, patient_id, split and y_true (labelled frames), one row per unit.
-            units: test units of the complete release; those beyond the references are patients of their own.
-            frame: one row per frame that has a score.
+            references: Id, patient_id, split and y_true (labelled frames), one row per unit.
+            units: Test units of the complete release; those beyond the references are patients of their own.
+            frame: One row per frame that has a score.
         """
         here = references[references["split"] == "test"].set_index("id")
         absent = [f"absent {number}" for number in range(units - len(here))]
@@ -56,8 +56,8 @@ class FrameCoverage:
         """Return the scores that units would have if each of their other frames scored `answer`.
 
         Args:
-            scores: of the units that have one, the mean over their scored frames.
-            answer: score of a frame.
+            scores: Scores of the units that have one, averaged over their scored frames.
+            answer: Score of a frame.
         """
         share = self.scored / self.labelled
         return scores.reindex(share.index).fillna(0.0) * share + answer * (1 - share)

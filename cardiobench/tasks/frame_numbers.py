@@ -26,7 +26,7 @@ def declared_numbers(task: Task) -> dict[str, Number]:
 
 
 def number_of(task: Task, key: str) -> Number:
-    """Return what a number of a task is, such as `dice`, `dice_cavity`, `dice_ed` or `ivs_error`."""
+    """Return the facts of a number of a task, such as `dice`, `dice_cavity`, `dice_ed` or `ivs_error`."""
     number = match_number(key, declared_numbers(task))
     if number is None:
         raise KeyError(f"no metric of {task.kind} declares {key}")

@@ -190,8 +190,8 @@ def unit_scores(task: Task, frame: pd.DataFrame) -> pd.DataFrame:
     """Average the numbers of frames over units: of each structure the mean over its frames, of each metric that over structures.
 
     Args:
-        task: of the labels.
-        frame: one row per frame, as saved beside a result.
+        task: Task of the labels.
+        frame: One row per frame, as saved beside a result.
 
     Returns:
         One row per unit, indexed by id; `patient_id`, then a column per key.
@@ -295,7 +295,7 @@ class ScoredFrames(Scored):
         }
 
     def evidence(self, estimate: Estimate, floor: Floor) -> Evidence:
-        """Return what the verdict rests on; where frames have no score, with each of them as bad as can be."""
+        """Return the basis of the verdict; frames without a score count as the worst possible."""
         bounds = None
         if self.frames.missing:
             estimate, bounds = self._worst_case()
@@ -346,6 +346,6 @@ class ScoredFrames(Scored):
         return self.frames.sentences()
 
     def sentences(self, estimate: Estimate) -> list[str]:
-        """Return how many patients failed, and what kept masks from having a volume."""
+        """Return the number of failed patients, and the reasons why masks have no volume."""
         failed = [] if self.failed is None else [failures_sentence(self.failed, self.metric.primary, self.task.unit)]
         return [*failed, *self.scorer.volumes.sentences()]

@@ -49,9 +49,9 @@ def split_rows(group: Group, frame: pd.DataFrame, classes: Sequence[str] = ()) -
     """Sort the rows into groups; those that are too small are named, not scored.
 
     Args:
-        group: the breakdown.
-        frame: rows with patient_id, y_true and the group's column.
-        classes: those of the whole test set, of which a row has one; a group needs five patients of each.
+        group: The breakdown.
+        frame: Rows with patient_id, y_true and the group's column.
+        classes: Class of each row among those of the whole test set; a group needs five patients of each class.
     """
     if group.column not in frame:
         return Split({}, {group.name: f"the references have no column '{group.column}'"})
@@ -123,11 +123,11 @@ def breakdowns(
     """Score the groups of each breakdown and test whether they differ.
 
     Args:
-        metric: the metric that ranks models.
-        key: its key.
-        sampler: all rows.
-        splits: breakdown -> group -> its rows; at least one group each.
-        draws: dealings of the groups to patients.
+        metric: The metric that ranks models.
+        key: Key of the metric's number.
+        sampler: All rows.
+        splits: Breakdown -> group -> its rows; at least one group each.
+        draws: Dealings of the groups to patients.
     """
     values = _estimates(metric, key, sampler, splits)
     # A made-up patient in each group says nothing of their difference, and would only widen its interval.
@@ -175,7 +175,7 @@ def _breakdown(
 
 
 def _with_difference(gap: Gap, first: Estimate, second: Estimate) -> Gap:
-    """Add the difference of two groups, the first minus the second, beyond what their mix of true values explains.
+    """Add the difference of two groups, the first minus the second, beyond the part explained by their mix of true values.
 
     Its interval is made from those of both groups (Zou and Donner 2008).
     """
@@ -188,18 +188,18 @@ def _with_difference(gap: Gap, first: Estimate, second: Estimate) -> Gap:
 def gap_tests(
     metric: Metric, key: str, sampler: Sampler, breakdowns: Sequence[Sequence[np.ndarray]], draws: int = DRAWS
 ) -> list[dict[str, Gap]]:
-    """Compare the gap between groups with what groups dealt to patients of the same true class would have.
+    """Compare the gap between groups with the gap of random groups of patients with the same true classes.
 
     Groups are dealt anew among the patients of one true class, of numbers among those of one tenth of the true values. The
     gap is largest minus smallest score. p is that of the spread of scores weighted by the groups' rows; of two groups that of
     the distance of their difference from its mean over the dealings, which their mix of true values explains.
 
     Args:
-        metric: the metric that ranks models.
-        key: its key.
-        sampler: all rows.
-        breakdowns: the rows of each group, two groups or more; those of the same rows in all are dealt together.
-        draws: dealings of the groups to patients.
+        metric: The metric that ranks models.
+        key: Key of the metric's number.
+        sampler: All rows.
+        breakdowns: The rows of each group, two groups or more; those of the same rows in all are dealt together.
+        draws: Dealings of the groups to patients.
 
     Returns:
         For each breakdown `key`, and for two classes `fnr`, `fpr` and `calibration` (mean probability minus share), for
@@ -293,12 +293,12 @@ def _scores(
     """Compute the scores of each group of several breakdowns.
 
     Args:
-        metric: the metric that ranks models.
-        key: its key.
-        sample: n rows.
-        present: bool (K,), the classes of the whole test set.
+        metric: The metric that ranks models.
+        key: Key of the metric's number.
+        sample: N rows.
+        present: Bool (K,), the classes of the whole test set.
         labels: B labellings of the rows with combinations of groups, (B, n).
-        combinations: the group of each breakdown in each of U combinations, (breakdowns, U).
+        combinations: The group of each breakdown in each of U combinations, (breakdowns, U).
 
     Returns:
         {name: (G, B)} for each breakdown.

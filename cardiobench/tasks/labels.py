@@ -13,9 +13,9 @@ def label_set(present: Collection[str], classes: Sequence[str], unmeasured: Coll
     """Return the cell of a recording with several labels: `MI;?LMI;STTC`.
 
     Args:
-        present: classes that the recording has.
-        classes: of the task; the cell keeps their order.
-        unmeasured: classes of which nobody knows, marked by "?"; every other class is absent.
+        present: Classes that the recording has.
+        classes: Classes of the task; the cell keeps their order.
+        unmeasured: Classes of which nobody knows, marked by "?"; every other class is absent.
 
     Raises:
         ValueError: a name that is no class, or one that is both present and unmeasured.
@@ -59,8 +59,8 @@ def label_values(cells: pd.Series, task: Task) -> npt.NDArray:
     """Return labels as an array.
 
     Args:
-        cells: labels of a table, checked.
-        task: that they are of.
+        cells: Labels of a table, checked.
+        task: Task of the labels.
 
     Returns:
         Numbers of a regression, or scores of a dense task's units, (n,) float64; class codes in the task's class order (n,) int64; of a multilabel task
@@ -79,7 +79,7 @@ def label_cells(probabilities: np.ndarray, classes: Sequence[str]) -> npt.NDArra
 
 def multi_hot(cells: pd.Series, classes: Sequence[str]) -> npt.NDArray[np.float64]:
     """Return the classes of cells that `label_set` wrote, (n, K): 1 where present, 0 where absent, NaN where unmeasured."""
-    codes, texts = pd.factorize(cells)  # few combinations occur, in however many rows
+    codes, texts = pd.factorize(cells)  # Few combinations occur, however many rows there are.
     table = np.zeros((len(texts), len(classes)))
     place = {name: number for number, name in enumerate(classes)}
     for row, text in zip(table, texts, strict=True):

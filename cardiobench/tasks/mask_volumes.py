@@ -60,7 +60,8 @@ class MaskVolumes:
 
         Args:
             name: `PREDICTED`, `LARGEST` or `TRUE`.
-            one_step: as of `biplane_volumes`; single planes have their own steps always.
+            one_step: Whether both planes share one step size, as in `biplane_volumes`; single planes always have
+                their own.
 
         Returns:
             Indexed by unit; NaN where a mask of it has no discs.
@@ -75,8 +76,8 @@ class MaskVolumes:
         """Return the mean absolute error of ejection fractions from predicted masks, their largest pieces and true masks.
 
         Args:
-            ef: listed ejection fraction of each unit, %.
-            patients: patient of each unit.
+            ef: Listed ejection fraction of each unit, %.
+            patients: Patient of each unit.
 
         Returns:
             `ef_mae`, `ef_mae_largest` and `ef_oracle_mae` by each phase's own length; with `_camus` behind the name with one step
@@ -91,7 +92,7 @@ class MaskVolumes:
         return found
 
     def sentences(self) -> list[str]:
-        """Return what kept masks from having a volume, counted."""
+        """Return the counted reasons why masks have no volume."""
         sentences = []
         for name in (PREDICTED, LARGEST, TRUE):
             reasons = Counter(

@@ -74,7 +74,7 @@ class Scored(ABC):
 
     @abstractmethod
     def number(self, key: str) -> Number:
-        """Return what a number of the result is."""
+        """Return the facts of a number of the result."""
 
     @abstractmethod
     def floors(self) -> dict[str, Floor]:
@@ -82,7 +82,7 @@ class Scored(ABC):
 
     @abstractmethod
     def evidence(self, estimate: Estimate, floor: Floor) -> Evidence:
-        """Return what the verdict rests on.
+        """Return the basis of the verdict.
 
         Args:
             estimate: Ranking number of the answers at hand.

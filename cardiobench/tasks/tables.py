@@ -1,4 +1,4 @@
-"""Kinds of task with one answer per unit: what regression, classification and several labels have in common."""
+"""Kinds of task with one answer per unit: shared parts of regression, classification and multilabel tasks."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -156,7 +156,7 @@ class ScoredTable(Scored):
         return {"best_uninformed": best, "best_constant": constant}
 
     def evidence(self, estimate: Estimate, floor: Floor) -> Evidence:
-        """Return what the verdict rests on; where answers are missing, with all of them as wrong as they can be."""
+        """Return the basis of the verdict; missing answers count as the worst possible."""
         sampler, bounds, n_patients = self.sampler, None, estimate.n_patients
         if (missing := self.answers.missing) is not None:
             truth = label_values(missing["y_true"], self.task)

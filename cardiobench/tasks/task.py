@@ -73,25 +73,26 @@ class Task:
 
     Attributes:
         name: `<dataset>/<target>`.
-        kind: regression, binary, multiclass, or multilabel: any number of the classes, none included; segmentation or landmarks
+        kind: Regression, binary, multiclass, or multilabel: any number of the classes, none included; segmentation or landmarks
             for labels in the frames themselves.
-        target: column of the rows that holds the label, or the number of labelled frames of a dense task; a null label keeps
+        target: Column of the rows that holds the label, or the number of labelled frames of a dense task; a null label keeps
             the row out of the task.
-        metrics: folders of `hf_metrics/`; the first one ranks models.
-        classes: names in label order; the last of two is the positive class.
-        structures: of a dense task: names of the mask values 1, 2, ... (0 is background), or of the points in order.
-        unit: unit of a regression label (`%`, `cm`).
-        label_range: labels outside are an error at build time.
-        unit_column: column whose values are the units of scoring (`id`, `study_id`, `patient_id`); predictions of its rows are averaged.
-        where: column -> accepted values: which rows belong to the task; a unit without any is no unit of it.
-        paper_rows: column -> values: which of a unit's rows represent it in a published benchmark, where it has any such.
+        metrics: Folders of `hf_metrics/`; the first one ranks models.
+        classes: Names in label order; the last of two is the positive class.
+        structures: Structures of a dense task: names of the mask values 1, 2, ... (0 is background), or of the points
+            in order.
+        unit: Unit of a regression label (`%`, `cm`).
+        label_range: Labels outside are an error at build time.
+        unit_column: Column whose values are the units of scoring (`id`, `study_id`, `patient_id`); predictions of its rows are averaged.
+        where: Column -> accepted values: which rows belong to the task; a unit without any is no unit of it.
+        paper_rows: Column -> values: which of a unit's rows represent it in a published benchmark, where it has any such.
             By default all of them do: a model would not know what the column says.
-        groups: breakdowns of the score.
-        prompt_grid: numbers of the prompts for zero-shot regression.
-        expected: class, or `ROWS` for all labelled rows -> split, or `TOTAL` for their sum -> rows of the complete release;
+        groups: Breakdowns of the score.
+        prompt_grid: Numbers of the prompts for zero-shot regression.
+        expected: Class, or `ROWS` for all labelled rows -> split, or `TOTAL` for their sum -> rows of the complete release;
             checked at build, as far as they are known.
-        partially_labelled: of a multilabel task: a recording may have classes that nobody measured; they are neither
-            learned from nor scored.
+        partially_labelled: Whether recordings of a multilabel task may have unmeasured classes, which are neither
+            learned nor scored.
     """
 
     name: str
@@ -179,7 +180,7 @@ class TaskKind(ABC):
         """Return labels as an array; see `cardiobench.tasks.labels.label_values`."""
 
     def wanted(self, task: Task) -> str:
-        """Return what a task asks for, in words."""
+        """Return the purpose of a task in words."""
         return task.kind
 
     def unit_labels(self, labels: "pd.Series", units: "pd.Series") -> "pd.Series":
@@ -230,7 +231,7 @@ class TaskKind(ABC):
         """Refuse a table of answers with values that are none; by default columns that are absent or not finite.
 
         Args:
-            answers: id and some of `answer_columns`.
+            answers: Id and some of `answer_columns`.
             task: Task that is answered.
             source: Origin of the answers, for messages.
 
@@ -325,7 +326,7 @@ class TaskKind(ABC):
 
         Args:
             answers: `TableAnswers`, or `FrameAnswers` of a kind with labels in frames.
-            references: id, patient_id, split, y_true of all splits, and the columns of groups.
+            references: Id, patient_id, split, y_true of all splits, and the columns of groups.
             context: Metrics, number of draws, and their seed.
         """
 

@@ -18,7 +18,7 @@ def mean_metric(number: Number, worst: float = np.nan) -> Metric:
     Its sample holds them as answers; the truth is 0.
 
     Args:
-        number: What the scores are.
+        number: Facts of the number behind the scores.
         worst: Score of a patient who is as wrong as can be (`Metric.worst`); NaN where none is known.
     """
     key = number.key
@@ -60,10 +60,10 @@ def estimate_mean(number: Number, values: pd.Series, patients: pd.Series, worst:
     """Return the mean of per-unit scores with its interval over patients; units without a value are left out.
 
     Args:
-        number: What the scores are.
+        number: Facts of the number behind the scores.
         values: Score of each unit.
         patients: Patient of each unit.
-        worst: As of `mean_metric`.
+        worst: Worst value, as in `mean_metric`.
     """
     sampler = mean_sampler(values, patients)
     if not len(sampler.sample):

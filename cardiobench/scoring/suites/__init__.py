@@ -22,14 +22,14 @@ class Suite:
     """A named benchmark.
 
     Attributes:
-        name: with its version, such as `cardiobench_echo_v1`.
-        title: one line.
-        tasks: that are run; a dataset's name stands for all its tasks.
-        protocols: that are run.
-        options: of protocols: protocol -> option -> value.
-        primary_tasks: on which ranks and corrections are computed; empty where a suite ranks nobody.
-        primary_variants: protocol -> its variants that are ranked.
-        margins: metric and unit -> difference below which two models are equivalent.
+        name: Suite name with its version, such as `cardiobench_echo_v1`.
+        title: One line.
+        tasks: Tasks of the suite; a dataset's name stands for all its tasks.
+        protocols: Protocols of the suite.
+        options: Options of protocols: protocol -> option -> value.
+        primary_tasks: Tasks on which ranks and corrections are computed; empty for a suite without ranking.
+        primary_variants: Protocol -> its variants that are ranked.
+        margins: Metric and unit -> difference below which two models are equivalent.
     """
 
     name: str
